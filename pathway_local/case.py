@@ -1,6 +1,7 @@
 """A case: one thing to judge; and a reference to it without its texts."""
 
 import hashlib
+import unicodedata
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -20,8 +21,10 @@ BAD_ROWS = (BAD_ROW, DUPLICATE)
 class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
 
-    `row` counts data rows from 1 in the order of the cases file. `numbered` says that the id is only
-    that row number: such ids move when a sheet is sorted, so they join nothing unless the texts match.
+    `row` is its number at the left of a spreadsheet that shows the cases file (`sheets.row.Row.number`). `numbered`
+    says that the id is only that row number: such ids move when a sheet is sorted, so they join nothing unless the
+    texts match. `kinds` has the kind (`sheets.row.kind_of`) of each cell of the metadata that was no text in its sheet,
+    and under "" that of the id; None if the sheet holds texts alone, as CSV does.
     """
 
     id: str
@@ -29,10 +32,11 @@ class Case(Struct, frozen=True):
     metadata: Mapping[str, str] = {}
     row: int = 0
     numbered: bool = False
+    kinds: Mapping[str, str] | None = None
 
     def ref(self, hash: str) -> "CaseRef":
         """Return the case without its texts; `hash` is their fingerprint."""
-        return CaseRef(self.id, self.row, self.numbered, self.metadata, hash)
+        return CaseRef(self.id, self.row, self.numbered, self.metadata, hash, self.kinds)
 
 
 class CaseRef(Struct, frozen=True):
@@ -46,6 +50,7 @@ class CaseRef(Struct, frozen=True):
     numbered: bool = False
     metadata: Mapping[str, str] = {}
     hash: str = ""
+    kinds: Mapping[str, str] | None = None
 
 
 class BadRow(Struct, frozen=True):
@@ -64,6 +69,7 @@ class BadRow(Struct, frozen=True):
     numbered: bool = False
     metadata: Mapping[str, str] = {}
     kind: str = BAD_ROW
+    kinds: Mapping[str, str] | None = None
 
     @property
     def where(self) -> str:
@@ -73,7 +79,7 @@ class BadRow(Struct, frozen=True):
     @property
     def ref(self) -> CaseRef:
         """The case that the run stores for the row."""
-        return CaseRef(self.id, self.row, self.numbered, self.metadata)
+        return CaseRef(self.id, self.row, self.numbered, self.metadata, kinds=self.kinds)
 
     @property
     def failure(self) -> Failure:
@@ -82,15 +88,38 @@ class BadRow(Struct, frozen=True):
 
 
 def fingerprint(key: bytes, inputs: Mapping[str, str]) -> str:
-    """Return a keyed hash of input texts, 32 hex digits. It shows whether a case is the same without keeping its text.
+    """Return keyed hashes of input texts, which show whether a case is the same without keeping its texts.
 
-    Keyed BLAKE2b (RFC 7693) over the inputs sorted by name, each name and text with its length in front.
+    "HASH answer:HASH question:HASH", each of 32 hex digits: first of all texts to the letter, then of each by itself,
+    as `text_hash` makes it and `hash_by_input` reads it.
     """
     parts: list[bytes] = []
     for name in sorted(inputs):
         for part in (name.encode(), inputs[name].encode("utf-8", "surrogatepass")):
             parts += (len(part).to_bytes(8, "little"), part)
-    return hashlib.blake2b(b"".join(parts), key=key, digest_size=16).hexdigest()
+    single = (f"{name}:{text_hash(key, inputs[name])}" for name in sorted(inputs))
+    return " ".join((_keyed(key, b"".join(parts)), *single))
+
+
+def text_hash(key: bytes, text: str) -> str:
+    """Return a keyed hash of one text that stays the same when a spreadsheet rewrites the text.
+
+    Spreadsheets change white space, write a line end as `_x000D_`, compose accents, and put an apostrophe before a
+    text that would run as a formula.
+    """
+    words = unicodedata.normalize("NFC", text).replace("_x000D_", " ").split()
+    return _keyed(key, " ".join(words).lstrip("'").encode("utf-8", "surrogatepass"))
+
+
+def hash_by_input(case_hash: str) -> dict[str, str]:
+    """Return the `text_hash` of each input in a case's `fingerprint`; empty for one that is missing."""
+    pairs = (part.rpartition(":") for part in case_hash.split(" ")[1:])
+    return {name: digest for name, _, digest in pairs}
+
+
+def _keyed(key: bytes, data: bytes) -> str:
+    """Keyed BLAKE2b (RFC 7693)."""
+    return hashlib.blake2b(data, key=key, digest_size=16).hexdigest()
 
 
 def placed(case_id: str, place: str, reason: str) -> str:

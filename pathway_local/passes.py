@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -65,6 +66,17 @@ class Pass(Struct, frozen=True):
         return f"the prompt has {length} tokens, and the judge's context holds {context}" if length >= context else ""
 
 
+_numbers = count(1)
+
+
+def new_pass_id() -> str:
+    """Return an id that no other pass of this process has.
+
+    If each pool counted its own passes, two pools with one engine would take each other's results for their own.
+    """
+    return str(next(_numbers))
+
+
 def enqueue(waiting: deque[Pass], item: Pass) -> None:
     """Add a pass to the queue: at the front if it continues another, else at the end."""
     if item.continues:
@@ -114,7 +126,7 @@ class EngineFacts:
     """The engine that was loaded, for the manifest.
 
     `seal` names the seal of the engine's process. `seal_limit` says why it is not stronger, if the reason is not the
-    kernel.
+    kernel. `note` says what makes this engine slower than usual.
     """
 
     engine: str
@@ -124,6 +136,7 @@ class EngineFacts:
     device: str
     seal: str = "none"
     seal_limit: str = ""
+    note: str = ""
 
 
 class Engine(Protocol):

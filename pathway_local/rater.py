@@ -18,6 +18,9 @@ ADJUDICATED: Final = "adjudicated"
 PEOPLE: tuple[Kind, ...] = ("human", ADJUDICATED)
 """Kinds of raters whose scores are labels."""
 
+JUDGES: tuple[Kind, ...] = ("judge", "hosted")
+"""Kinds of raters that are models."""
+
 REPEATS: tuple[Kind, ...] = ("panel", "adjudicated")
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
@@ -78,6 +81,13 @@ def raters_named(name: str, raters: Iterable[str]) -> list[str]:
     """Return the rater of that name, or all raters that were imported together under that name."""
     known = list(raters)
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
+
+
+def only_group(raters: Iterable[str]) -> str:
+    """Return the one rater, or the name under which all of them were imported; empty if there are several."""
+    known = list(raters)
+    names = {name.partition(GROUP)[0] for name in known}
+    return known[0] if len(known) == 1 else names.pop() if len(names) == 1 else ""
 
 
 def refuse_adjudicators_name(name: str, option: str) -> None:

@@ -24,10 +24,15 @@ MOST_NESTED = 100
 
 
 class Score(Struct, frozen=True):
-    """A score; a judge also gives the probability of each value of its scale (they sum to 1)."""
+    """A score; a judge also gives the probability of each value of its scale (they sum to 1).
+
+    These are shares among the legal values. `mass` is the probability that the judge gave to all legal values together,
+    without the format; None if unknown. If it is low, the judge would rather have written something else.
+    """
 
     value: Number
     probabilities: Mapping[Number, float] = {}
+    mass: float | None = None
 
     @property
     def confidence(self) -> float | None:
@@ -44,6 +49,12 @@ class Score(Struct, frozen=True):
         if self.value in special or mass <= 0:
             return None
         return sum(v * p for v, p in on_scale.items()) / mass
+
+
+def mean_mass(scores: Iterable[Score]) -> float | None:
+    """Return the mean of the masses that are known; None if none is."""
+    known = [score.mass for score in scores if score.mass is not None]
+    return sum(known) / len(known) if known else None
 
 
 HELD, TURNED = "double-check:held", "double-check:flipped"
@@ -98,18 +109,18 @@ class Tokens(Struct, frozen=True):
 NO_TOKENS = Tokens()
 
 
-def is_nested_deep(value: Value) -> bool:
+def is_nested_deep(value: object) -> bool:
     """Return whether lists and objects in a value are nested deeper than MOST_NESTED."""
-    level: list[Value] = [value]
+    level = [value]
     for _ in range(MOST_NESTED + 1):
         level = [inner for each in level for inner in _inner(each)]
     return bool(level)
 
 
-def _inner(value: Value) -> Iterable[Value]:
+def _inner(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def storable(text: str) -> str:

@@ -23,14 +23,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected_difference import corrected_difference
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import Effect, difference_effect, mean, mean_effect, scale_mean, t_interval
-from pathway_local.statistics.prediction_powered import Correction, Survey, Target, corrected_mean, unseen_errors
+from pathway_local.statistics.needed import Goal, needed
+from pathway_local.statistics.prediction_powered import (
+    Correction,
+    Survey,
+    Target,
+    corrected_mean,
+    label_noise,
+    unseen_errors,
+)
 from pathway_local.statistics.resampling import Statistic, counted_rows
 from pathway_local.statistics.sequential import look_alpha, planned_counts
-from pathway_local.statistics.subgroups import group_errors
+from pathway_local.statistics.subgroups import drift
 
 CASES = 2000
 LEVELS = np.arange(1.0, 6.0)
@@ -284,21 +294,77 @@ def icc_coverage(raters: int, severity: float, replications: int) -> Shares:
     return how_often(stream("icc", raters, severity), replications, once)
 
 
-def unfair_flags(cases: int, unfair: float, replications: int) -> Shares:
-    """A judge who draws scores to the middle, and scores one of two groups lower by `unfair`; groups differ by 1.4.
+def unfair_flags(
+    places: int, people: int, cases: int, apart: float, unfair: float, middle: float, replications: int
+) -> Shares:
+    """A judge scores the last of some places lower by `unfair`, in which answers are better by `apart` SD of quality.
 
-    Return how often the mean error in a group, and the mean error at equal scores, excludes zero.
+    Two places are groups, more are dates or versions (drift). Quality has an SD of 0.8 around the `middle`, a person's
+    score another 0.8, and the judge draws scores to the middle. Return how often the judge is said to score places
+    differently: by a regression on the people's mean scores as levels, and by ours.
     """
 
     def once(rng: np.random.Generator) -> tuple[bool, bool]:
-        group = rng.integers(0, 2, cases)
-        people = np.clip(np.round(np.where(group, 4.2, 2.8) + rng.normal(0, 0.8, cases)), 1, 5)
-        judge = np.clip(np.round(3 + 0.6 * (people - 3) + rng.normal(0, 0.5, cases) - unfair * group), 1, 5)
-        found = group_errors(judge, people, group)
-        plain, equal = [each.signed for each in found], [each.unequal for each in found]
-        return not all(holds(each, 0.0) for each in plain), not all(holds(each, 0.0) for each in equal)
+        place = rng.integers(0, places, cases) / (places - 1)
+        quality = middle + 0.8 * apart * (place - 0.5) + rng.normal(0, 0.8, cases)
+        scores = on_scale(quality[:, None] + rng.normal(0, 0.2, people) + rng.normal(0, 0.8, (cases, people)))
+        judge = on_scale(3.4 + 0.7 * (quality - 3.4) + rng.normal(0, 0.5, cases) - unfair * place)
+        mean = scores.mean(axis=1)
+        design = np.column_stack([place, mean[:, None] == np.unique(mean)])
+        slopes = np.linalg.lstsq(design, judge, rcond=None)[0]
+        error, freedom = contrast_error(design, judge - design @ slopes, np.eye(len(slopes))[0], np.arange(cases))
+        plain = Effect(float(slopes[0]), error, freedom, cases)
+        ours = drift(judge, scores, place)[1]
+        return not holds(plain.estimate(), 0.0), not ours.missing and not holds(ours.estimate(), 0.0)
 
-    return how_often(stream("unfair", cases, unfair), replications, once)
+    return how_often(stream("unfair", places, people, cases, apart, unfair, middle), replications, once)
+
+
+def on_scale(scores: Scores) -> Scores:
+    """Return the nearest levels."""
+    return np.clip(np.round(scores), 1, 5)
+
+
+def planned_width(name: str, pilot: int, points: float, replications: int) -> Shares:
+    """A number of labels is planned after so many, to reach a half-width of so many points, and then given.
+
+    Return how often the interval is as narrow: with the number at which its expected width is, and with ours.
+    """
+
+    def once(rng: np.random.Generator) -> tuple[bool, bool]:
+        truth, judge, people = a_file(rng, SHARES[name], pilot)
+        spread = corrected_mean(judge, people, (1, 5)).spread  # type: ignore[union-attr]
+        expected = int(np.ceil(spread.each / ((points / 1.96) ** 2 - spread.fixed)))
+        reached = []
+        for count in (expected, needed(Goal("half-width", points), spread)):
+            assert isinstance(count, int)
+            order = np.argsort(np.isnan(people) + rng.random(CASES))
+            given = np.where(np.isin(np.arange(CASES), order[: max(count, pilot)]), truth, np.nan)
+            interval = corrected_mean(judge, given, (1, 5)).corrected.interval  # type: ignore[union-attr]
+            reached.append(isinstance(interval, Interval) and interval.high - interval.low <= 2 * points)
+        return reached[0], reached[1]
+
+    return how_often(stream("planned", name, pilot, points), replications, once)
+
+
+def repeated_coverage(labelled: int, twice: int, replications: int) -> Shares:
+    """Two people who differ in severity label some of 400 cases once, and a few twice; half of the spread is noise.
+
+    Return how often the mean that they would give, without the noise, is covered without allowing for it, and by ours.
+    """
+    severe = np.array([-0.2, 0.2])
+
+    def once(rng: np.random.Generator) -> tuple[bool, bool]:
+        quality, scores = rng.normal(3.4, 0.7, 400), np.full((400, 2), np.nan)
+        drawn, who = rng.permutation(400)[:labelled], np.arange(labelled) % 2
+        for which, person in ((drawn, who), (drawn[:twice], 1 - who[:twice])):
+            scores[which, person] = quality[which] + severe[person] + rng.normal(0, 0.7, len(which))
+        judge, people = judged(rng, quality), mean_of_people(scores)
+        surveys = (Survey(), Survey(noise=label_noise(scores)))
+        plain, ours = (corrects(corrected_mean(judge, people, (1, 5), survey), quality) for survey in surveys)
+        return plain, ours
+
+    return how_often(stream("repeated", labelled, twice), replications, once)
 
 
 def missed_coverage(labels: int, replications: int) -> Shares:
@@ -343,10 +409,21 @@ def further_tables(replications: int) -> Iterator[str]:
     yield f"\n{'ICC(2,1) of 60 cases':<34}{'these raters':>15}{'ours':>8}"
     for raters, severity in ((3, 0.3), (6, 0.3), (3, 0.6), (6, 0.6)):
         yield _line(f"{raters} raters, severity {severity}", icc_coverage(raters, severity, replications), 15)
-    yield f"\n{'one group is said to differ':<34}{'mean error':>15}{'ours':>8}"
-    for cases, unfair in ((60, 0.0), (300, 0.0), (300, 0.4)):
-        row = f"{cases} cases, unfair by {unfair:g}"
-        yield _line(row, unfair_flags(cases, unfair, replications), 15)
+    yield f"\n{'people, cases, SD apart, unfair by':<34}{'scores as given':>17}{'ours':>8}"
+    for name, places, middle in (("", 2, 3.4), ("half fives: ", 2, 4.6), ("drift: ", 10, 3.4)):
+        rows = [(2, 300, 1, 0.0), (2, 300, 1, 0.4)]
+        if not name:
+            rows = [(1, 300, 1, 0.0), *((2, n, apart, 0.0) for n in (100, 400) for apart in (0, 0.5, 1))]
+            rows += [(3, 400, 1, 0.0), *((k, n, 1, 0.4) for k in (2, 3) for n in (100, 200, 400))]
+        for people, cases, apart, unfair in rows:
+            found = unfair_flags(places, people, cases, apart, unfair, middle, replications)
+            yield _line(f"{name}{people}, {cases}, {apart:g}, {unfair:g}", found, 17)
+    yield f"\n{'labels of 400 cases':<34}{'of these labels':>17}{'ours':>8}"
+    for labelled, twice in ((40, 0), (100, 0), (100, 20), (200, 0), (200, 20), (200, 40), (400, 0), (400, 40)):
+        yield _line(f"{labelled}, of them {twice} twice", repeated_coverage(labelled, twice, replications), 17)
+    yield f"\n{'half-width as planned':<34}{'expected width':>17}{'ours':>8}"
+    for name, pilot, points in (("typical", 60, 0.1), ("typical", 120, 0.08), ("85% fives", 60, 0.07)):
+        yield _line(f"{name}, {pilot} labels, {points}", planned_width(name, pilot, points, replications), 17)
     yield f"\n{'one failure in 25 is missed':<34}{'all files':>15}{'without warning':>17}"
     for labels in (60, 120, 240):
         yield _line(f"{labels} labels", missed_coverage(labels, replications), 15, 17)

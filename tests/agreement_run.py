@@ -11,6 +11,7 @@ from pathway_local.rater import Kind, Rater
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 HELPFUL = parse_rubric(
@@ -65,9 +66,16 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
     ids = [case.id for case in cases]
     drawn, chances = draw(ids, [""] * len(cases), DRAWN, 7)
     run = RunFile.create(path)
-    run.add_rubric(HELPFUL.name, HELPFUL.text)
+    store_rubric(run, HELPFUL)
     run.set_setting("columns", {"mapping": {}, "id": "id"})
     hashes = [fingerprint(run.key, HELPFUL.texts_of(case)) for case in cases]
+    job = run.jobs.begin(["sample"], {}) if people else 0
+    if people:
+        every = [
+            Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
+            for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
+        ]
+        store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)
     for name in ("demo", "gpt", *(COMMITTEE if people else ())):
         kind: Kind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
         given = scores_of(name, worth)
@@ -78,14 +86,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
             outcome: Outcome = Verdict({"score": _score(int(given[place]), kind)}, {"reason": f"the words of {name}"})
             if kind == "judge" and place % 40 == 3:
                 outcome = Failure("prompt-too-long", "too long")
-            run.put(rater, case.ref(hashes[place]), outcome, keep=None)
-    if people:
-        job = run.jobs.begin(["sample"], {})
-        every = [
-            Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
-            for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
-        ]
-        store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)
+            run.put(rater, case.ref(hashes[place]), outcome, keep=None, sheet=job if kind == "human" else None)
     return run
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import engine_scripts
 import pytest
+from hypothesis import settings
 from scripted_kind import register
 from tiny_judge import make_tiny_judge
 from typed import Desk
@@ -26,6 +27,8 @@ from pathway_local.statistics.resampling import CountedRows, Statistic
 
 register()
 
+settings.register_profile("same-examples", derandomize=True, database=None)
+settings.load_profile("same-examples")  # `scripts/soak` draws others each time
 
 LONGEST = ("test_viewer", "test_nothing_lost", "test_thinking_in_vllm", "test_sealed_runs", "test_work_per_verdict")
 """Files that come late by their names and take long: at the end, one worker would wait for them alone.
@@ -33,7 +36,7 @@ LONGEST = ("test_viewer", "test_nothing_lost", "test_thinking_in_vllm", "test_se
 The first two load no vLLM: beside them, the tests that compare times in a vLLM have a processor.
 """
 
-IMPORT_VLLM = ("test_failures", "test_engine_settings")
+IMPORT_VLLM = ("test_failures", "test_engine_settings", "test_gpu_loop")
 """Files that import vLLM into the tests' own process, which takes some 15 s: one worker gets them all."""
 
 

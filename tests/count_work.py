@@ -24,6 +24,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 
 CONTEXT = 4096
 STEP = 0.01
@@ -105,7 +106,7 @@ def counted(
     backend_guidance.validate_guidance_grammar = looks = Mock(side_effect=look)
     cases = cases_of(write_cases(folder / f"{detail}.csv", rubric.inputs, count, seed), [rubric], None)
     with RunFile.create(folder / f"{detail}.run") as run:
-        run.add_rubric(name, rubric.text)
+        store_rubric(run, rubric)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
         tally = JudgingLoop(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
     from pathway_local.engines.vllm_request import sampling_params

@@ -7,9 +7,10 @@ from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Rater
-from pathway_local.ratings.samples import Inclusion, Sample, store_sample
+from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 TINY = parse_rubric(
@@ -61,7 +62,7 @@ def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, numbered: bool = F
             row,
             numbered,
         )
-        for row, name in enumerate(ids, 1)
+        for row, name in enumerate(ids, 2 if numbered else 1)
     ]
 
 
@@ -74,15 +75,17 @@ def add(
     rows: Iterable[Case] | None = None,
     *,
     imported: bool = False,
+    sheet: bool = False,
 ) -> None:
-    """Store a rater's outcomes by case id; if they are `imported`, by a job of their own."""
-    run.add_rubric(rubric.name, rubric.text)
+    """Store a rater's outcomes by case id: with `imported` by a job of their own, with `sheet` of the last sample."""
+    store_rubric(run, rubric)
     rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
     job = run.jobs.begin(["import"], {}) if imported else None
+    drawn = max(samples(run, rubric.name)[-1].jobs) if sheet else None
     for case in cases(rubric) if rows is None else rows:
         if case.id in outcomes:
             ref = case.ref(fingerprint(run.key, rubric.texts_of(case)))
-            run.put(rater, ref, outcomes[case.id], keep=None, job=job)
+            run.put(rater, ref, outcomes[case.id], keep=None, job=job, sheet=drawn)
     run.commit()
 
 

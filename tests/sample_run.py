@@ -18,7 +18,7 @@ def case(name: str, row: int = 1, hash: str = "h", **metadata: str) -> CaseRef:
 
 def new_run(path: Path) -> tuple[RunFile, int]:
     run = RunFile.create(path)
-    run.add_rubric("grounded", "Judge it.")
+    run.add_rubric("grounded", "Judge it.", "{}")
     return run, run.add_rater(RATER)
 
 

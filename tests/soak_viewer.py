@@ -17,6 +17,7 @@ from viewed import Answer, viewing
 from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Kind, Rater
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 WORDS = ("the", "answer", "names", "a", "deadline", "that", "would", "mislead", "student", "in", "März")
@@ -69,7 +70,7 @@ def make(path: Path, cases: Path, count: int) -> None:
         return " ".join(draw.choices(WORDS, k=words))
 
     with RunFile.create(path) as run, cases.open("w", encoding="utf-8") as file:
-        run.add_rubric(TINY.name, TINY.text)
+        store_rubric(run, TINY)
         raters = {run.add_rater(Rater(name, kind, TINY.name, {})): kind for name, kind in RATERS.items()}
         for row in range(1, count + 1):
             case = Case(f"case-{row}", {"question": text(25), "answer": text(180)}, {"bot": f"v{row % 3}"}, row)

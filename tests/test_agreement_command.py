@@ -4,13 +4,14 @@ import csv
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from agreement_run import COMMITTEE, answered, answers_run, fill_in, scores_of, write_cases
+from agreement_run import COMMITTEE, HELPFUL, answered, answers_run, fill_in, scores_of, write_cases
 from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
@@ -87,7 +88,7 @@ def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
     assert np.sum(found["confusion"][0]["counts"]) == len(both)
     assert {"alpha_ordinal", "ac2_quadratic", "icc_2_1"} <= figures(found, "together").keys()
     assert found["raters"][0] | {"coverage": 0} == {
-        "name": "demo", "kind": "judge", "scored": 312, "coverage": 0, "failures": 8, "other_texts": 0,
+        "name": "demo", "kind": "judge", "scored": 312, "rated": 312, "coverage": 0, "failures": 8, "other_texts": 0,
     }  # fmt: skip
 
 
@@ -318,9 +319,54 @@ def test_a_rater_of_no_rubric_is_an_error(run: Run, two_rubrics: Path, command: 
     assert {"demo", "ann", "gpt", "committee/dan"} <= set(re.split(r"[\s,.]+", found.err))
 
 
+def test_one_persons_two_ratings_are_compared_under_the_rubric_that_has_both(run: Run, two_rubrics: Path) -> None:
+    with RunFile.open(two_rubrics) as made:
+        add(made, "ann-again", said(1, 4, 3, 4), kind="human")
+    found = run("agreement", two_rubrics, "--twice", "ann=ann-again", "--json")
+    assert [each["rubric"] for each in json.loads(found.out)] == ["tiny"]
+
+
+def test_calibrate_names_a_judge_that_it_can_correct(run: Run, two_rubrics: Path) -> None:
+    refused = run("calibrate", two_rubrics, "--against", "committee", "--assume-random")
+    assert refused.code == 2 and "no local judge has scores that labels of committee could correct" in refused.words
+    assert "Name another rater, such as --judge gpt." in refused.words
+    alone = run("calibrate", two_rubrics, "--against", "demo", "--assume-random")
+    assert alone.code == 2 and "Judge the cases first." in alone.words
+    with RunFile.open(two_rubrics) as made:
+        add(made, "ann", said(1, 4, 5, 5), OTHER, kind="human")
+    found = run("calibrate", two_rubrics, "--against", "ann", "--assume-random", "--json")
+    assert [each["rubric"] for each in json.loads(found.out)] == ["tiny"]
+    assert "note: other is left out: no local judge has scored under it" in found.words
+
+
 def test_raters_of_different_rubrics_have_nothing_to_compare(run: Run, two_rubrics: Path) -> None:
     found = run("agreement", two_rubrics, "--rater", "gpt", "--rater", "ann")
     assert (found.code, "gpt, ann have no rubric in common" in found.words) == (2, True)
+
+
+def test_the_command_that_corrects_a_mean_is_accepted(run: Run, answers: Path) -> None:
+    with RunFile.open(answers) as made:
+        _, worth, _ = answered()
+        low = {f"a-{place:03}": Verdict({"score": Score(max(1, int(each) - 1))}) for place, each in enumerate(worth)}
+        add(made, "strict one", low, HELPFUL, "hosted", answered()[0])
+    shown = run("agreement", answers).words
+    (hint,) = re.findall(r"`(pathway-local [^`]+)` corrects its mean", shown)
+    corrected = run(*shlex.split(hint)[1:])
+    assert corrected.code == 0 and "strict one corrected by committee" in corrected.words
+
+
+def test_no_command_is_advised_that_lacks_a_sample(run: Run, tmp_path: Path) -> None:
+    ids = [f"s-{number}" for number in range(40)]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as made:
+        for name in ("ann", "bob"):
+            add(made, name, said(*[1, 2] * 20, ids=ids), kind="human", rows=cases(ids=ids))
+    shown = run("agreement", tmp_path / "may.run").words
+    assert "people's labels of a random sample (`sample`) can correct its mean" in shown and "`pathway" not in shown
+    alone = run("agreement", tmp_path / "may.run", "--rater", "ann", "--rater", "bob", "--json")
+    (found,) = json.loads(alone.out)
+    assert not any("judge" in line for line in (*found["sentences"], *found["notes"])), found
+    other = run("agreement", tmp_path / "may.run", "--against", "demo").words
+    assert "there are no scores of another judge to compare with demo" in other
 
 
 def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: Path) -> None:
@@ -364,10 +410,14 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         assert refused.code == 2
         assert "the run does not record how the cases that ann labelled were chosen" in refused.err
         assumed = run("calibrate", path, "--against", "ann", "--assume-random")
+        assert "This takes the labels as drawn case by case" in assumed.words and "were drawn" not in assumed.words
         assert "you state that the labels are a random sample of all cases" in assumed.words
         store_draw(made, rows[:36], range(20), seed=1)
+        elsewhere = run("calibrate", path, "--against", "ann")
+        assert "no rating by ann came from a sheet or page of the sample with seed 1" in elsewhere.words
+        add(made, "ann", said(*scores, ids=ids[:20]), kind="human", rows=rows[:20], sheet=True)
     shown = run("calibrate", path, "--against", "ann", "--judge", "demo")
-    assert "10 labels are left out: their cases are not in the sample" in shown.words
+    assert "20 of ann's 30 rated cases count" in shown.words
     assert "4 cases are left out: the sample was not drawn from them" in shown.words
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert figures(found, "calibration")["corrected"]["labelled"] == 20
@@ -386,8 +436,10 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
 
     with RunFile.create(path) as made:
         add(made, "demo", said(*judged, ids=ids), rows=rows)
-        add(made, "ann", said(*[4, 5, 3, 4, 5] * 6, ids=ids[:30]), kind="human", rows=rows[:30])
+        labels = said(*[4, 5, 3, 4, 5] * 6, ids=ids[:30])
+        add(made, "ann", labels, kind="human", rows=rows[:30])
         store_draw(made, rows, range(18, 58), seed=1)
+        add(made, "ann", labels, kind="human", rows=rows[18:30], sheet=True)
     picked = run("calibrate", path, "--against", "ann")
     assert picked.code == 2
     assert "ann labelled only 12 of the 40 cases of the sample with seed 1" in picked.words
@@ -399,6 +451,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
 
     with RunFile.open(path) as made:
         store_draw(made, rows, range(0, 34), seed=2)
+        add(made, "ann", labels, kind="human", rows=rows[:30], sheet=True)
         store_draw(made, rows, range(5, 15), seed=3)  # all of these have labels, but it was drawn later
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert (found["sample"]["seed"], figures(found, "calibration")["corrected"]["labelled"]) == (2, 30)
@@ -418,7 +471,12 @@ def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) ->
     assert spans[1] > 1.1 * spans[0] and alone["value"] == together["gpt"]["value"]
     shown = run(*compare)
     assert f"This command tests {len(together)} differences, so the intervals are wider" in shown.words
-    assert f"95% interval, wider because of {len(together)} comparisons, of v1 minus v2" in shown.words
+    for each in together.values():
+        # The last of Holm's steps is at the level of a test alone.
+        wider = f", wider because of {len(together)} comparisons," if each["level"] > 0.951 else ""
+        assert f"({100 * each['level']:.3g}% interval{wider} of v1 minus v2: " in each["sentence"]
+    assert max(each["level"] for each in together.values()) == pytest.approx(0.99)
+    assert "95–99% intervals: t. " in shown.words and "(99%)" in shown.words
 
 
 def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:
@@ -451,20 +509,21 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert (found["wins"], found["ties"], found["losses"]) == (
         np.sum(given[:, 0] > given[:, 1]), np.sum(given[:, 0] == given[:, 1]), np.sum(given[:, 0] < given[:, 1]),
     )  # fmt: skip
-    assert found["sentence"].endswith("v2 is better.")
+    assert found["sentence"].endswith("gpt scores v2 higher.")
     turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
-    assert json.loads(run(*turned).out)[0]["sentence"].endswith("v2 is better.")
+    assert json.loads(run(*turned).out)[0]["sentence"].endswith("gpt scores v2 higher.")
     alone, corrected = found["corrected"]
     assert (corrected["first_labels"] + corrected["second_labels"], corrected["pairs"]) == (120, 160)
     assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
     assert corrected["sentence"].startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
+    assert corrected["sentence"].endswith(": v2 is better.")
     clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
     assert clustered["value"] == pytest.approx(found["value"])
     assert clustered["clusters"] < found["clusters"] == 160
     same = json.loads(run(*compare, "--margin", 5, "--json").out)[0]
-    assert same["sentence"].endswith("v2 is better, though by less than the margin of 5.")
+    assert same["sentence"].endswith("gpt scores v2 higher, though by less than the margin of 5.")
     assert json.loads(run(*turned, "--margin", 5).out)[0]["sentence"].endswith(
-        "v2 is better, though by less than the margin of 5."
+        "gpt scores v2 higher, though by less than the margin of 5."
     )
     assert run(*compare, "--margin", "nan").code == 2
     for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot", "chatbot=v1,v3", "bot=v1,v2"):

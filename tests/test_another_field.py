@@ -12,6 +12,7 @@ from walks import Walker
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.output_format import OutputFormat, Outputs, layout_text
@@ -27,14 +28,14 @@ class DateField(FieldKind):
 
     type: Literal["date"] = "date"
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         mark = '\\"' if in_json else ""
         return f"{name}: {name.upper()}\n{name.upper()}: /{mark}20[0-9]{{2}}-(0[1-9]|1[0-2])-[0-2][0-9]{mark}/\n"
 
     def budget(self, in_json: bool) -> int:
         return 12
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         end = at + 10 + 2 * in_json
         if text[at:end].count("-") != 2:
             raise ReplyError("expected a date")
@@ -42,6 +43,9 @@ class DateField(FieldKind):
 
     def write(self, value: Value, in_json: bool) -> str:
         return f'"{value}"' if in_json else str(value)
+
+    def example(self, name: str) -> Value:
+        return "2026-01-31"
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string", "format": "date"}

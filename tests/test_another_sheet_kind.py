@@ -31,11 +31,9 @@ class PipedSheet(Sheet):
         self.columns = column_names(path, self.lines[0].split("|"))
 
     def rows(self) -> Iterator[Row]:
-        number = 0
         for line, text in enumerate(self.lines[1:], 2):
-            number += bool(text)
             cells = dict(zip(self.columns, text.split("|"), strict=True)) if text else {}
-            yield Row(number if text else 0, line, cells)
+            yield Row(line, line, cells, blank=not text)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         file.write("|".join([*self.columns, *columns]).encode() + b"\n")
@@ -84,9 +82,9 @@ def cells(item: Case | BadRow) -> dict[str, Value]:
 
 def test_its_rows_become_cases(piped: Path) -> None:
     first, twice, last = CasesFile(piped, NEEDED)
-    assert first == Case("k1", {"question": "q", "answer": "a"}, {}, 1)
+    assert first == Case("k1", {"question": "q", "answer": "a"}, {}, 2)
     assert isinstance(twice, BadRow) and twice.where == "cases.psv line 4"
-    assert last.id == "k2" and last.row == 3
+    assert last.id == "k2" and last.row == 5
 
 
 def test_a_table_is_written_in_it(piped: Path) -> None:

@@ -66,14 +66,14 @@ def inputs(cases: CasesFile) -> list[object]:
 def test_csv_rows_become_cases(make: Make) -> None:
     cases = make("a.csv", 'id,question,answer,bot\nk1,"Why,\nthen?",Because,A\nk2,What?,,B\n')
     first, second = cases
-    assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"bot": "A"}, 1)
-    assert second.inputs["answer"] == "" and second.row == 2
+    assert first == Case("k1", {"question": "Why,\nthen?", "answer": "Because"}, {"bot": "A"}, 2)
+    assert second.inputs["answer"] == "" and second.row == 3
     assert cases.id_column == "id" and cases.count() == 2
 
 
 def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\nr,b\n")
-    assert [(case.id, case.numbered) for case in cases] == [("1", True), ("2", True)]
+    assert [(case.id, case.numbered) for case in cases] == [("2", True), ("3", True)]
     assert cases.id_column is None
 
 
@@ -171,7 +171,7 @@ def test_a_file_of_two_encodings_is_refused(make: Make) -> None:
 def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
     good, bad, last = make("a.csv", "question,answer\né,a\n".encode() + b"\xff,b\nz,c\n")
     assert isinstance(good, Case) and isinstance(last, Case)
-    assert bad == BadRow("2", 2, "a.csv", "line 3", "it has bytes that are not UTF-8", numbered=True)
+    assert bad == BadRow("3", 3, "a.csv", "line 3", "it has bytes that are not UTF-8", numbered=True)
     jsonl = b'{"question": "\xff"}\n{"question": "q", "answer": "a"}\n'
     assert inputs(make("a.jsonl", jsonl)) == ["it has bytes that are not UTF-8", ("q", "a")]
     half = "question,answer\nx,a\n".encode("utf-16-le") + b"\x00\xd8,\0b\0\n\0y\0,\0c\0"
@@ -191,7 +191,7 @@ def test_bad_rows_have_their_line_and_never_stop_the_rest(make: Make) -> None:
     assert reasons[0] == "it has 4 fields where the header has 3"
     assert reasons[1:3] == ["duplicate id k1: line 2 already has it", "it has no id"]
     assert reasons[3] == "its question holds a NUL character"
-    assert found[5] == Case("k4", {"question": "ok", "answer": "a"}, {}, 6)
+    assert found[5] == Case("k4", {"question": "ok", "answer": "a"}, {}, 8)
 
 
 def test_ids_of_bad_rows_are_nobody_elses(make: Make) -> None:
@@ -205,9 +205,9 @@ def test_a_stray_quote_costs_only_its_own_row(make: Make) -> None:
     text = 'question\tanswer\n"Hello there\ta\nx\tb\n"y" z\tc\nw\td\n"open\te\nlast\tf'
     found = list(make("a.tsv", text))
     assert [(item.row, item.where) for item in found if isinstance(item, BadRow)] == [
-        (1, "a.tsv line 2"),
-        (3, "a.tsv line 4"),
-        (5, "a.tsv line 6"),
+        (2, "a.tsv line 2"),
+        (4, "a.tsv line 4"),
+        (6, "a.tsv line 6"),
     ]
     assert [item.inputs["answer"] for item in found if isinstance(item, Case)] == ["b", "d", "f"]
 
@@ -277,7 +277,8 @@ def test_jsonl_values_become_text(make: Make) -> None:
 def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     good = '{"question": "q", "answer": "a"}'
     first, bad, last = make("a.ndjson", f"{good}\n{line}\n{good}\n")
-    assert bad == BadRow("2", 2, "a.ndjson", "line 2", reason, numbered=True)
+    kinds = bad.kinds
+    assert bad == BadRow("2", 2, "a.ndjson", "line 2", reason, numbered=True, kinds=kinds) and not kinds
     assert last.row == 3 and first.inputs == last.inputs
 
 
@@ -360,7 +361,7 @@ def test_workbook_values_become_text(make_workbook: Make) -> None:
     first, last = cases
     assert first.inputs == {"question": "q", "answer": ""}
     assert first.metadata == {"n": "5", "day": "2025-05-01", "at": "2025-05-01T09:30:00", "flag": "true"}
-    assert last.row == 2 and last.metadata["n"] == "0.5" and blank_rows(cases) == 1
+    assert (first.row, last.row) == (3, 5) and last.metadata["n"] == "0.5" and blank_rows(cases) == 1
 
 
 def test_workbook_rows_that_are_no_cases(make_workbook: Make) -> None:

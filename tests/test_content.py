@@ -96,7 +96,7 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
         "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
         "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
         "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
-        "NULL, NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
+        "NULL, NULL, NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
     ],
 )
 def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) -> None:
@@ -203,12 +203,12 @@ def test_a_forged_entry_without_a_hash_leaves_a_gap_for_good(path: Path, run: Ru
 
 
 def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -> None:
-    run.add_rubric("gold", "Compare.")
+    run.add_rubric("gold", "Compare.", "{}")
     run.add_rater(Rater("anna", "human", "grounded", {}))
     run.close()
     assert told(path) == ""
     with RunFile.open(path) as again:
-        again.add_rubric("gold", "Compare them.")
+        again.add_rubric("gold", "Compare them.", "{}")
         with pytest.raises(RaterChanged):
             again.add_rater(Rater(RATER.name, "judge", "grounded", {"other": 1}))
         again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
@@ -222,7 +222,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
     by_hand(
         path,
         "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8",
-        "INSERT INTO cases VALUES (999, 'z', 1, 0, '')",
+        "INSERT INTO cases VALUES (999, 'z', 1, 0, '', NULL)",
     )
     with pytest.raises(ContentChanged):
         told(path)

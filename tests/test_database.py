@@ -343,7 +343,7 @@ try:
 except RunFileError:
     run = RunFile.open(path)
 with run:
-    run.add_rubric("grounded", "Judge it.")
+    run.add_rubric("grounded", "Judge it.", "{}")
     rater = run.add_rater(Rater("demo", "judge", "grounded", {"samples": 1}))
     cases = [Case(f"c{n}", {"answer": f"text {n}"}, {}, n) for n in range(count)]
     hashes = {case.id: fingerprint(run.key, case.inputs) for case in cases}

@@ -14,6 +14,7 @@ from pathway_local.case import Case
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.system.shipped import packaged_folder
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
@@ -22,7 +23,7 @@ def judged(path: Path, outcomes: list[tuple[int, Outcome]]) -> Path:
     """A run of the groundedness rubric: each right score with what the judge said."""
     rubric = load_rubric("groundedness")
     with RunFile.create(path) as run:
-        run.add_rubric(rubric.name, rubric.text)
+        store_rubric(run, rubric)
         rater = run.add_rater(Rater("demo", "judge", rubric.name, {}))
         for number, (right, outcome) in enumerate(outcomes):
             case = Case(

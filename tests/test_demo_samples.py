@@ -11,6 +11,7 @@ from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 
@@ -25,7 +26,7 @@ def test_verdicts_with_the_meant_score_are_counted_for_each_score_and_failures_a
     with RunFile.create(tmp_path / "a.run") as run:
         raters = {}
         for name in ("groundedness", "gold-answer"):
-            run.add_rubric(name, load_rubric(name).text)
+            store_rubric(run, load_rubric(name))
             raters[name] = run.add_rater(Rater("demo", "judge", name, {}))
         for row, (rubric, meant, outcome) in enumerate(outcomes, 1):
             ref = CaseRef(f"{rubric}-{row}", row, metadata=meant, hash=f"{row:032x}")
@@ -48,7 +49,7 @@ def test_the_table_of_all_sample_rubrics_fits_80_columns(
     with RunFile.create(tmp_path / "samples.run") as run:
         for name in RUBRICS:
             rubric = load_rubric(name)
-            run.add_rubric(name, rubric.text)
+            store_rubric(run, rubric)
             rater = run.add_rater(Rater("demo", "judge", name, {}))
             for row in range(1, 21):
                 verdict = Verdict({score: Score(1 + row % 5) for score in rubric.format.scores}, {})

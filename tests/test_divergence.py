@@ -69,7 +69,7 @@ def test_the_cases_to_look_at_first(run: RunFile) -> None:
     assert found.kinds == {"apart": 1, "neighbours": 1, "special": 1, "agree": 1}
     assert found.patterns["apart"] == {"mix of 1s and 4s": 1}
     assert found.as_json()["patterns"]["mix of 1s and 4s"] == 1  # type: ignore[index]
-    heads = [name for name, *_ in divergence_view(found).tables[0].rows]
+    heads = [name for name, *_ in divergence_view(found, {}).tables[0].rows]
     assert heads[heads.index("further apart") + 1] == "  mix of 1s and 4s"
     assert [each.case for each in found.first] == ["s-3", "s-1", "s-2"]
     special, apart, _ = found.first
@@ -109,7 +109,7 @@ def test_nominal_scores_have_no_mean(tmp_path: Path) -> None:
 def test_as_json_is_plain(run: RunFile) -> None:
     made = json.loads(json.dumps(found_in(run).as_json()))
     assert made["first"][0]["case"] == "s-3"
-    assert set(made) == {"rubric", "score", "raters", "cases", "kinds", "patterns", "first"}
+    assert set(made) == {"rubric", "score", "raters", "cases", "kinds", "patterns", "first", "warnings"}
 
 
 def test_the_reason_that_goes_with_a_score() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import FloatArray, Interval, Undefined
-from pathway_local.statistics.prediction_powered import Correction, Survey, corrected_mean
+from pathway_local.statistics.prediction_powered import Correction, Noise, Survey, corrected_mean
 
 CASES = 1500
 
@@ -61,10 +61,11 @@ def test_intervals_hold_the_mean_of_cases_that_have_a_place_on_the_scale() -> No
     assert np.mean(plain) > 0.2
 
 
-def test_the_level_of_a_look_is_that_of_the_mean_and_not_of_the_share() -> None:
+@pytest.mark.parametrize("survey", [Survey(level=0.999), Survey(noise=Noise(0.5, 50))], ids=["level", "noise"])
+def test_the_level_of_a_look_and_noise_are_those_of_the_mean_and_not_of_the_share(survey: Survey) -> None:
     judge, people, special, judged_special, _, _ = draw(3, 80)
     told = (judge, people, judged_special.astype(bool), special.astype(bool), (1.0, 5.0))
-    plain, look = corrected_domain_mean(*told), corrected_domain_mean(*told, Survey(level=0.999))
+    plain, look = corrected_domain_mean(*told), corrected_domain_mean(*told, survey)
     assert isinstance(plain.special, Correction) and isinstance(look.special, Correction)
     assert plain.special == look.special
     assert isinstance(plain.mean, Correction) and isinstance(look.mean, Correction)

@@ -33,6 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFile:
         "ann": np.clip(true - version + rng.integers(0, 2, COUNT), 1, 5),
         "ann-again": np.clip(true - version + rng.integers(0, 2, COUNT), 1, 5)[:40],
         "bob": np.clip(true + rng.integers(-1, 2, COUNT) * (rng.random(COUNT) < 0.2), 1, 5),
+        "eve": np.clip(true + rng.integers(-1, 2, COUNT) * (rng.random(COUNT) < 0.2), 1, 5),
     }
     kept = [{"version": VERSIONS[version[at]], "topic": str(at % 15)} for at in range(COUNT)]
     texts = [{"question": name, "answer": name} for name in IDS]
@@ -53,7 +54,7 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     again = (("ann", "ann-again"),)
     plan = AgreementPlan(drift="version", by="version", twice=again, level="document", level_column="topic")
     score = found(run, plan)
-    assert [rater.name for rater in score.raters] == ["judge", "ann", "bob"], "the repeats are no further person"
+    assert [rater.name for rater in score.raters] == ["judge", "ann", "bob", "eve"], "the repeats are no further person"
     moved = {each.rater: each.change for each in score.people.drift}
     stricter, milder = moved["ann"].interval, moved["judge"].interval
     assert isinstance(stricter, Interval) and stricter.high < 0
@@ -66,7 +67,7 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     titles = [table.title for table in view.tables]
     for title in ("the same person twice", "document level: correlation by topic"):
         assert title in titles
-    assert any(title.startswith("drift: errors at the last version") for title in titles)
+    assert any(title.startswith("drift: scores at the last version") for title in titles)
     uneven = agreement_view(replace(score, people=replace(score.people, unweighted=True)))
     told = [table.title for table in uneven.tables if table.title not in titles]
     begun = ("severity:", "drift:", "errors against people by version", "for comparison, errors of each person")
@@ -87,7 +88,7 @@ def test_drift_over_the_imports_of_each_person(run: RunFile) -> None:
     plan = AgreementPlan(drift=IMPORT, twice=(("ann", "ann-again"),))
     [score] = agreement(run, HELPFUL, plan, [imported])
     moved = {each.rater: each.change for each in score.people.drift}
-    assert set(moved) == {"ann", "bob"}, "a judge's scores come with no import"
+    assert set(moved) == {"ann", "bob", "eve"}, "a judge's scores come with no import"
     interval = moved["ann"].interval
     assert isinstance(interval, Interval) and interval.high < 0
     [alone] = agreement(run, HELPFUL, replace(plan, against="ann"), [imported])

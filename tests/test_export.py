@@ -20,7 +20,7 @@ from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.runs.run_rubrics import rubrics_of, store_rubric
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
@@ -108,7 +108,7 @@ def awkward(tmp_path: Path) -> Iterator[RunFile]:
     metadata = {"marks": "mine", "case.marks": "mine as well", "field.failure": "mine, too"}
     row = Case("s-1", {"question": "q", "answer": "a"}, metadata, 1)
     with RunFile.create(tmp_path / "awkward.run") as run:
-        run.add_rubric(AWKWARD.name, AWKWARD.text)
+        store_rubric(run, AWKWARD)
         rater = run.add_rater(Rater("demo", "judge", AWKWARD.name, {"think": 100}))
         run.put(rater, row.ref(fingerprint(run.key, AWKWARD.texts_of(row))), verdict, keep=None)
         yield run
@@ -168,7 +168,7 @@ def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunF
 
 def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFile, tmp_path: Path) -> None:
     other = parse_rubric(GRADES, "grades.prompty")
-    awkward.add_rubric(other.name, other.text)
+    store_rubric(awkward, other)
     rater = awkward.add_rater(Rater("demo", "judge", other.name, {}))
     row = Case("s-1", {"question": "q", "answer": "a"}, {}, 1)
     said = Verdict({"grade": Score(2)}, {"score_p2": "a text"})
@@ -257,7 +257,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     cells = dict(zip(head, page[2], strict=True))
     assert page.freeze_panes == "A2" and page.auto_filter.ref.startswith("A1:") and cells["case"].value == "s-1"
     assert all(cell.font.bold for cell in page[1]) and not cells["case"].font.bold
-    assert cells["score_expected"].number_format == "0.00" and cells["score"].number_format == "General"
+    assert cells["score_expected"].number_format == "0.00####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
     summary = [[cell.value for cell in row] for row in book["summary"]]

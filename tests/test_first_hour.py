@@ -15,6 +15,7 @@ from pathway_local.judging.plan import Plan, planned_rubrics
 from pathway_local.rater import Rater
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +27,7 @@ def judge(plan: Plan, watcher: object, command: Sequence[str]) -> list[Tally]:
     (rubric,) = planned_rubrics(plan, None).values()
     cases = cases_of(plan.cases, [rubric], None, plan.id_column, plan.mapping)
     with RunFile.create(plan.run) as run:
-        run.add_rubric(rubric.name, rubric.text)
+        store_rubric(run, rubric)
         rater = run.add_rater(Rater("demo", "judge", rubric.name, {"judge": "demo"}))
         run.set_setting("label:demo", "a demonstration judge")
         remember(run, cases, plan.mapping)

@@ -19,6 +19,7 @@ from gpu_check.work import Work
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.system.machine import Device, Machine
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
@@ -34,7 +35,7 @@ def work(tmp_path: Path) -> Work:
 
 def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
     with RunFile.create(path) as run:
-        run.add_rubric(RUBRIC, load_rubric(RUBRIC).text)
+        store_rubric(run, load_rubric(RUBRIC))
         rater = run.add_rater(Rater("demo", "judge", RUBRIC, {}))
         for row, (name, outcome) in enumerate(outcomes.items()):
             run.put(rater, case(name, row, hash=f"{row:032}"), outcome)

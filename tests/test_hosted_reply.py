@@ -257,10 +257,17 @@ def test_a_number_that_can_not_be_kept_leaves_the_rest_of_its_reply(name: str, n
     assert from_columns(to_columns(found)) == found
 
 
+def test_broken_json_gives_a_score_in_any_spelling() -> None:
+    for number, value in (("2.037875733864018095", 2.037875733864018), ("2.5e0", 2.5), ("3.0", 3)):
+        found = verdict(json.dumps(TWO).replace(": 3,", f": {number},").removesuffix("}"), GOLD)
+        assert "format:broken-json" in found.marks
+        assert found.scores == {"completeness_score": Score(value), "correctness_score": Score(5)}
+
+
 def test_a_number_with_more_digits_than_can_be_read_is_broken_json() -> None:
     text = json.dumps({**TWO, "completeness_score": "HERE"}).replace('"HERE"', "9" * 5000)
     found = verdict(text, GOLD)
-    assert {"format:broken-json", "format:missing:completeness_score"} <= set(found.marks)
+    assert {"format:broken-json", "format:unreadable:completeness_score"} <= set(found.marks)
     assert found.scores == {"correctness_score": Score(5)}
 
 

@@ -20,6 +20,7 @@ from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Verdict
 
@@ -40,7 +41,7 @@ def run(tmp_path: Path) -> Path:
     write_cases(tmp_path / "tiny.csv", TINY)
     write_cases(tmp_path / "two.csv", TWO)
     with judged_run(tmp_path / "may.run") as run:
-        run.add_rubric(TWO.name, TWO.text)
+        store_rubric(run, TWO)
     return tmp_path / "may.run"
 
 

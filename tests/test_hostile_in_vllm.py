@@ -18,8 +18,9 @@ from pathway_local.passes import Sampling
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.form import Form
 from pathway_local.rubrics.lark import literal
-from pathway_local.rubrics.output_format import Detail, Form
+from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
 from pathway_local.verdict import storable
 

@@ -11,6 +11,7 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.rater import Kind, Rater
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 HOSTILE = {
@@ -52,16 +53,16 @@ Judge {{{{ answer }}}} to {{{{ question }}}}.
 
 def make_run(folder: Path, hostile: str) -> None:
     """A run and its cases file with this text wherever data can stand; a judge and two people rated."""
-    name = hostile[:NAME]
+    name = hostile[:NAME]  # a slash in it divides a group from a person, so people differ before and after it
     rubric = rubric_called(name)
     rows = [
         Case(f"{row} {hostile}", {"question": hostile, "answer": f"{row}"}, {"bot": f"{row % 2} {hostile}"}, row)
         for row in range(1, 31)
     ]
     with RunFile.create(folder / "may.run") as run:
-        run.add_rubric(rubric.name, rubric.text)
+        store_rubric(run, rubric)
         run.set_setting(f"label:judge {name}", name)
-        raters: dict[str, Kind] = {f"judge {name}": "judge", f"one {name}": "human", f"two {name}": "human"}
+        raters: dict[str, Kind] = {f"judge {name}": "judge", f"one {name} one": "human", f"two {name} two": "human"}
         for place, (who, kind) in enumerate(raters.items()):
             rater = run.add_rater(Rater(who, kind, "hostile", {"x": name}))
             for case in rows:

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.figure import Interval, Undefined, percent
 from pathway_local.statistics.intervals import (
+    LEVEL,
     difference_effect,
     log_odds_interval,
     mean,
-    standard_error,
     standing,
     tailed_freedom,
     wilson,
@@ -36,42 +36,6 @@ def test_even_clusters_match_statsmodels_cluster_robust_regression(seed: int) ->
     found = mean(scores.astype(float), clusters)
     assert (found.interval.low, found.interval.high) == pytest.approx(tuple(fit.conf_int()[0]))
     assert found.interval.clusters == len(np.unique(clusters))
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 10_000), st.integers(1, 2))
-def test_uneven_clusters_get_the_error_and_freedom_of_bell_and_mccaffrey(seed: int, number: int) -> None:
-    rng = np.random.default_rng(seed)
-    sides = np.resize(np.arange(number), 40)
-    codes = np.unique(np.minimum(rng.geometric(0.25, 40), 9), return_inverse=True)[1]
-    codes[:8] = np.repeat(np.arange(4), 2)  # each side has several clusters
-    scores = rng.normal(size=40) + codes
-    design = np.eye(number)[sides]
-    hat = design @ np.linalg.inv(design.T @ design) @ design.T
-    wanted = (
-        np.array([1.0, -1.0])[:number] / design.sum(axis=0)
-    ) @ design.T  # scores @ wanted is the mean, or the difference
-    rest = np.eye(40) - hat
-    parts = np.stack(
-        [
-            (wanted * (codes == one)) @ _root(rest[np.ix_(codes == one, codes == one)], codes == one)
-            for one in np.unique(codes)
-        ]
-    )
-    gram = parts @ rest @ rest.T @ parts.T
-    residuals = rest @ scores
-    influence = wanted * residuals
-    error, freedom = standard_error(influence, codes, sides)
-    assert error == pytest.approx(np.sqrt(np.sum((parts @ residuals) ** 2)))
-    assert freedom == pytest.approx(np.trace(gram) ** 2 / np.sum(gram**2))
-
-
-def _root(block: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """The inverse square root of a cluster's block of I - H, as a matrix over all cases."""
-    values, vectors = np.linalg.eigh(block)
-    whole = np.zeros((len(members), len(members)))
-    whole[np.ix_(members, members)] = vectors / np.sqrt(values) @ vectors.T
-    return whole
 
 
 def test_one_large_cluster_does_not_make_the_interval_too_short() -> None:
@@ -141,8 +105,28 @@ def test_long_tails_cost_degrees_of_freedom() -> None:
     ],
 )
 def test_standing_reads_the_interval_against_the_margin(low: float, high: float, word: str) -> None:
-    assert standing(Interval(low, high, "bootstrap", 50), 0.05) == word
+    assert standing(Interval(low, high, "bootstrap", 50, LEVEL), 0.05) == word
 
 
 def test_no_interval_no_standing() -> None:
     assert standing(Undefined("there is only one case"), 0.05) == "can't tell"
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [
+        ((0.95,), "95%"),
+        ((0.987,), "98.7%"),
+        ((1 - 0.05 / 3,), "98.3%"),
+        ((0.9999,), "99.99%"),
+        ((0.999246,), "99.92%"),
+        ((0.9999999999,), "99.999999%"),
+        ((0.95, 0.95 + 1e-12), "95%"),
+        ((0.999246, 0.95), "95–99.92%"),
+        ((0.98712, 0.98741), "98.71–98.74%"),
+    ],
+)
+def test_a_level_has_as_few_digits_as_tell_it_from_100_percent_and_from_another(
+    levels: tuple[float, ...], shown: str
+) -> None:
+    assert percent(*levels) == shown

@@ -1,7 +1,6 @@
 """`--keep-samples`: what each of several samples says stands beside their average."""
 
 import csv
-from collections import Counter
 
 import pytest
 from msgspec.structs import replace
@@ -9,9 +8,8 @@ from typed import Desk
 
 from pathway_local.judging.pool import Completion
 from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
-from pathway_local.results.summary import Group, Summary
-from pathway_local.results.views.summary import group_remarks
-from pathway_local.rubrics.output_format import OutputFormat, Reading
+from pathway_local.rubrics.form import Reading
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.verdict import Verdict
 
 SCORE = {"type": "score", "min": 1, "max": 5}
@@ -85,14 +83,3 @@ def test_a_later_command_keeps_draws_as_well_and_without_text_their_scores_alone
 def test_one_reply_for_each_case_has_no_draws_to_keep(desk: Desk) -> None:
     assert "one reply is drawn" in desk.typed(*desk.judging(desk.cases(2), "--keep-samples"), code=2).stderr
     assert not (desk.work / "may.run").exists()
-
-
-def test_the_summary_says_what_to_raise_if_a_budget_often_cuts_a_field() -> None:
-    found = Group("demo", "small", "", {}, verdicts=40, budgets={"reason": 12})
-    for count, marked in ((2, False), (3, True)):
-        found.marks = Counter({"cut:reason": count, "cut:thinking": 40, "truncated:answer": 40})
-        sentences = group_remarks(found, Summary([found], "", {})).sentences
-        assert "40 marked truncated:answer" in sentences
-        assert "40 marked cut:thinking: that is 100% of the verdicts; raise --think" in sentences
-        raised = "3 marked cut:reason: that is 8% of the verdicts; raise its `tokens`, now 12, in the rubric's file"
-        assert (raised in sentences) is marked

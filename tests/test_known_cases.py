@@ -10,8 +10,9 @@ from rated_run import TINY, TWO, add, cases, judged_run, said
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.ratings.handouts import find_handouts, hand_out, store_handouts
-from pathway_local.ratings.known_cases import KnownCases, hash_by_case
+from pathway_local.ratings.known_cases import KnownCases, Unmatched, hash_by_case
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 
 
 @pytest.fixture
@@ -27,17 +28,19 @@ def text_hash(run: RunFile, case: Case) -> str:
 def test_texts_that_changed_between_raters_must_be_told_apart(run: RunFile) -> None:
     new = Case("s-1", {**cases()[0].inputs, "answer": "new"}, row=1)
     add(run, "ann", said(5), kind="human", rows=[new])
-    known = KnownCases(run, "tiny")
-    assert known.by_id("s-1", None) == ("raters saw different texts of its case, and the file does not hold its texts")
+    known = KnownCases(run, TINY)
+    assert known.by_id("s-1", "") == Unmatched(
+        "raters saw different texts of its case, and the file does not hold its texts"
+    )
     found = known.by_id("s-1", text_hash(run, new))
     assert isinstance(found, CaseRef)
     assert found.hash == text_hash(run, new)
     assert hash_by_case(run, "tiny")["s-1"] == text_hash(run, cases()[0])
-    assert isinstance(known.by_id("s-2", None), CaseRef)
+    assert isinstance(known.by_id("s-2", ""), CaseRef)
 
 
 def test_handouts_come_back_whole(run: RunFile) -> None:
-    run.add_rubric(TWO.name, TWO.text)
+    store_rubric(run, TWO)
     made = [hand_out(run.key, TWO, case, "Ann") for case in cases(TWO)]
     store_handouts(run, run.jobs.begin(["x"], {}), made)
     found = find_handouts(run, [made[2].custom_id, "f" * 24, "s-1"])
@@ -50,7 +53,7 @@ def test_handouts_come_back_whole(run: RunFile) -> None:
 
 def test_an_id_that_lost_its_zeros_is_told(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=cases(ids=["0042", "43"])) as run:
-        known = KnownCases(run, "tiny")
-        assert "leading zeros" in str(known.by_id("42", None))
-        assert known.by_id("7", None) == "its id matches no case of the run"
-        assert not isinstance(known.by_id("0042", None), str)
+        known = KnownCases(run, TINY)
+        assert "leading zeros" in str(known.by_id("42", ""))
+        assert known.by_id("7", "") == Unmatched("its id matches no case of the run")
+        assert isinstance(known.by_id("0042", ""), CaseRef)

@@ -15,7 +15,6 @@ from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.label_design import design_weights, own_design, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.sampled_labels import _noise
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.figure import Interval
@@ -23,7 +22,7 @@ from pathway_local.verdict import Score, Verdict
 
 SIZE, DRAWN = 100, range(0, 40)
 PICKED = (*range(30, 40), *range(60, 90))
-"""Labelled before the draw: ten of these are drawn later."""
+"""Rated from another file than the sheet: ten of these are drawn, too."""
 
 SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 ROWS = cases(ids=[f"s-{number:03}" for number in range(SIZE)])
@@ -42,26 +41,42 @@ def made(tmp_path: Path) -> Iterator[RunFile]:
         yield run
 
 
-def label(run: RunFile, places: Iterable[int]) -> None:
+def label(run: RunFile, places: Iterable[int], *, sheet: bool = False) -> None:
     given = {ROWS[place].id: Verdict({"score": Score(truth(place))}) for place in places}
-    add(run, "ann", given, kind="human", rows=ROWS, imported=True)
+    add(run, "ann", given, kind="human", rows=ROWS, imported=True, sheet=sheet)
 
 
-def test_labels_that_are_older_than_the_sample_are_not_its_labels(run: Run, made: RunFile) -> None:
+def test_labels_from_another_file_are_not_the_samples(run: Run, made: RunFile) -> None:
     refused = run("calibrate", made.path, "--against", "ann")
     assert refused.code == 2
-    assert "ann labelled no case of the sample with seed 7 after it was drawn" in refused.words
+    assert "no rating by ann came from a sheet or page of the sample with seed 7" in refused.words
 
 
-def test_picked_labels_count_for_their_own_cases_alone(run: Run, made: RunFile) -> None:
-    label(made, [place for place in DRAWN if place not in PICKED])
+def test_picked_labels_correct_nothing(run: Run, made: RunFile) -> None:
+    """Ten of the drawn cases were picked before, and are not among the labels of the sheet: they count as missing."""
+    label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
     (found,) = json.loads(run("calibrate", made.path, "--against", "ann", "--json").out)
     rows = {row["figure"]: row for row in found["figures"] if row["table"] == "calibration"}
-    rest = [truth(place) for place in DRAWN if place not in PICKED]
-    # 40 of the 100 cases are known, the 30 other labels stand for the 60 other cases.
-    expected = (sum(map(truth, PICKED)) + (SIZE - len(PICKED)) * np.mean(rest)) / SIZE
-    assert rows["labels_only"]["value"] == pytest.approx(expected)
-    assert "40 cases had a label before the sample was drawn" in " ".join(found["notices"])
+    assert rows["labels_only"]["value"] == pytest.approx(
+        np.mean([truth(place) for place in DRAWN if place not in PICKED])
+    )
+    assert (rows["corrected"]["labelled"], found["rated"]) == (30, 70)
+    assert "30 of ann's 70 rated cases count" in " ".join(found["notices"])
+
+
+def test_labels_by_one_person_are_said_to_leave_out_what_a_second_would_give(run: Run, made: RunFile) -> None:
+    once = "the interval is about the labels that {} gave"
+    label(made, range(SIZE))
+    asked = ("calibrate", made.path, "--against", "ann", "--assume-random")
+    assert once.format("ann") in run(*asked).words
+    assert once.format("ann") not in run(*asked, "--target", "population").words
+    for person, count, wave in (("ann", SIZE, (4, 5)), ("bob", 20, (5, 5, 4))):
+        given = {ROWS[place].id: Verdict({"score": Score(wave[place % len(wave)])}) for place in range(count)}
+        add(made, f"team/{person}", given, kind="human", rows=ROWS, imported=True)
+    team = run("calibrate", made.path, "--against", "team", "--assume-random", "--json")
+    rows = {row["figure"]: row for row in json.loads(team.out)[0]["figures"]}
+    assert rows["corrected"]["low"] < rows["corrected"]["value"] < rows["corrected"]["high"]
+    assert once.format("team") not in run("calibrate", made.path, "--against", "team", "--assume-random").words
 
 
 def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
@@ -69,24 +84,18 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     (found,) = json.loads(before.out)
     assert {row["cases"] for row in found["figures"] if row["table"] == "pairs"} == {len(PICKED)}
     assert "ann worked on no sample" in " ".join(found["notices"])
-    label(made, [place for place in DRAWN if place not in PICKED])
+    label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
     (found,) = json.loads(run("agreement", made.path, "--json").out)
     assert {row["cases"] for row in found["figures"] if row["table"] == "pairs"} == {30}
-    assert "ann: 40 labels are left out" in " ".join(found["notices"])
+    assert "30 of ann's 70 ratings count" in " ".join(found["notices"])
+    [(scored, rated)] = [(each["scored"], each["rated"]) for each in found["raters"] if each["name"] == "ann"]
+    assert (scored, rated) == (30, 70)
+    assert "30/70" in run("agreement", made.path).out
     (matrix,) = ratings_matrices(made, TINY)
     (ann,) = matrix.columns("ann")
     picked = picked_labels(matrix, ann)
     assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
-    assert own_design(matrix, [ann], "ann", None).open.sum() == 30
-
-
-def test_the_noise_of_labels_is_what_is_left_of_persons_and_cases() -> None:
-    rng = np.random.default_rng(4)
-    scores = rng.normal(3, 1, (4000, 1)) + np.array([0.0, 0.5, -0.3]) + rng.normal(0, 0.6, (4000, 3))
-    assert _noise(scores) == pytest.approx(0.36 / 3, rel=0.05)
-    scores[:, 2] = np.nan
-    assert _noise(scores) == pytest.approx(0.36 / 2, rel=0.05)
-    assert _noise(scores[:, :1]) == 0
+    assert own_design(matrix, [ann], "ann", None).random.sum() == 30
 
 
 def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile) -> None:
@@ -114,7 +123,7 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
         add(run, "demo", said(*([4] * SIZE), ids=ids), rows=ROWS)
         store_draw(run, ROWS, drawn, strata=[place // 50 for place in range(SIZE)])
         given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
-        add(run, "ann", given, kind="human", rows=ROWS, imported=True)
+        add(run, "ann", given, kind="human", rows=ROWS, imported=True, sheet=True)
         [matrix] = ratings_matrices(run, TINY)
         weights, scored = design_weights(matrix, [0, 1]), np.isfinite(matrix.given)
         assert weights is not None
@@ -142,7 +151,7 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
             add(run, name, said(*map(int, scores), ids=ids), HELPFUL, rows=rows)
         store_draw(run, rows, drawn, HELPFUL, strata=[int(each) for each in half])
         labels = {ids[at]: Verdict({"score": Score(int(given[2][at]))}) for at in drawn}
-        add(run, "ann", labels, HELPFUL, "human", rows, imported=True)
+        add(run, "ann", labels, HELPFUL, "human", rows, imported=True, sheet=True)
         [matrix] = ratings_matrices(run, HELPFUL)
         [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
         plain = reliability(matrix.on_scale, SCALE, resamples=20).figures

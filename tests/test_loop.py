@@ -23,6 +23,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Verdict
 
 RUBRIC = """---
@@ -92,7 +93,7 @@ class Script:
 def judging(
     run: RunFile, rubric: Rubric, script: Script, *, samples: int = 1, shuffle: int | None = 3, **options: object
 ) -> JudgingLoop:
-    run.add_rubric(rubric.name, rubric.text)
+    store_rubric(run, rubric)
     rater = run.add_rater(Rater("script", "judge", rubric.name, {"samples": samples}))
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)

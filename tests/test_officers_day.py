@@ -12,6 +12,7 @@ from pathway_local.rater import Rater
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.cells import delimited_cell, spreadsheet_cell, without_guard
 from pathway_local.verdict import Score, Verdict
 
@@ -85,7 +86,7 @@ def test_a_sheet_with_the_cases_file_s_bad_rows_is_imported(path: Path, run: Run
     sheet = path.parent / "rated.csv"
     sheet.write_text("id,score\ns-1,1\ns-2,2\ns-2,5\ns-6,4\ns-7,4\n")
     done = run("import", path, sheet, "--kind", "human", "--rater", "ann")
-    assert done.code == 0
+    assert done.code == 1
     assert "left out: line 4: ann rated the same case in line 3" in done.err
     assert "left out: line 5: its case was never judged" in done.err
     assert "left out: line 6: its id matches no case" in done.err
@@ -148,7 +149,7 @@ def test_an_encoding_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> 
     sheet = tmp_path / "cases.csv"
     sheet.write_bytes("id,question,answer\ns-1,Kde?,Příště\n".encode("iso8859-2"))
     with RunFile.create(tmp_path / "my.run") as run:
-        run.add_rubric(TINY.name, TINY.text)
+        store_rubric(run, TINY)
         run.add_rater(Rater("demo", "judge", TINY.name, {}))
         given = cases_of(sheet, [TINY], run, encoding="iso8859-2")
         remember(run, given, {})

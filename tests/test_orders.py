@@ -26,6 +26,7 @@ from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Number, Score, Verdict
 
 RUBRIC = """---
@@ -88,7 +89,7 @@ def judging(
     run: RunFile, script: Script, *, orders: Orders = "both", samples: int = 1, text: str = RUBRIC, **options: object
 ) -> JudgingLoop:
     rubric = parse_rubric(text, "which")
-    run.add_rubric(rubric.name, rubric.text)
+    store_rubric(run, rubric)
     rater = run.add_rater(Rater("script", "judge", rubric.name, {}))
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=3), script.tokenizer, 2000)

@@ -10,7 +10,8 @@ from jsonschema import Draft202012Validator
 from walks import Walker
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.rubrics.output_format import OutputFormat, Reply, Slot
+from pathway_local.rubrics.form import Reply, Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import builtin_names, load_rubric
 from pathway_local.verdict import Value
 
@@ -86,8 +87,8 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
     field = slot.field
     free = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
     if field.type == "text":
-        after = reply.form.after(slot.name)
-        plain = free.filter(lambda text: not after or (text + after).find(after) == len(text))
+        ending = reply.form.ending(slot.name)
+        plain = free.filter(lambda text: ending.find(text + ending.literal, 0) == len(text))
         return free if reply.form.in_json else plain
     if field.type == "list":
         return st.lists(free, max_size=field.items)
@@ -115,6 +116,15 @@ def test_what_is_written_is_read_back(data: st.DataObject, as_json: bool) -> Non
             real = [word == "supported" for word in said if word != "no claim"]
             assert read[slot.score] == pytest.approx(sum(real) / len(real) if real else -1, abs=1e-6)
     assert set(read) == set(values) | {slot.score for slot in reply.form.slots if slot.score}
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), as_json=st.booleans())
+def test_the_example_of_a_reply_is_one(data: st.DataObject, as_json: bool) -> None:
+    form = data.draw(formats(as_json=as_json)).reply({}).form
+    values = {slot.name: slot.field.example(slot.name) for slot in form.slots}
+    read = form.read(form.write(values)).values
+    assert {name: read[name] for name in values} == values
 
 
 @settings(max_examples=60, deadline=None)
@@ -168,16 +178,16 @@ NATURAL = {
             "score": 4,
             "justification": "Grounded.\n\n- but a link is missing",
         },
-        {"analysis": "**Score** is what this is about.", "score": 1, "justification": "Wrong.\n**Score:** is 1."},
+        {"analysis": "**Score** is what this is about.", "score": 1, "justification": "Wrong.\n**Score** is 1."},
     ],
     "groundedness": [
         {"thoughts": " 1. a < b and <b>bold</b>\n\n2. \"x\"", "explanation": "Fine & short.", "score": 5},
-        {"thoughts": " <S1> is a tag; </S is the start of one.", "explanation": "-", "score": 3},
+        {"thoughts": " <S3> is a tag; </S is the start of one.", "explanation": "-", "score": 3},
     ],
     "pair-answer": [
         {"comparison": "**A** names the form; B says:\n\n> ask the desk\n\n* so **Verdict** is clear", "preference": 1},
         {"comparison": "Both are wrong.", "preference": 0},
-        {"comparison": "**Verdict:** is what comes next.\n**Verdict:** B, since it is complete.", "preference": -1},
+        {"comparison": "**Verdict:** is what comes next.\n**Verdicts:** B, since it is complete.", "preference": -1},
     ],
     "contextual-relevance": [
         {"score": 2, "reason": 'He said "yes"\nthen \\left — ünïcode 😀.\n\n- (1) aligned\n- (2) points'},

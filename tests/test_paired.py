@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_comparison
+from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.pairing import Pairing
 from pathway_local.results.views.comparison import comparison_remarks
+from pathway_local.statistics.corrected_difference import CorrectedDifference
 from pathway_local.statistics.figure import Interval, Undefined
 
 
@@ -47,7 +52,32 @@ def test_clusters_of_very_uneven_size_are_noted(sizes: list[int], effective: flo
     found = paired_comparison(first, np.full(len(clusters), 3.0), clusters=clusters)
     assert found.effective == pytest.approx(effective, abs=0.01)
     side = Side("v1", len(clusters), len(clusters))
-    plan = ComparisonPlan("chatbot", "v1", "v2", "question", cluster="student")
+    plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), cluster="student")
     notes = comparison_remarks(Comparison("r", "score", "demo", side, side, plan, 0, 0, found)).notes
     said = f"the 20 of them tell as much as about {effective:.0f} with equally many questions"
     assert any(said in note for note in notes) == noted
+
+
+@pytest.mark.parametrize(
+    ("differences", "margin", "by_judge", "by_people"),
+    [
+        ([1, 2, 1, 2], 0, "demo scores v1 higher.", "v1 is better."),
+        ([-1, -2, -1, -2], 0, "demo scores v2 higher.", "v2 is better."),
+        ([1, -2, 2, -1], 0, "do not show which of them demo scores higher.", "do not show which is better."),
+        ([0.1, -0.1, 0.1, -0.1], 1, "demo scores neither higher than the other", "neither is better than the other"),
+        ([1, -0.6, 1, -0.6], 0.6, "demo does not score v1 lower by the margin", "v1 is not worse by the margin of 0.6"),
+    ],
+)
+def test_only_labels_say_which_chatbot_is_better(
+    differences: list[float], margin: float, by_judge: str, by_people: str
+) -> None:
+    first = 3 + np.array(differences * 3)
+    found = paired_comparison(first, np.full(len(first), 3.0))
+    side, effect = Side("v1", len(first), len(first)), found.effect
+    plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), margin=margin)
+    labels = CorrectedDifference((6, 6), 1.0, effect, effect, None)
+    corrected = CorrectedComparison(7, len(first), labels, found.difference, len(first))
+    each = Comparison("r", "score", "demo", side, replace(side, name="v2"), plan, 0, 0, found, corrected)
+    plain, quoted = comparison_remarks(each).sentences
+    assert by_judge in plain and by_people in quoted
+    assert "better" not in plain and "worse" not in plain

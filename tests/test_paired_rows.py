@@ -16,6 +16,7 @@ from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.limit import Limit
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.verdict import Score, Verdict
 
@@ -68,7 +69,7 @@ def test_rows_that_make_no_pair_are_named(tmp_path: Path) -> None:
 def test_counts_and_places_are_those_of_the_file(tmp_path: Path) -> None:
     path = file(tmp_path, *((str(i % 3), "When?", f"At {i}.", "v1", "en") for i in range(6)), ("9", "x", "y", "z", "w"))
     found = list(paired(path))
-    assert [each.row for each in found] == [4, 5, 6, 7], "a pair has the number of its second row"
+    assert [each.row for each in found] == [5, 6, 7, 8], "a pair has the number of its second row"
     assert str(Limit(path.name, 2, len(found), 0)) == "a random 2 of the 4 cases of rows.csv (--limit, seed 0)"
 
 
@@ -83,7 +84,7 @@ def test_a_run_remembers_how_its_rows_were_joined(tmp_path: Path) -> None:
     rubric = load_rubric("pair-answer")
     with RunFile.create(tmp_path / "p.run") as made:
         remember(made, cases_of(path, [rubric], made, pair_by="qid"), {})
-        made.add_rubric(rubric.name, rubric.text)
+        store_rubric(made, rubric)
         assert cases_of(path, [rubric], made).pair_by == "qid"
 
 
@@ -101,7 +102,7 @@ def test_both_rows_of_a_pair_get_its_verdict_and_their_side(
     with RunFile.create(tmp_path / "p.run") as made:
         cases = paired(path)
         remember(made, cases, {})
-        made.add_rubric(rubric.name, rubric.text)
+        store_rubric(made, rubric)
         rater = made.add_rater(Rater("judge", "judge", rubric.name, {}))
         for each in cases:
             if isinstance(each, BadRow):

@@ -1,6 +1,7 @@
 """`plan` says how many labels or questions a figure needs; `compare` and `calibrate` follow it, look by look."""
 
 import json
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathway_local.runs.purge import purge
 from pathway_local.runs.removal import remove_rater
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.study_plans import Look, StudyPlan, _scores_hash, study_plans
+from pathway_local.statistics.figure import percent
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 MEAN = ("--against", "committee", "--half-width", "0.1")
@@ -68,6 +70,27 @@ def test_calibrate_follows_a_plan_of_labels_and_records_each_look_once(run: Run,
     [after] = plans_of(tmp_path / "a.run")
     assert [look.count for look in after.taken] == [120]
     assert "Look 1 of the plan, at 120 of the" in ok(run("calibrate", "a.run", "--against", "committee"))
+
+
+def test_an_interval_is_called_by_its_own_level(run: Run, tmp_path: Path) -> None:
+    aim = ("--against", "committee", "--half-width", "0.055")
+    ok(run("plan", "a.run", *aim, "--rater", "demo", "--looks", "3"))
+    [found] = ok(run("calibrate", "a.run", "--against", "committee", "--judge", "demo", "--json"))
+    level = percent(next(each["level"] for each in found["figures"] if "look" in each)).removesuffix("%")
+    assert level.startswith("99.9")
+    shown = ok(run("calibrate", "a.run", "--against", "committee", "--judge", "demo"))
+    assert f"{level}% intervals: " in shown and f"({level}%)" in shown and "95% interval" not in shown
+    ok(run("report", "a.run", "--lang", "de", "--out", "a.html"))
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert f"({level.replace('.', ',')}-%-Intervall " in page and f"{level.replace('.', ',')}-%-Intervall</th>" in page
+
+
+def test_an_interval_of_one_of_several_planned_figures_says_why_it_is_wider(run: Run) -> None:
+    told = ok(run("plan", "a.run", *BOTS, "--half-width", "0.5", "--json"))
+    assert len([each for each in told if each["planned"]]) == 2
+    [found] = ok(run("compare", "a.run", *BOTS, "--rater", "demo", "--json"))
+    assert found["level"] == pytest.approx(0.975)
+    assert "(97.5% interval, wider because 2 figures share the error of a plan, of v1 minus v2" in found["sentence"]
 
 
 def test_compare_follows_a_plan_of_students_and_one_of_labels(run: Run, tmp_path: Path) -> None:
@@ -160,9 +183,12 @@ def test_without_labels_the_judge_s_spread_serves(run: Run, tmp_path: Path) -> N
     [found] = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2", "--json"))
     [known] = ok(run("plan", "a.run", "--against", "committee", "--half-width", "0.2", "--json"))
     assert found["spread_from"] == "judge's scores" and known["spread_from"] == "labels"
-    assert found["now"] == 0 and found["planned"] > known["planned"]
+    assert found["now"] == 0 and known["planned"] < found["planned"] < 2.5 * known["planned"]
+    words = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2"))
+    good, none = map(int, re.search(r"With 0.8 the number would be (\d+), with 0 (\d+)", words).groups())  # type: ignore[union-attr]
+    assert good < found["planned"] < none
     words = ok(run("plan", "a.run", *BOTS, "--half-width", "0.01", "--labels"))
-    assert "even labels of all" in words and "Nothing is planned: an interval of 0.01 points" in words
+    assert "even labels of all" in words and "an interval of at most 0.01 points" in words
     assert "can't be reached. Name more points, or judge more cases." in words
     assert len(plans_of(tmp_path / "a.run")) == 2, "what can't be reached is not planned"
 

@@ -4,12 +4,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import (
     Correction,
+    Noise,
     Survey,
     Target,
     corrected_mean,
     cross_fitted_slopes,
+    label_noise,
     unseen_errors,
 )
 
@@ -138,7 +141,7 @@ def test_when_every_case_is_labelled_the_file_has_no_uncertainty_left() -> None:
     found = correct(judge, truth)
     assert isinstance(found.corrected.interval, Interval)
     assert found.corrected.interval.low == found.corrected.interval.high == pytest.approx(truth.mean())
-    assert isinstance(found.more_labels, Undefined)
+    assert found.more_labels == Undefined("every case is labelled")
     assert width(correct(judge, truth, "population").corrected) > 0.2
 
 
@@ -250,12 +253,47 @@ def test_errors_that_no_label_shows_are_warned_of_until_there_are_enough_labels(
     assert unseen_errors(judge[:60], np.full(60, np.nan), (1, 5)) == ()
 
 
+def test_the_noise_of_labels_is_what_cases_and_people_leave_over() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.normal(3, 1, (4000, 1)) + np.array([0.0, 0.5, -0.3]) + rng.normal(0, 0.6, (4000, 3))
+    everyone = label_noise(scores)
+    assert everyone and everyone.variance == pytest.approx(0.36 / 3, rel=0.05) and everyone.freedom == 3999 * 2
+    scores[:, 2] = np.nan
+    pair = label_noise(scores)
+    assert pair and pair.variance == pytest.approx(0.36 / 2, rel=0.05)
+    scores[1000:, 1] = np.nan  # a quarter is labelled twice, the rest once
+    scores[:1000, 0] += 1
+    some = label_noise(scores)
+    assert some and some.variance == pytest.approx(0.36 * (0.25 / 2 + 0.75), rel=0.1) and some.freedom == 999
+    few = scores[981:]
+    assert label_noise(few) is None and label_noise(scores[980:]) is not None
+    assert label_noise(scores[:, :1]) is label_noise(np.empty((0, 2))) is None
+
+
+@pytest.mark.parametrize("labelled", [200, 400])
+def test_a_share_labelled_twice_shows_what_second_ratings_would_change(labelled: int) -> None:
+    """Taken for labels that nobody would give otherwise, they hold the truth in 88% and in none of these files."""
+    rng, held = np.random.default_rng(3), np.zeros(2)
+    for _ in range(300):
+        quality, scores = rng.normal(3.4, 0.7, 400), np.full((400, 2), np.nan)
+        drawn = rng.permutation(400)[:labelled]
+        scores[drawn, 0] = quality[drawn] + rng.normal(0, 0.7, labelled)
+        scores[drawn[:40], 1] = quality[drawn[:40]] + rng.normal(0, 0.7, 40)
+        judge, people = quality + rng.normal(0, 0.7, 400), mean_of_people(scores)
+        for place, noise in enumerate((None, label_noise(scores))):
+            found = corrected_mean(judge, people, (-2, 9), Survey(noise=noise))
+            assert isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
+            held[place] += found.corrected.interval.low <= quality.mean() <= found.corrected.interval.high
+    assert held[0] < 280
+    assert stats.binomtest(int(held[1]), 300, 0.95).pvalue > 0.001
+
+
 def test_labels_that_people_would_not_repeat_leave_doubt_when_all_cases_are_labelled() -> None:
     rng = np.random.default_rng(3)
     truth, held = rng.normal(3, 0.5, 80), 0
     for _ in range(400):
         people = truth + rng.normal(0, 0.4, 80)
-        found = corrected_mean(np.full(80, 3.0), people, (0, 6), Survey(noise=0.16))
+        found = corrected_mean(np.full(80, 3.0), people, (0, 6), Survey(noise=Noise(0.16, 79)))
         assert isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
         held += found.corrected.interval.low <= truth.mean() <= found.corrected.interval.high
     assert stats.binomtest(held, 400, 0.95).pvalue > 0.001

@@ -87,7 +87,7 @@ def test_people_write_letters_and_names_of_levels_in_any_case(run: Run, tmp_path
     assert "kappa_quadratic" not in table.out and "pearson" not in table.out.lower()
 
 
-@pytest.mark.parametrize("word", ["0", "1", "-1"])
+@pytest.mark.parametrize("word", ["0", "1", "-1", "1.0", "-1e0"])
 def test_a_bare_number_is_no_preference(run: Run, tmp_path: Path, word: str) -> None:
     compared_run(tmp_path / "p.run").close()
     ratings(tmp_path, "A", word)
@@ -114,7 +114,9 @@ def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) ->
     assert found.code == 0, found
     judge = found.words.partition("pair-answer by ann")[0]
     assert judge.index("beta 3 3 2") < judge.index("gamma 3 2 3") < judge.index("alpha 2 3 3")
-    assert "By judge, beta comes first and wins" in judge and "the data do not show which of both is better" in judge
+    assert (
+        "By judge, beta comes first and wins" in judge and "the data do not show which of both judge prefers" in judge
+    )
     assert "By ann, there is no ranking, because under 10 cases have a choice" in found.words
     [group, _] = json.loads(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out)
     assert [row["first"] for row in group["ranking"]] == ["beta", "gamma", "alpha"]

@@ -21,6 +21,7 @@ from pathway_local.results.self_test import JudgeTest, SelfTest
 from pathway_local.results.views.self_test import self_test_view
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.statistics.correlation import rank_correlation
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.verdict import Score, Verdict
@@ -32,7 +33,7 @@ TRUTH = np.random.default_rng(0).integers(1, 6, 30)
 def labelled(path: Path, judges: int, *, people: bool = True) -> Path:
     """A run in which judge0 agrees least with the people, and each further one more."""
     with RunFile.create(path) as run:
-        run.add_rubric(FACTS.name, FACTS.text)
+        store_rubric(run, FACTS)
         raters: list[tuple[str, Kind]] = [(f"judge{at}", "judge") for at in range(judges)]
         for place, (name, kind) in enumerate([*raters, ("Ann", "human")] if people else raters):
             rater = run.add_rater(Rater(name, kind, FACTS.name, {}))

@@ -7,8 +7,6 @@ from families import FAMILIES, Family, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import Template
-from rated_run import add, judged_run
-from typed_here import typing_in
 
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
@@ -17,7 +15,7 @@ from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
-from pathway_local.verdict import Score, Verdict
+from pathway_local.verdict import Score
 
 OWN = Path(__file__).parent / "rubric_files"
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -320,31 +318,22 @@ def test_a_test_may_look_into_a_list_of_texts(answer: str, text: str) -> None:
     assert rubric.turns[0].render({"answer": answer}, {"answer": answer}) == text
 
 
-EARLIER = {
+FORBIDDEN = {
     "filter in a test": "{% if answer | length > 3 %}{{ answer }}{% endif %}",
     "test": "{% if answer is defined %}{{ answer }}{% endif %}",
     "filter": "{{ answer | trim }}",
-    "loop": "{% for word in answer %}{{ word }}{{ loop.index }}{% endfor %}",
+    "loop": "{% for word in answer %}{{ word }}{{ loop.revindex }}{% endfor %}",
     "set": "{% set x = answer %}{{ x }}",
+    "large number": "{% if answer == 1e999 %}x{% endif %}{{ answer }}",
+    "half a character": "{% if answer == '\\ud800' %}x{% endif %}{{ answer }}",
 }
 
 
-@pytest.mark.parametrize("name", EARLIER)
-def test_a_run_that_an_earlier_version_judged_stays_readable_and_only_judging_anew_is_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = f"---\nname: old\ninputs: {{answer: {{}}}}\n{OUTPUTS}---\nuser:\nJudge it.\n{EARLIER[name]}\n"
-    with pytest.raises(RubricError, match="not allowed"):
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_a_template_does_nothing_but_insert_test_and_list_inputs(name: str) -> None:
+    text = f"---\nname: old\ninputs: {{answer: {{}}}}\n{OUTPUTS}---\nuser:\nJudge it.\n{FORBIDDEN[name]}\n"
+    with pytest.raises(RubricError, match=r"line 8: .*(not allowed|too large or half a character)"):
         parse_rubric(text, "old")
-    old = parse_rubric(text, "old", stored=True)
-    with judged_run(tmp_path / "old.run", old) as run:
-        add(run, "ann", {f"s-{number}": Verdict({"score": Score(number)}) for number in range(1, 5)}, old, "human")
-    for command in (["summary"], ["export", "--out", "old.csv"], ["agreement"]):
-        said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "old.run", *command[1:])
-        assert said.code == 0, said.err
-    with pytest.raises(RubricError, match="not allowed") as refused:
-        old.turns[0].render({"answer": "yes"}, {"answer": "yes"})
-    assert "in another run" in refused.value.hint
 
 
 PAIR = "kind: pair\nswap: {one: two}\ninputs: {one: {}, two: {}}\n"

@@ -17,6 +17,7 @@ from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.audit import AuditTrail, sha256_of
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
 
 SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"
@@ -34,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 run.put(rater, replace(item, hash=f"{number}{len(words)}"), verdict, keep=None)
             run.commit()
         rubric = load_rubric("groundedness")
-        run.add_rubric(rubric.name, rubric.text)
+        store_rubric(run, rubric)
         job = run.jobs.begin(["hosted"], {})
         given = Case(f"{ID}0", dict.fromkeys(rubric.inputs, "y"))
         store_handouts(run, job, [hand_out(run.key, rubric, given, "somebody")])

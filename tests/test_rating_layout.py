@@ -24,10 +24,15 @@ def test_ids_are_found_in_order() -> None:
     assert layout(["score"]).id_column is None
 
 
-def test_texts_are_checked_only_where_all_are_there() -> None:
+def test_each_text_has_its_column_if_it_is_there() -> None:
     assert layout(["id", "question", "AI answer", "score"]).inputs == {"question": "question", "answer": "AI answer"}
-    assert layout(["id", "question", "score"]).inputs == {}
-    assert layout(["rating_id", "question", "answer", "score"]).inputs == {}
+    assert layout(["id", "Response", "score"]).inputs == {"answer": "Response"}
+    assert layout(["rating_id", "question", "score"]).inputs == {"question": "question"}
+    assert layout(["id", "score"]).inputs == {}
+    mapped = {"answer": "Said", "question": "Asked"}
+    assert layout(["id", "said", "answer", "question", "score"], mapping=mapped).inputs == {"answer": "said"}
+    assert layout(["id", "answer", "response", "score"]).inputs == {"answer": "answer"}
+    assert layout(["id", "AI answer", "response", "score"]).inputs == {}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def test_evaluators_are_named_by_their_headers(header: str) -> None:
 def test_no_column_of_notes_is_lost() -> None:
     (alone,) = layout(["id", "score", "notes", "comment", "reason"]).evaluators
     assert alone.notes == {"notes": "notes", "comment": "comment", "reason": "reason"}
-    assert layout(["id", "score", "mood", "question"]).unread == ("mood", "question")
+    assert layout(["id", "score", "mood", "question"]).unread == ("mood",)
 
 
 def test_raters_in_a_column() -> None:

@@ -22,6 +22,7 @@ from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Tokens, Verdict
 
 Rows = Sequence[Sequence[object]]
@@ -172,25 +173,25 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
     texts[2][2] = "another answer"
     error = refused(run, table(tmp_path, [header, *([*text, 4] for text in texts)], "other.csv"), "Bob")
     assert isinstance(error, RatingsError)
-    assert error.problems == ("line 4: its texts differ from those of the run's case with this id",)
+    assert error.problems == ("line 4: its answer differs from that of the run's case with this id",)
     ids_only = load(run, table(tmp_path, [["id", "score"], ["s-3", 4]], "ids.csv"), "Bob")
     assert any("ids alone" in notice for notice in ids_only.notices)
 
 
 def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
     rows = cases(numbered=True)
-    rows.append(Case("5", rows[0].inputs, row=5, numbered=True))
+    rows.append(Case("6", rows[0].inputs, row=6, numbered=True))
     with judged_run(tmp_path / "rows.run", rows=rows) as run:
         bare = refused(run, table(tmp_path, [["id", "score"], ["1", 4]]))
         assert isinstance(bare, RatingsError)
         assert "row number" in bare.problems[0]
         header = ["question", "answer", "score"]
-        sheet = [[*case.inputs.values(), int(case.id)] for case in rows]
+        sheet = [[*case.inputs.values(), int(case.id) - 1] for case in rows]
         load(run, table(tmp_path, [header, *sheet], "same.csv"), "Ann")
-        assert scores_of(run, "Ann") == {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
+        assert scores_of(run, "Ann") == {"2": 1, "3": 2, "4": 3, "5": 4, "6": 5}
         moved = [sheet[3], sheet[1], sheet[2]]
         load(run, table(tmp_path, [header, *moved], "moved.csv"), "Bob")
-        assert scores_of(run, "Bob") == {"4": 4, "2": 2, "3": 3}
+        assert scores_of(run, "Bob") == {"5": 4, "3": 2, "4": 3}
         twin = refused(run, table(tmp_path, [header, sheet[1], sheet[0]], "twin.csv"), "Cy")
         assert isinstance(twin, RatingsError)
         assert twin.problems == ("line 3: several cases of the run have its texts",)
@@ -215,12 +216,12 @@ def test_a_rater_of_another_kind_is_another_rater(run: RunFile, tmp_path: Path) 
 
 def test_a_run_without_cases(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "empty.run") as empty:
-        empty.add_rubric(TINY.name, TINY.text)
+        store_rubric(empty, TINY)
         assert "no cases yet" in str(refused(empty, table(tmp_path, [["id", "score"], ["s-1", 4]])))
 
 
 def test_a_run_with_several_rubrics_needs_one_named(run: RunFile, tmp_path: Path) -> None:
-    run.add_rubric(TWO.name, TWO.text)
+    store_rubric(run, TWO)
     path = table(tmp_path, [["id", "score"], ["s-1", 4]])
     assert "several rubrics" in str(refused(run, path))
     load(run, path, "Ann", rubric="tiny")
@@ -404,7 +405,7 @@ def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
 
 
 def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Path) -> None:
-    two.add_rubric(TINY.name, TINY.text)
+    store_rubric(two, TINY)
     handouts = [hand_out(two.key, TWO, case, "openai gpt") for case in cases(TWO)[:2]]
     store_handouts(two, two.jobs.begin(["x"], {}), handouts)
     replies = [{"fq_id": "the fq_id of s-1", "clear": 1, "right": 2, "why": "a"}] * 2
@@ -451,6 +452,35 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
         (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
         (warned,) = found.warnings
         assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")
+
+
+def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tmp_path: Path) -> None:
+    load(run, table(tmp_path, [["id", "rater", "score"], ["s-1", "A b", 4], ["s-2", "Cy", 5]]), "committee")
+    said = load(run, table(tmp_path, [["id", "score"], ["s-3", 2], ["s-1", 5]], "own.csv"), "a-B").notices
+    (told,) = [notice for notice in said if "two people" in notice]
+    assert told.startswith("a-B and committee/A b count as two people, but their names look like one person's")
+    assert f"`pathway-local runs remove-rater {run.path} a-B`, and import that file again" in told
+    (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
+    (warned,) = found.warnings
+    assert warned.endswith("`agreement --twice 'committee/A b=a-B'` leaves the second out")
+    assert {rater.name for rater in found.raters if rater.kind == "human"} == {"committee/A b", "committee/Cy", "a-B"}
+    once = AgreementPlan(twice=(("committee/A b", "a-B"),))
+    (found,) = agreement(run, TINY, once, ratings_matrices(run, TINY))
+    assert not found.warnings
+    other = load(run, table(tmp_path, [["id", "score"], ["s-1", 1]], "d.csv"), "Abe").notices
+    assert not any("two people" in notice for notice in other)
+
+
+def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
+    ids = [f"c-{number}" for number in range(10)]
+    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as run:
+        rows = [["id", "score"], *([name, 4 + at / 16] for at, name in enumerate(ids))]
+        for rater in ("Ann", "Bob"):
+            load(run, table(tmp_path, rows), rater)
+        (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
+        assert [warned.partition(":")[0] for warned in found.warnings] == [
+            "Ann and Bob gave the same scores to all 10 cases of both"
+        ]
 
 
 def test_problems_of_every_kind_of_file_are_told_in_its_order(tmp_path: Path) -> None:

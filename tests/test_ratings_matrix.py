@@ -13,6 +13,7 @@ from pathway_local.ratings.samples import Inclusion, Sample, store_sample
 from pathway_local.results.panel import make_panel
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
 
 NAN = float("nan")
@@ -132,6 +133,6 @@ def test_one_matrix_for_each_score(tmp_path: Path) -> None:
 
 def test_a_run_without_raters(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "empty.run") as run:
-        run.add_rubric(TINY.name, TINY.text)
+        store_rubric(run, TINY)
         found = matrix(run)
         assert (found.raters, found.case_ids, found.given.shape) == ((), (), (0, 0))

@@ -13,6 +13,7 @@ from pathway_local.case import Case
 from pathway_local.results.reading_list import By, reading_lists
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Outcome, Score, Verdict
 
 
@@ -126,6 +127,6 @@ def test_divergence_shows_the_texts_of_its_patterns(run: Run) -> None:
 
 def test_a_run_without_ratings_says_so(run: Run, tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "new.run") as made:
-        made.add_rubric(TINY.name, TINY.text)
+        store_rubric(made, TINY)
     told = run("read", "new.run", "--cases", "cases.jsonl", "--out", "none.html")
     assert told.code == 2 and "the run holds no verdicts yet" in told.err and not Path("none.html").exists()

@@ -4,13 +4,13 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from pathway_local.statistics.agreement import reliability
+from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
 from pathway_local.statistics.figure import Undefined
 
@@ -45,6 +45,36 @@ tables = st.integers(2, 4).flatmap(
 
 def values(scores: NDArray[np.float64], scale: tuple[int, ...] = SCALE) -> dict[str, object]:
     return {name: found.value for name, found in reliability(scores, scale, resamples=10).figures.items()}
+
+
+small = st.tuples(st.integers(0, 5), st.integers(0, 3)).flatmap(
+    lambda shape: st.lists(cell, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1]).map(
+        lambda cells: np.array(cells, dtype=np.float64).reshape(shape)
+    )
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(small, st.none() | st.lists(st.integers(0, 2), min_size=5, max_size=5))
+@example(np.array([[1.0, 4.0], [2.0, 2.0]]), None)  # the lower end of ICC(2,k) is at its pole
+@example(np.array([[1.0, 2.0], [1.0, 2.0]]), None)  # only the raters differ
+@example(np.array([[4.0, 1.0], [1.0, 4.0], [1.0, 4.0], [1.0, 5.0]]), None)  # an ICC far below 0
+@example(np.array([[4.0, 1.0], [1.0, 5.0], [GAP, 2.0], [2.0, 5.0]]), None)  # an AC2 below -1
+def test_every_figure_of_any_table_lies_in_its_interval_or_says_why(
+    scores: NDArray[np.float64], students: list[int] | None
+) -> None:
+    clusters = None if students is None else np.array(students[: len(scores)], dtype=np.int64)
+    found = dict(reliability(scores, SCALE, clusters=clusters, resamples=10).figures)
+    if scores.shape[1] > 1:
+        found |= pair_agreement(*scores.T[:2], SCALE, clusters=clusters, resamples=10).figures
+    for name, figure in found.items():
+        if isinstance(figure.value, Undefined):
+            assert figure.value.reason and figure.interval == figure.value, name
+        elif isinstance(figure.interval, Undefined):
+            assert np.isfinite(figure.value) and figure.interval.reason, name
+        else:
+            ends = (figure.interval.low, figure.interval.high)
+            assert np.isfinite(ends).all() and ends[0] - 1e-9 <= figure.value <= ends[1] + 1e-9, name
 
 
 def test_published_figures_of_four_raters_with_gaps() -> None:

@@ -110,18 +110,24 @@ def test_results_that_came_before_the_last_engine_left_are_handed_over(begin: Be
         engines.results()
 
 
-def test_the_weakest_seal_is_told(begin: Begin) -> None:
+def test_the_weakest_seal_is_told_and_each_note_once() -> None:
     class _Unsealed(Host):
         def __init__(self, *given: object, **named: object) -> None:
             super().__init__(*given, **named)  # type: ignore[arg-type]
             self.facts = replace(self.facts, seal="namespace", seal_limit="no filter")
 
+    class _Noted(Host):
+        def __init__(self, *given: object, **named: object) -> None:
+            super().__init__(*given, **named)  # type: ignore[arg-type]
+            self.facts = replace(self.facts, note="it is slow")
+
     def start(kind: type[Host], notify: Callable[[str], None], stopped: Callable[[], bool]) -> Host:
         return kind("scripted", EngineConfig(""), notify=notify, stopped=stopped)
 
-    engines = Replicas([partial(start, kind) for kind in (Host, _Unsealed, Host)], 4, print, lambda: False)
+    engines = Replicas([partial(start, kind) for kind in (_Noted, _Unsealed, _Noted)], 4, print, lambda: False)
     engines.close()
     assert (engines.facts.seal, engines.facts.seal_limit) == ("namespace", "no filter")
+    assert engines.facts.note == "it is slow"
 
 
 def test_a_slow_engine_slows_nobody(begin: Begin) -> None:

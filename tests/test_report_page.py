@@ -45,9 +45,10 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     assert f"demo scored 312 of 320 cases under helpful: {mean.value:.2f} on average" in page.said
     (corrected,) = json.loads(run("calibrate", "may.run", "--against", "committee", "--json").out)
     value = next(each["value"] for each in corrected["figures"] if each["figure"] == "corrected")
-    assert f"Corrected by committee's labels of 120 cases, the mean of demo under helpful is {value:.2f}" in page.said
+    assert f"committee would give these 320 cases {value:.2f} on average under helpful (95% interval " in page.said
+    assert "This is estimated from the scores of demo and committee's labels of 120 cases." in page.said
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
-    sentence = re.search("By demo, on .*?: v2 is better", compared)
+    sentence = re.search("By demo, on .*?: demo scores v2 higher", compared)
     assert sentence and sentence[0] in page.said
     for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
@@ -91,16 +92,16 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
         add(made, "demo", failed, rows=rows)
     alone = reported(run).said
     assert "demo is a demonstration judge." in alone
-    assert "Nobody has rated any of these cases" in alone
+    assert "No person has rated these cases independently" in alone
     assert "demo has no verdict on 2 of 20 cases under tiny (10%)" in alone
     with RunFile.open(tmp_path / "may.run") as made:
         add(made, "ann", said(1, 4, 2, 5), kind="human", rows=rows)
     rated = reported(run).said
-    assert "Nobody has rated" not in rated and "People have rated only 4 cases under tiny" in rated
+    assert "No person has rated" not in rated and "People have rated only 4 cases under tiny" in rated
     assert "are no random sample drawn by `pathway-local sample`" in rated
     with RunFile.open(tmp_path / "may.run") as made:
         add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
-    assert "Nobody has rated cases under two." in reported(run).said
+    assert "No person has rated cases under two independently." in reported(run).said
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
     rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
     judged_run(tmp_path / "may.run", rows=rows).close()
     found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
-    assert "Cases of v1 and cases of v2, without shared questions." in found and "not paired" in found
+    assert "Cases of v1 and cases of v2, compared as two groups." in found and "not paired" in found
 
 
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
@@ -186,6 +187,12 @@ Judge {{{{ answer }}}} to {{{{ question }}}}.
 )
 
 
+def test_verdicts_that_are_as_frequent_are_all_named(run: Run, tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "may.run") as made:
+        add(made, "demo", said(1, 2, 1, 2), TONE)
+    assert "demo scored 4 of 4 cases under tone; most frequent: Warm, Cold (50%)." in reported(run).said
+
+
 def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "may.run") as made:
         for rubric in (TONE, WIDE):
@@ -193,7 +200,7 @@ def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_pa
             add(made, "ann", said(1, 1, 3, 2), rubric, "human")
         add(made, "panel", {case.id: Verdict({}, {"score_mean": 2.5}) for case in cases(WIDE)}, WIDE, "panel")
     page = reported(run)
-    assert "demo scored 3 of 4 cases under tone; the most frequent verdict is Warm (67%)." in page.said
+    assert "demo scored 3 of 4 cases under tone; most frequent: Warm (67%)." in page.said
     assert "demo scored 3 of 4 cases under wide: 1.33 on average, on a scale from 0 to 100" in page.said
     assert "0–4 4 · 100%" in page.said and "panel Mean 2.50" in page.said
     bars = [each["aria-label"] for each in page.of("svg") if each["aria-label"].startswith("How often")]

@@ -17,6 +17,7 @@ from pathway_local.rater import Rater
 from pathway_local.results.self_test import JudgeTest, self_test
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
 
 CASES = 80
@@ -139,7 +140,7 @@ def judged(path: Path, name: str, judge: Callable[[Texts], Levels]) -> JudgeTest
     with RunFile.create(path, kind="self-test") as run:
         ids = {}
         for key, each in test.rubrics.items():
-            run.add_rubric(each.name, each.text)
+            store_rubric(run, each)
             ids[key] = run.add_rater(Rater("right", "judge", each.name, {}))
         for row in test.rows:
             scores = {score: Score(level, {level: 1.0}) for score, level in judge(row.texts).items()}

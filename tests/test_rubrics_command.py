@@ -57,7 +57,7 @@ def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) 
             if command.startswith("pathway-local judge "):
                 continue  # with an engine, in test_criteria_for_each_row.py
             assert command.startswith("pathway-local rubrics "), command
-            said = run(*command.split()[1:])
+            said = run(*shlex.split(command)[1:])
             failed = any(line.startswith("error:") for line in shown)
             assert (said.code != 0) is failed, (command, said)
             for line in shown:

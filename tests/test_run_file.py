@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from sample_run import RATER, VERDICT, case, new_run, stored
 
-from pathway_local.case import BadRow, CaseRef, fingerprint
+from pathway_local.case import BadRow, CaseRef, fingerprint, hash_by_input, text_hash
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
 from pathway_local.rater import Rater
 from pathway_local.runs.database import IDS_PER_QUERY
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_file import RunFile, StoredRubric
 from pathway_local.verdict import Failure, Score, Tokens, Value, Verdict
 
 
@@ -29,7 +29,7 @@ def run(path: Path) -> Iterator[RunFile]:
 
 
 def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunFile) -> None:
-    run.add_rubric("gold", "Compare.")
+    run.add_rubric("gold", "Compare.", "{}")
     gold = run.add_rater(Rater("demo", "judge", "gold", {}))
     anna = run.add_rater(Rater("anna", "human", "grounded", {}))
     run.put(1, case("b", 2, hash="h2"), Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))
@@ -65,6 +65,14 @@ def test_probabilities_keep_seven_digits(run: RunFile) -> None:
     assert isinstance(record.outcome, Verdict)
     assert record.outcome.scores["score"].probabilities == pytest.approx(shares, rel=1e-6, abs=0)
     assert "0.6666667}" in str(stored(run.path, "SELECT 1")) + str(run._db.rows("SELECT scores FROM outcomes"))
+
+
+def test_the_mass_of_the_legal_values_is_kept(run: RunFile) -> None:
+    given = {"score": Score(5, {4: 0.25, 5: 0.75}, 0.125), "other": Score(1, {1: 1.0})}
+    run.put(1, case("a"), Verdict(given))
+    (record,) = run.records()
+    assert isinstance(record.outcome, Verdict)
+    assert record.outcome.scores == given
 
 
 def test_a_shell_can_query_the_scores(path: Path, run: RunFile) -> None:
@@ -217,15 +225,17 @@ def test_a_rater_without_outcomes_may_change(run: RunFile) -> None:
 
 def test_a_rubric_is_kept_whole_and_may_not_change_under_verdicts(path: Path, run: RunFile) -> None:
     text = "Judge ü.\r\n\n  Indented \0 end"
-    run.add_rubric("grounded", text)
+    run.add_rubric("grounded", text, "{}")
     rater = run.add_rater(RATER)
     run.put(rater, case("a"), VERDICT)
-    sha256 = run.add_rubric("grounded", text)
+    sha256 = run.add_rubric("grounded", text, "{}")
     with pytest.raises(RaterChanged, match=f"rubric 'grounded'.*{sha256[:12]}"):
-        run.add_rubric("grounded", text + ".")
+        run.add_rubric("grounded", text + ".", "{}")
+    with pytest.raises(RaterChanged, match=r"rubric 'grounded'.*this release reads the same text in another way"):
+        run.add_rubric("grounded", text, '{"name": "grounded"}')
     run.close()
     with RunFile.read(path) as reader:
-        assert reader.rubrics() == {"grounded": text}
+        assert reader.rubrics() == {"grounded": StoredRubric(text, "{}")}
 
 
 def test_a_rater_needs_its_rubric(run: RunFile) -> None:
@@ -263,6 +273,25 @@ def test_each_run_has_a_key_of_its_own(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "a.run") as a, RunFile.create(tmp_path / "b.run") as b:
         assert len(a.key) == 32
         assert fingerprint(a.key, {"answer": "x"}) != fingerprint(b.key, {"answer": "x"})
+
+
+def test_each_text_has_a_hash_that_a_spreadsheet_does_not_change() -> None:
+    key = b"k" * 32
+    first = fingerprint(key, {"question": "Who?\r\nWhen?", "answer": "=1 é"})
+    rewritten = fingerprint(key, {"answer": "'=1 e\u0301", "question": " Who?_x000D_\nWhen?"})
+    assert first != rewritten
+    assert (
+        hash_by_input(first)
+        == hash_by_input(rewritten)
+        == {
+            "answer": text_hash(key, "=1 é"),
+            "question": text_hash(key, "Who? When?"),
+        }
+    )
+    shared = hash_by_input(fingerprint(key, {"question": "Who? When?", "answer": "=2"}))
+    assert shared["question"] == hash_by_input(first)["question"]
+    assert shared["answer"] != hash_by_input(first)["answer"]
+    assert hash_by_input("") == {}
 
 
 def test_a_file_system_without_links_takes_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from rated_run import TINY, judged_run
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
 
@@ -86,7 +87,7 @@ def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object)
 def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_path: Path) -> None:
     by_row = [Inclusion("1", "h", 1, True, 0, 0.5, True)]
     with judged_run(tmp_path / "judged.run") as judged, RunFile.create(tmp_path / "sampled.run") as sampled:
-        sampled.add_rubric(TINY.name, TINY.text)
+        store_rubric(sampled, TINY)
         for run in (judged, sampled):
             store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
     with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:

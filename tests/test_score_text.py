@@ -1,5 +1,7 @@
 """Scores as people write them: read if they are clear, refused if they are ambiguous."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,6 +72,31 @@ def test_numbers_between_levels_are_kept_as_they_are() -> None:
     for text, field in (("0.5", skipped), ("0.5", PASS), ("1.5", named), ("10.5", PLAIN)):
         with pytest.raises(ReplyError, match="off the scale"):
             read_score(text, field)
+
+
+@pytest.mark.parametrize(
+    "text", ["4e0", "+4", "4.e0", "40E-1", "0.4e+1", "4.000000000000000000000", "0000004", "４", "٤"]
+)
+def test_a_level_in_any_spelling(text: str) -> None:
+    assert read_score(text, FIVE)[0] == 4
+
+
+@given(st.floats(1, 5, exclude_min=True, exclude_max=True), st.sampled_from(["{!r}", "{:.20g}", "{:.17e}", "{:+.60f}"]))
+def test_every_spelling_of_a_number_is_read(number: float, form: str) -> None:
+    text = form.format(number)
+    for spelled in (text, text.replace(".", ",")) if "e" not in text else (text, text.upper()):
+        value, _ = read_score(spelled, FIVE)
+        assert value == (number if round(number, 6) not in FIVE.values else round(number))
+        assert read_score(json.dumps(float(text)), FIVE)[0] == value
+
+
+def test_numbers_that_are_unclear_are_refused() -> None:
+    thousand = ScoreField(min=0, max=1000)
+    assert read_score("1,5", thousand)[0] == 1.5
+    assert read_score("1,250", FIVE)[0] == 1.25
+    for text in ("1,000", "1_0", "nan", "inf", "1e999", "1" * 5_000):
+        with pytest.raises(ReplyError):
+            read_score(text, thousand)
 
 
 def test_other_scales() -> None:

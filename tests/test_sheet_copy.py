@@ -47,13 +47,13 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
     )
     assert copied(path).read_bytes() == (
         b'\nid;question;"answer";score;note\r\n'
-        + b'k1;"=1+1;\n""hi""";0005;1;\'=k1\n'
+        + b'k1;"=1+1;\n""hi""";0005;3;\'=k1\n'
         + b";;\n"
         + b"k2;too;many;fields\n"
         + b"k3;few;;;it has 2 fields where the header has 3\r\n"
         + b"k4;\xff\xc3\xa9;bytes;;it has bytes that are not UTF-8\r\n"
         + b'k5;"open;x\n'
-        + b"k6;last;one;6;'=k6"
+        + b"k6;last;one;9;'=k6"
     )
 
 
@@ -61,7 +61,7 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
 def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
     path = tmp_path / "a.tsv"
     path.write_bytes("question\tanswer\né\t😀\n".encode(codec))
-    assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t1\t'=1\n".encode(codec)
+    assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t2\t'=2\n".encode(codec)
 
 
 def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
     lines = copied(path).read_text().split("\n")
     assert lines[:3] == ['{"question": "q", "answer": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
     assert json.loads(lines[3])["note"].startswith("the input question is missing")
-    assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 4, "note": "=4"}'
+    assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 5, "note": "=5"}'
 
 
 def test_jsonl_that_has_a_new_key_far_down_is_refused(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_workbook_keeps_its_sheets_formats_and_cells(tmp_path: Path) -> None:
     assert new[0] == NEW and new[2] == [None, None]
     assert new[1][1].startswith("its question holds a formula without its result")
     assert new[3] == [None, "it has cells to the right of the last column"]
-    assert new[4] == [3, "'=3"]
+    assert new[4] == [6, "'=6"]
     assert page["H6"].data_type == "s"
 
 
@@ -163,7 +163,7 @@ def test_copies_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OutputExists):
         copied(path, tmp_path / "b.csv")
     copied(path, tmp_path / "b.csv", force=True)
-    assert (tmp_path / "b.csv").read_text() == "question,answer,score,note\nq,a,1,'=1\n"
+    assert (tmp_path / "b.csv").read_text() == "question,answer,score,note\nq,a,2,'=2\n"
 
 
 def test_a_row_too_long_to_keep_stops_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def answer(
             add(run, name, outcomes, HELPFUL, kind, cases(HELPFUL, ids))
         (found,) = agreement(run, HELPFUL, AgreementPlan(raters, against=against), ratings_matrices(run, HELPFUL))
     sentences = stand_in(found)
-    assert 3 <= len(sentences) <= 5
+    assert 2 <= len(sentences) <= 5
     return "\n".join(sentences)
 
 
@@ -91,7 +91,13 @@ def test_people_who_disagree_come_first(tmp_path: Path) -> None:
             "",
             "No people have scored, so nothing here shows whether judge and j",
         ),
-        (PEOPLE, "", "No judge has scored"),
+        (PEOPLE, "", "No judge has scores here: these figures are about ann and bob alone."),
+        ({"judge": TRUE, **PEOPLE}, "judge", "judge is a judge, so nothing here shows whether judges can stand in"),
+        (
+            {"judge": TRUE, "judge-2": near("judge")},
+            "judge",
+            "judge is a judge, so nothing here shows whether judge-2 can stand in for people.",
+        ),
     ],
 )
 def test_what_is_missing_is_said(tmp_path: Path, given: dict[str, np.ndarray], against: str, told: str) -> None:
@@ -105,6 +111,12 @@ def test_people_that_judges_are_compared_with_need_not_be_named_twice(tmp_path: 
     (tmp_path / "my.run").unlink()
     alone = answer(tmp_path, given, count=60, raters=("judge", "judge-2"))
     assert "No people are among the raters that you named" in alone
+
+
+def test_people_who_were_asked_for_alone_are_not_told_of_judges(tmp_path: Path) -> None:
+    told = answer(tmp_path, {"judge": TRUE, **PEOPLE}, raters=("ann", "bob"))
+    assert told.startswith("These figures are about ann and bob alone.\nAmong themselves these 2 people reach")
+    assert "judge" not in told
 
 
 @pytest.mark.parametrize("rater", ["adjudicated", "adjudicated/Zoe"])

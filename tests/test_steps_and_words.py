@@ -107,13 +107,6 @@ def test_judge_refuses_a_demand_that_nobody_settled(tmp_path: Path) -> None:
     assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)) == ["mine"]
 
 
-def test_a_run_still_opens_with_a_rubric_that_has_an_open_point() -> None:
-    text = '---\nname: x\ninputs: {answer: {}}\n---\nuser:\nRate {{answer}}. Return JSON: {"score": <0-1 float>}\n'
-    with pytest.raises(RubricError, match="not certain"):
-        parse_rubric(text, "x")
-    assert parse_rubric(text, "x", stored=True).format.scores["score"].values[-1] == 1
-
-
 def test_adopt_ends_with_what_is_demanded_and_what_is_written() -> None:
     prompt = 'Rate {answer}. Return JSON: {"score": <1-5>}\nAlso include a "tone" key.\n'
     made = adopt(prompt.encode(), "mine.txt")

@@ -3,12 +3,45 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
+from statsmodels.sandbox.regression.gmm import IV2SLS
 from statsmodels.stats.multitest import multipletests
 
 from pathway_local.statistics.families import holm_levels
-from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.subgroups import drift, group_errors
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
+
+SIGNED, ABSOLUTE, EXCESS = "mean_difference", "mean_absolute_error", "excess_absolute_error"
+UNEQUAL = "excess_mean_at_equal_scores"
+Scores = NDArray[np.float64]
+
+
+def by_one(errors: Scores, groups: NDArray[np.int64], clusters: NDArray[np.int64] | None = None) -> list[GroupError]:
+    """Errors against one person, who gave every case the same score."""
+    nothing = np.zeros(len(errors))
+    return held_to_family(group_errors(errors, nothing[:, None], nothing, groups, clusters=clusters))
+
+
+def unequal(judge: Scores, people: Scores, groups: NDArray[np.int64]) -> Estimate:
+    """How much higher the judge scores the second group at equal scores."""
+    return group_errors(judge, people, np.nanmean(people, axis=1), groups)[1].figures[UNEQUAL]
+
+
+def rated(
+    rng: np.random.Generator, groups: Scores, apart: float, unfair: float = 0.0, people: int = 2
+) -> tuple[Scores, Scores]:
+    """A judge's and people's scores of cases whose groups differ in quality; the judge draws scores to the middle."""
+    quality = 3.4 + apart * (groups - 0.5) + rng.normal(0, 0.8, len(groups))
+    judge = 3.4 + 0.7 * (quality - 3.4) - unfair * groups + rng.normal(0, 0.5, len(groups))
+    scores = quality[:, None] + rng.normal(0, 0.8, (len(groups), people))
+    return np.clip(np.round(judge), 1, 5), np.clip(np.round(scores), 1, 5)
+
+
+def flags(interval: object) -> bool:
+    assert isinstance(interval, Interval)
+    return not interval.low < 0 < interval.high
 
 
 @settings(deadline=None, max_examples=12)
@@ -25,41 +58,46 @@ def test_errors_per_group() -> None:
     reference = rng.integers(1, 6, 120).astype(float)
     rater = reference + rng.integers(-1, 2, 120) + np.where(groups == 5, 1, 0)
     reference[0] = np.nan
-    even, harsh = group_errors(rater, reference, groups)
+    even, harsh = held_to_family(group_errors(rater, reference[:, None], reference, groups))
     errors = (rater - reference)[1:60]
     assert (even.group, even.cases, harsh.cases) == (3, 59, 60)
-    assert even.signed.value == pytest.approx(errors.mean())
-    assert even.absolute.value == pytest.approx(abs(errors).mean())
+    assert even.figures[SIGNED].value == pytest.approx(errors.mean())
+    assert even.figures[ABSOLUTE].value == pytest.approx(abs(errors).mean())
     others = abs(rater - reference)[60:]
-    assert harsh.excess.value == pytest.approx(others.mean() - abs(errors).mean())
+    assert harsh.figures[EXCESS].value == pytest.approx(others.mean() - abs(errors).mean())
     low, high = stats.t.interval(0.975, 59, others.mean(), stats.sem(others))
-    interval = harsh.absolute.interval
+    interval = harsh.figures[ABSOLUTE].interval
     assert isinstance(interval, Interval)
     assert (interval.low, interval.high) == pytest.approx((low, high))
-    assert isinstance(harsh.signed.interval, Interval) and harsh.signed.interval.low > 0
+    assert isinstance(harsh.figures[SIGNED].interval, Interval) and harsh.figures[SIGNED].interval.low > 0
 
 
 def test_the_first_step_is_held_to_the_strictest_level_and_the_next_to_a_milder_one() -> None:
     rng = np.random.default_rng(2)
     groups = np.repeat([0, 1], 40)
     errors = rng.normal(0, 1, 80) + np.where(groups == 1, 3.0, 0.1)
-    mild, strict = group_errors(errors, np.zeros(80), groups)
+    mild, strict = by_one(errors, groups)
     for found, level in ((strict, 0.975), (mild, 0.95)):
         own = errors[groups == found.group]
         expected = stats.t.interval(level, 39, own.mean(), stats.sem(own))
-        assert isinstance(found.signed.interval, Interval)
-        assert (found.signed.interval.low, found.signed.interval.high) == pytest.approx(expected)
+        assert isinstance(found.figures[SIGNED].interval, Interval)
+        assert (
+            found.figures[SIGNED].interval.low,
+            found.figures[SIGNED].interval.high,
+        ) == pytest.approx(expected)
 
 
 def test_small_groups_get_the_reason_and_do_not_count() -> None:
     rng = np.random.default_rng(3)
     groups = np.array([0] * 9 + [1] * 30)
     errors = rng.normal(0, 1, 39)
-    small, large = group_errors(errors, np.zeros(39), groups)
-    assert small.signed.value == small.absolute.value == Undefined("the group has 9 cases, under 10")
+    small, large = by_one(errors, groups)
+    assert small.figures[SIGNED].value == small.figures[ABSOLUTE].value == Undefined("the group has 9 cases, under 10")
     own = errors[9:]
-    assert isinstance(large.signed.interval, Interval)
-    assert large.signed.interval.low == pytest.approx(stats.t.interval(0.95, 29, own.mean(), stats.sem(own))[0])
+    assert isinstance(large.figures[SIGNED].interval, Interval)
+    assert large.figures[SIGNED].interval.low == pytest.approx(
+        stats.t.interval(0.95, 29, own.mean(), stats.sem(own))[0]
+    )
 
 
 def test_clusters_count_once() -> None:
@@ -67,8 +105,8 @@ def test_clusters_count_once() -> None:
     errors = np.repeat(rng.normal(0, 1, 40), 5)
     groups = np.repeat([0, 1], 100)
     clusters = np.repeat(np.arange(40), 5)
-    found = group_errors(errors, np.zeros(200), groups, clusters=clusters)[0].signed.interval
-    plain = group_errors(errors[::5], np.zeros(40), groups[::5])[0].signed.interval
+    found = by_one(errors, groups, clusters)[0].figures[SIGNED].interval
+    plain = by_one(errors[::5], groups[::5])[0].figures[SIGNED].interval
     assert isinstance(found, Interval) and isinstance(plain, Interval)
     assert found.clusters == 20
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
@@ -76,68 +114,101 @@ def test_clusters_count_once() -> None:
 
 def test_what_can_not_be_compared_says_so() -> None:
     errors = np.array([1.0] * 12)
-    alone = group_errors(errors, np.zeros(12), np.zeros(12, dtype=int))[0]
-    assert alone.signed.interval == Undefined("every error is 1")
-    assert alone.excess.value == Undefined("one side of the comparison has no case")
-    one = group_errors(np.arange(24.0), np.zeros(24), np.repeat([0, 1], 12), clusters=np.repeat([0, 1], 12))
-    assert one[0].signed.interval == Undefined("there is only one cluster")
-    assert one[0].excess.interval == Undefined("one side of the comparison has only one cluster")
+    alone = by_one(errors, np.zeros(12, dtype=int))[0]
+    assert alone.figures[SIGNED].interval == Undefined("every error is 1")
+    assert alone.figures[EXCESS].value == Undefined("one side of the comparison has no case")
+    one = by_one(np.arange(24.0), np.repeat([0, 1], 12), np.repeat([0, 1], 12))
+    assert one[0].figures[SIGNED].interval == Undefined("there is only one cluster")
+    assert one[0].figures[EXCESS].interval == Undefined("one side of the comparison has only one cluster")
 
 
-def test_at_equal_scores_it_is_the_coefficient_of_the_group_in_a_regression() -> None:
+def test_at_equal_scores_each_person_is_the_instrument_of_the_other() -> None:
     rng = np.random.default_rng(8)
-    people, groups = rng.integers(1, 6, 200).astype(float), rng.integers(0, 3, 200)
-    judge = 3 + 0.5 * (people - 3) + 0.3 * (groups == 1) + rng.normal(0, 0.5, 200)
-    design = np.column_stack([groups == 1, *(people == level for level in range(1, 6))]).astype(float)
-    fit = sm.OLS(judge - people, design).fit(cov_type="HC1")
-    found = group_errors(judge, people, groups)[1].unequal
-    assert found.value == pytest.approx(fit.params[0])
+    groups = rng.integers(0, 2, 200)
+    judge, people = rated(rng, groups, 0.8, 0.4)
+    twice = np.tile(judge, 2)
+    persons = np.repeat(np.eye(2), 200, axis=0)
+    own, other = people.T.reshape(-1), people[:, ::-1].T.reshape(-1)
+    columns = [np.column_stack([each, np.tile(groups, 2), persons]) for each in (own, other)]
+    fit = IV2SLS(twice, columns[0], columns[1]).fit()
+    found = unequal(judge, people, groups)
+    assert found.value == pytest.approx(fit.params[1])
     interval = found.interval
-    assert isinstance(interval, Interval)
-    reach = (interval.high - interval.low) / 2
-    assert 1.9 * fit.bse[0] < reach < 2.6 * fit.bse[0]  # 95% or Holm's wider level, and C/(C - 1)
+    assert isinstance(interval, Interval) and interval.clusters == 200
+    # The plain error takes a case's two rows for two cases, and so is too small by at most the root of 2.
+    assert 1.96 < (interval.high - interval.low) / 2 / fit.bse[1] < 1.96 * 2**0.5
+    moved = drift(judge, people, groups.astype(float))[1]
+    assert moved.value == pytest.approx(fit.params[1])
+    third = np.column_stack([people, np.full(200, np.nan)])
+    assert unequal(judge, third, groups) == found, "a person without scores changes nothing"
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.01], ids=["0 to 100", "0 to 1"])
-def test_scores_between_0_and_1_are_levels_of_their_own(scale: float) -> None:
-    """Rounded to whole numbers, all good cases would be one level and all bad ones another."""
-    rng, flagged = np.random.default_rng(19), 0
+@pytest.mark.parametrize("scale", [1.0, 0.01], ids=["1 to 5", "0.01 to 0.05"])
+@pytest.mark.parametrize("people", [2, 3])
+def test_a_judge_blind_to_groups_of_different_quality_is_rarely_flagged(people: int, scale: float) -> None:
+    """With people's scores taken as they are, about half of these files flag it."""
+    rng, found = np.random.default_rng(19), []
     for _ in range(40):
         groups = rng.integers(0, 2, 300)
-        people = np.clip(np.where(groups, 70.0, 40.0) + rng.normal(0, 20, 300), 0, 100).round(1)
-        middling = 50 + 0.6 * (people - 50) + rng.normal(0, 8, 300)
-        interval = group_errors(middling * scale, people * scale, groups)[1].unequal.interval
-        assert isinstance(interval, Interval)
-        flagged += not interval.low < 0 < interval.high
-    assert flagged <= 6
+        judge, scores = rated(rng, groups, 0.8, people=people)
+        found.append(flags(unequal(judge * scale, scores * scale, groups).interval))
+    assert sum(found) <= 6
 
 
-def test_a_judge_that_draws_scores_to_the_middle_is_not_unfair() -> None:
-    rng = np.random.default_rng(9)
-    groups = rng.integers(0, 2, 300)
-    people = np.clip(np.round(np.where(groups, 4.2, 2.8) + rng.normal(0, 0.8, 300)), 1, 5)
-    middling = np.clip(np.round(3 + 0.6 * (people - 3) + rng.normal(0, 0.5, 300)), 1, 5)
-    good = group_errors(middling, people, groups)[1]
-    assert isinstance(good.signed.interval, Interval) and good.signed.interval.high < 0
-    assert isinstance(good.unequal.interval, Interval) and good.unequal.interval.low < 0 < good.unequal.interval.high
-    unfair = group_errors(middling - 0.5 * groups, people, groups)[1].unequal
-    assert isinstance(unfair.interval, Interval) and unfair.interval.high < 0
-    apart = group_errors(middling, np.where(groups, 5.0, 1.0), groups)[1].unequal
-    assert "hardly any other case" in str(apart.value)
+def test_a_bias_that_a_difference_in_quality_hides_is_found() -> None:
+    rng, found, plain = np.random.default_rng(9), [], []
+    for _ in range(20):
+        groups = rng.integers(0, 2, 300)
+        judge, people = rated(rng, groups, 0.8, 0.4)
+        found.append(flags(unequal(judge, people, groups).interval))
+        levels = (people.mean(axis=1)[:, None] == np.arange(1, 5.5, 0.5)).astype(float)
+        as_they_are = sm.OLS(judge, np.column_stack([groups, levels[:, levels.any(axis=0)]])).fit()
+        plain.append(as_they_are.pvalues[0] < 0.05)
+    assert sum(found) >= 15 > sum(plain)
 
 
-def test_drift_is_the_coefficient_of_the_order_at_equal_scores() -> None:
+def test_where_noise_can_not_be_told_from_quality_it_says_so() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.repeat([0, 1], 60)
+    judge, people = rated(rng, groups, 0.5)
+    alone = people.copy()
+    alone[:, 1] = np.nan
+    assert "two people or more" in str(unequal(judge, people[:, :1], groups).value)
+    assert "two people or more" in str(unequal(judge, alone, groups).value)
+    assert "agree too little" in str(unequal(judge, rng.integers(1, 6, (120, 2)).astype(float), groups).value)
+    assert "agree too little" in str(unequal(judge, np.full((120, 2), 4.0), groups).value)
+    one_side = people.copy()
+    one_side[groups == 1, 1] = np.nan
+    assert "on one side" in str(unequal(judge, one_side, groups).value)
+    cases, moved = drift(judge, people, np.zeros(120))
+    assert cases == 120 and "too close together" in moved.missing
+    none, moved = drift(judge, alone, np.linspace(0, 1, 120))
+    assert none == 0 and "two people or more" in moved.missing
+
+
+def test_all_raters_and_scores_are_one_family() -> None:
     rng = np.random.default_rng(6)
-    reference, position = rng.integers(1, 6, 300).astype(float), rng.integers(0, 5, 300) / 4
-    rater = 3 + 0.6 * (reference - 3) + 0.4 * position + rng.normal(0, 0.5, 300)
-    reference[0], position[1] = np.nan, np.nan
-    cases, found = drift(rater, reference, position)
-    known = slice(2, None)
-    levels = (reference[known, None] == np.arange(1, 6)).astype(float)
-    errors = (rater - reference)[known]
-    model = sm.OLS(errors, np.column_stack([position[known], levels])).fit(cov_type="HC1")
-    assert cases == 298 and found.value == pytest.approx(model.params[0])
-    assert found.error == pytest.approx(model.bse[0], rel=0.02)
-    assert found.p_value < 0.001 < drift(rater - 0.4 * np.nan_to_num(position), reference, position)[1].p_value
-    assert drift(rater, reference, np.zeros(300))[1].missing.startswith("cases with the same score lie")
-    assert drift(rater[:3], reference[:3], position[:3])[1].missing.startswith("fewer than two cases")
+    groups = np.repeat([0, 1], 60)
+    judge, people = rated(rng, groups, 0.0, 0.3)
+    made = group_errors(judge, people, people.mean(axis=1), groups)
+    alone, among = held_to_family(made), held_to_family([*made, *made])
+    for name, narrow in alone[1].figures.items():
+        wide = among[1].figures[name].interval
+        assert isinstance(wide, Interval) and isinstance(narrow.interval, Interval)
+        assert wide.low < narrow.interval.low and wide.high > narrow.interval.high, name
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.integers(2, 14), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_any_small_table_gives_figures_or_reasons(cases: int, people: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.choice([1.0, 2.0, 4.0, np.nan], (cases, people + 1), p=[0.3, 0.3, 0.2, 0.2])
+    reference = mean_of_people(scores[:, 1:])
+    groups, clusters = rng.integers(0, 3, (2, cases))
+    found = group_errors(scores[:, 0], scores[:, 1:], reference, groups, clusters=clusters, smallest=1)
+    moved = drift(scores[:, 0], scores[:, 1:], rng.choice([0.0, 0.5, 1.0, np.nan], cases))[1].estimate()
+    for figure in (moved, *(each for group in held_to_family(found) for each in group.figures.values())):
+        if isinstance(figure.value, Undefined):
+            assert figure.value.reason
+        elif isinstance(figure.interval, Interval):
+            assert np.isfinite([figure.interval.low, figure.interval.high]).all()

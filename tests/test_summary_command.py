@@ -1,5 +1,6 @@
 """`pathway-local summary` tells what it leaves out."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from rated_run import add, cases, judged_run, said
 from typed_here import Run
 
 from pathway_local.case import Case
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Score, Verdict
 
 
 def test_a_value_with_few_cases_of_one_rater_is_told_though_another_has_many(run: Run, tmp_path: Path) -> None:
@@ -50,3 +51,26 @@ def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: P
     assert "all of them: `pathway-local export may.run --out verdicts.xlsx`" in found.words
     (group,) = json.loads(run("summary", "may.run", "--json").out)
     assert group["failed"][0] == {"case": "f-1", "row": 1, "reason": "it has no 1"}
+
+
+def test_a_judge_that_would_rather_have_written_something_else_is_told_of(run: Run, tmp_path: Path) -> None:
+    """Its scores have probabilities, but these are shares of the little that it gave to all legal values."""
+    rows = cases(ids=[f"c-{n}" for n in range(40)])
+    for name, low in (("few", 2), ("many", 3)):
+        masses = [0.4] * low + [0.9] * (40 - low)
+        given = {
+            row.id: Verdict({"score": Score(4, {4: 0.75, 5: 0.25}, mass)})
+            for row, mass in zip(rows, masses, strict=True)
+        }
+        with judged_run(tmp_path / f"{name}.run", rows=[]) as made:
+            add(made, "judge", given, rows=rows)
+        found = run("summary", f"{name}.run")
+        told = "score: in 3 of 40 verdicts the judge would rather have written something else: it gave all legal values"
+        assert (told in found.words) is (name == "many")
+        (group,) = json.loads(run("summary", f"{name}.run", "--json").out)
+        assert group["scores"]["score"]["median_mass"] == 0.9
+        run("export", f"{name}.run", "--out", f"{name}.csv")
+        with (tmp_path / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            table = list(csv.DictReader(file))
+        assert [float(row["score_mass"]) for row in table].count(0.4) == low
+        assert {row["score_confidence"] for row in table} == {"0.75"}

@@ -22,7 +22,7 @@ class Grammar:
     """What vLLM keeps of a request's grammar."""
 
     ll_matcher: llguidance.LLMatcher
-    ended: bool
+    ended: bool = False
     checked: bool = False
 
     def is_terminated(self) -> bool:
@@ -38,7 +38,7 @@ def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -
     mask = allocate_token_bitmask(ROWS + 1, walker.tokenizer.vocab_size)
     mask.fill_(12345)  # every row must be written
     manager = SimpleNamespace(_grammar_bitmask=mask)
-    compute_masks_together(manager)
+    compute_masks_together(SimpleNamespace(structured_output_manager=manager))
     assert manager.fill_bitmask_parallel_threshold == 0 and manager.fill_bitmask_parallel_batch_size > ROWS
     manager.executor_for_fillmask.submit(None, rows).result(timeout=0)
     manager.executor_for_fillmask.shutdown(wait=True, cancel_futures=True)  # as vLLM does in the end
@@ -51,6 +51,18 @@ def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -
         assert grammar.checked
     assert len({tuple(row.tolist()) for row in mask[:ROWS]}) > 3
     assert set(mask[ROWS].tolist()) == {12345}
+
+
+def test_a_step_whose_grammars_have_all_ended_allows_every_token(walker: Walker) -> None:
+    rows = [
+        (Grammar(_advanced(walker, 5), ended=True), 0, True),
+        (Grammar(_advanced(walker, 5), ended=False), 1, False),
+    ]
+    mask = allocate_token_bitmask(len(rows), walker.tokenizer.vocab_size)
+    manager = SimpleNamespace(_grammar_bitmask=mask)
+    compute_masks_together(SimpleNamespace(structured_output_manager=manager))
+    manager.executor_for_fillmask.submit(None, rows).result(timeout=0)
+    assert (mask == -1).all()
 
 
 def test_a_core_that_ends_wakes_who_waits_for_its_results() -> None:

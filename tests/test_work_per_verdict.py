@@ -27,6 +27,7 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 
 CASES = 1024
 SEATS = 8
@@ -62,7 +63,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
     writer = PromptWriter(rubric, tokenizer, Chat(), context=8000)
     cases = cases_of(write_cases(tmp_path / "c.csv", rubric.inputs, CASES, 1, words=4), [rubric], None)
     with RunFile.create(tmp_path / "c.run") as run:
-        run.add_rubric(rubric.name, rubric.text)
+        store_rubric(run, rubric)
         rater = LocalRater(run.add_rater(Rater("x", "judge", rubric.name, {})), writer)
         written: Counter[str] = Counter()
         run.database._connection.set_trace_callback(lambda said: written.update([said.split()[0]]))

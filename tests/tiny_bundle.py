@@ -91,14 +91,17 @@ def write_list(site: Site, *lines: str) -> None:
     (site.project / "requirements" / "cpu.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
-def make_wheel(folder: Path, name: str, version: str, files: Mapping[str, str], tags: str = "py3-none-any") -> Path:
+def make_wheel(
+    folder: Path, name: str, version: str, files: Mapping[str, str | bytes], tags: str = "py3-none-any"
+) -> Path:
     """Write a wheel of these modules."""
     info = f"{name}-{version}.dist-info"
     told = {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    members = {member: text.encode() for member, text in {**files, **told}.items()}
+    contents = {**files, **told}.items()
+    members = {member: text.encode() if isinstance(text, str) else text for member, text in contents}
     return _write_wheel(folder / f"{name}-{version}-{tags}.whl", info, members)
 
 

@@ -75,20 +75,24 @@ class Adoption:
     unsettled: int
 
 
-def adopt(data: bytes, where: str, *, layout: str = "", ask: Ask | None = None) -> Adoption:
+def adopt(data: bytes, where: str, *, outputs: object = None, layout: str = "", ask: Ask | None = None) -> Adoption:
     """Make a rubric of the prompt in `data`; `where` is its path. Raises RubricError.
 
-    `layout` is `score-line` for the standard format, also in place of one that the prompt asks for. `ask` puts
-    uncertain points to the user. A point that nobody settles gets a marked line in the rubric.
+    `outputs` declares the format, so that none is looked for. `layout` is `score-line` for the standard format, also in
+    place of one that the prompt asks for. `ask` puts uncertain points to the user. A point that nobody settles gets a
+    marked line in the rubric.
     """
     prompt = _read(data, where)
     inputs = find_inputs(prompt.source, prompt.placeholders, prompt.declared)
     if ask:
         inputs = _asked_inputs(inputs, ask)
-    found, replaced = _format(prompt, [each.name for each in inputs], layout, where)
+    if outputs is not None and not OUTPUT_KEYS.isdisjoint(prompt.front):
+        raise RubricError(f"{where}: its front matter has outputs already", "Change them there.")
+    names = [each.name for each in inputs]
+    found, replaced = (None, None) if outputs is not None else _format(prompt, names, layout, where)
     if ask and found:
         found = _asked_format(found, ask)
-    written = _front(prompt, inputs, found, replaces=replaced is not None, where=where)
+    written = _front(prompt, inputs, found, outputs, replaces=replaced is not None, where=where)
     findings = [*prompt.turns, Finding("places", PLACES[prompt.placeholders.syntax])]
     for each in inputs:
         value = f"{each.name} (may be empty)" if each.empty else each.name
@@ -163,7 +167,7 @@ def _format(
 ) -> tuple[FoundFormat | None, FoundFormat | None]:
     """Return the format, None if the front matter declares one; and the prompt's own, if `layout` replaces it."""
     declared = prompt.front.get("outputs", prompt.front.get("outputSchema", prompt.schema))
-    if isinstance(declared, Mapping) and not {"layout", "fields"}.isdisjoint(declared):
+    if isinstance(declared, str) or (isinstance(declared, Mapping) and not {"layout", "fields"}.isdisjoint(declared)):
         return None, None
     source = replace(prompt.source, text=shown(prompt.source.text, prompt.placeholders.syntax))
     check_verdicts(source, where)
@@ -204,7 +208,13 @@ def _reconciled(found: FoundFormat) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _front(
-    prompt: _Prompt, inputs: Sequence[FoundInput], found: FoundFormat | None, *, replaces: bool, where: str
+    prompt: _Prompt,
+    inputs: Sequence[FoundInput],
+    found: FoundFormat | None,
+    outputs: object,
+    *,
+    replaces: bool,
+    where: str,
 ) -> str:
     """Return the keys that the front matter still needs, as YAML."""
     front: dict[str, object] = {}
@@ -221,6 +231,8 @@ def _front(
         parser = "prompty" if prompt.roles else "text"
         template = {"format": prompt.placeholders.syntax, "parser": parser, "closing": told}
         front["template"] = {key: value for key, value in template.items() if value}
+    if outputs is not None:
+        front["outputs"] = outputs
     if found and OUTPUT_KEYS.isdisjoint(prompt.front):
         front["outputs"] = found.outputs
         doubts["outputs", "layout"] = "; ".join(found.doubts)

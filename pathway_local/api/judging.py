@@ -31,7 +31,8 @@ class Engine:
     """Keeps a judge loaded between calls of `judge`; unloads it when another one is needed or its `with` block ends.
 
     `kind` is vllm, transformers or auto. `gpus` is a number of GPUs or "all"; each gets an engine. `seal` keeps engines
-    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off").
+    off networks: as far as possible ("auto"), or the call fails ("required"), or not at all ("off"). Threads may share
+    an engine; their calls take turns. Processes may not.
     """
 
     def __init__(self, kind: str = "auto", *, gpus: int | Literal["all"] | None = None, seal: Wanted = "auto") -> None:
@@ -48,8 +49,8 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Free the judge; a later call of `judge` loads it again."""
-        self.cache.free()
+        """Free the judge once no call uses it; a later call of `judge` loads it again."""
+        self.cache.close()
 
 
 def judge(

@@ -10,7 +10,7 @@ from pathway_local.errors import UsageError
 from pathway_local.results.export import VerdictTable
 from pathway_local.results.summary import summarize
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Value
+from pathway_local.sheets.row import CellValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     @property
-    def verdicts(self) -> list[dict[str, Value]]:
+    def verdicts(self) -> list[dict[str, CellValue]]:
         """A row for each case, rater and rubric, with the columns of `pathway-local export`; a list of dicts."""
         columns, rows = self._table()
         return [{column: row.get(column) for column in columns} for row in rows]
@@ -56,7 +56,7 @@ class Run:
         with closing(RunFile.read(self.path)) as read:
             return summarize(read, by).as_json()
 
-    def _table(self) -> tuple[Sequence[str], list[dict[str, Value]]]:
+    def _table(self) -> tuple[Sequence[str], list[dict[str, CellValue]]]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():
             table = VerdictTable(read)
             return table.columns, list(table.rows())

@@ -79,7 +79,8 @@ def agreement(
     at, level_column = _level(level)
     again = tuple(_first_and_second(named) for named in twice)
     with RunFile.read(run) as read:
-        rubrics = rubrics_with(read, rubric, [*rater, *([against] if against else [])])
+        named = [*rater, *([against] if against else []), *(name for pair in again for name in pair)]
+        rubrics = rubrics_with(read, rubric, named)
         if drift == IMPORT:
             _check_no_column(read, IMPORT)
         over = "" if drift == IMPORT else drift

@@ -5,7 +5,7 @@ from typing import Annotated
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import kept_columns, note_looks, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
-from pathway_local.cli.terminal import check_new
+from pathway_local.cli.terminal import check_new, notice
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
@@ -68,6 +68,9 @@ def calibrate(
         plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups)
         found = correct((each for one in rubrics for each in ratings_matrices(read, one)), plan, study_plans(read))
         labels = labels_of(read)
+    corrected = {each.rubric for each in found}
+    for name in (one.name for one in rubrics if one.name not in corrected):
+        notice(f"{name} is left out: no local judge has scored under it")
     note_looks(run, found)
     views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)

@@ -80,8 +80,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # importing rich's boxes would take longer than all the rest
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: 0 all judged, 1 some "
-    "cases failed, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, 70 bug in the program, "
-    "130 interrupted.",
+    "cases failed or an import left rows out, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, "
+    "70 bug in the program, 130 interrupted.",
     epilog="pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run\n"
     "pathway-local summary my.run",
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, App, option
-from pathway_local.cli.figures import kept_columns, note_looks, rubrics_with, write_and_show
+from pathway_local.cli.figures import kept_columns, note_looks, pairing, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Figures, Force, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
@@ -24,14 +24,14 @@ app = App()
 
 
 @app.with_examples(
-    "pathway-local compare my.run --between chatbot=v1,v2 --pair-by question_id",
+    "pathway-local compare my.run --between chatbot=v1,v2",
     "pathway-local compare my.run --pairs bot_a,bot_b --out ranking.csv",
 )
 def compare(
     run: Run,
     between: Annotated[str, option("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.", CASES)] = "",
     pair_by: Annotated[
-        str, option("COLUMN", "Column that names the question both answered; without it, groups are compared.", CASES)
+        str, option("NAME", "Column or input with the question both answered; default: found in the run.", CASES)
     ] = "",
     pairs: Annotated[
         str, option("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.", CASES)
@@ -51,8 +51,8 @@ def compare(
 ) -> None:
     """Show which of two chatbots each rater scores higher on the same questions, with intervals.
 
-    Without --pair-by, compare two groups of cases that share no questions, such as two languages. With --pairs, rank
-    any number of chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    Answers are compared question by question, or as two groups if they share no questions, such as two languages. With
+    --pairs, rank any number of chatbots by a rubric that compares two responses (a Bradley–Terry model).
     """
     check_new(out, force=force)
     check_finite(margin, "--margin")
@@ -66,8 +66,9 @@ def compare(
     column, first, second = sides(between)
     with RunFile.read(run) as read:
         rubrics = rubrics_with(read, rubric, rater)
-        column, pair_by, cluster = kept_columns(read, column, pair_by, cluster)
-        plan = ComparisonPlan(column, first, second, pair_by, rater, cluster, margin, min_group)
+        column, cluster = kept_columns(read, column, cluster)
+        by = pairing(read, pair_by, column, (first, second), min_group)
+        plan = ComparisonPlan(column, first, second, by, rater, cluster, margin, min_group)
         found = find((each for one in rubrics for each in ratings_matrices(read, one)), plan, study_plans(read))
         labels = labels_of(read)
     note_looks(run, found)

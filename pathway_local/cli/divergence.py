@@ -15,6 +15,7 @@ from pathway_local.pages.language import Language
 from pathway_local.results.divergence import Divergence
 from pathway_local.results.divergence import divergence as find
 from pathway_local.results.reading_list import pattern_lists
+from pathway_local.results.summary import labels_of
 from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
@@ -60,9 +61,10 @@ def divergence(
         found = find(read, rubrics, top)
         sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding) if cases else None
         lists = pattern_lists(read, rubrics, found, sheet) if sheet else []
+        labels = labels_of(read)
     if out:
         write_lists(run, out, lists, say, force=force)
-    views = [divergence_view(each) for each in found]
+    views = [divergence_view(each, labels) for each in found]
     if as_json:
         print_json([each.as_json() | view.remarks.as_json() for each, view in zip(found, views, strict=True)])
         return

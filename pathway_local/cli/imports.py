@@ -10,13 +10,14 @@ import typer
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, data, notice, talk
+from pathway_local.cli.terminal import SOME_FAILED, columns_by_input, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.system.visible import visible
 
 SHOWN_PROBLEMS = 200
 
@@ -49,6 +50,10 @@ def import_(
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
     ] = [],  # noqa: B006
+    sample: Annotated[
+        int | None,
+        option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
+    ] = None,
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
@@ -58,17 +63,19 @@ def import_(
     """
     if mapping and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
+    if sample is not None and kind != "human":
+        raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
     try:
         if cases:
             given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
-            wanted = RatingsFile(file, kind, rater, scores=score, encoding=encoding)
-            found = import_with_cases(given, wanted, sys.argv)
+            wanted = RatingsFile(file, kind, rater, scores=score, encoding=encoding, sample=sample)
+            found = import_with_cases(given, wanted, sys.argv, _ask)
         else:
             key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding)
+            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding, sample)
             with RunFile.open(run) as opened:
-                found = import_ratings(opened, wanted, sys.argv)
+                found = import_ratings(opened, wanted, sys.argv, ask=_ask)
     except RatingsError as error:
         for problem in error.problems[:SHOWN_PROBLEMS]:
             talk.say(problem)
@@ -76,6 +83,13 @@ def import_(
             talk.say(f"and {len(error.problems) - SHOWN_PROBLEMS:,} more")
         raise
     show(found)
+    if not found.complete:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _ask(question: str) -> bool:
+    """Ask whether something is so; False if nobody is there to ask."""
+    return sys.stdin.isatty() and typer.confirm(visible(question), default=False, err=True)
 
 
 def show(found: Imported) -> None:

@@ -19,7 +19,7 @@ from pathway_local.cli.options import Encoding, IdColumn, Map, Models
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.summary import show
-from pathway_local.cli.terminal import columns_by_input, notice, print_json, talk, tell
+from pathway_local.cli.terminal import SOME_FAILED, columns_by_input, notice, print_json, talk, tell
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_log import make_log
@@ -43,7 +43,6 @@ from pathway_local.system.early_interrupt import INTERRUPTED
 app = App()
 
 _T = TypeVar("_T")
-SOME_FAILED = 1
 
 
 @app.with_examples(

@@ -22,7 +22,10 @@ Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrid
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
 Raters = Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)]
-PairBy = Annotated[str, option("COLUMN", "With --between: column that names the shared question.", CASES)]
+PairBy = Annotated[
+    str,
+    option("NAME", "With --between: column or input with the shared question; default: found in the run.", CASES),
+]
 Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
 MinGroup = Annotated[
     int | None,

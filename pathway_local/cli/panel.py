@@ -6,8 +6,11 @@ from typing import Annotated
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.panel import Rule, make_panel
+from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
 
 app = App()
 
@@ -29,6 +32,9 @@ def panel(
     members = [member.strip() for member in of.split(",") if member.strip()]
     with RunFile.open(run) as opened:
         found = make_panel(opened, name, members, rule, sys.argv)
+        rubrics = rubrics_of(opened)
+        matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
+        alike = [line for each in matrices for line in alike_people(each, each.places(members))]
     rows = [
         [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
     ]
@@ -38,3 +44,5 @@ def panel(
             data.say(f"{each.rubric}: {count} failed ({kind})")
         if each.partial:
             data.say(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")
+    for line in dict.fromkeys(alike):
+        data.say(f"Warning: {line}.")

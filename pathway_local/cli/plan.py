@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.compare import sides
-from pathway_local.cli.figures import draw, kept_columns, rubrics_with
+from pathway_local.cli.figures import draw, kept_columns, pairing, rubrics_with
 from pathway_local.cli.options import AsJson, PairBy, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, print_json, talk
 from pathway_local.errors import UsageError
@@ -27,8 +27,7 @@ app = App()
 
 @app.with_examples(
     "pathway-local plan my.run --against author --half-width 0.2",
-    "pathway-local plan my.run --between chatbot=v1,v2 --pair-by question_id \\",
-    "    --detect 0.5 --looks 3",
+    "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5 --looks 3",
 )
 def plan(
     run: Run,
@@ -78,11 +77,12 @@ def plan(
     column, first, second = sides(between) if between else ("", "", "")
     with RunFile.open(run) as opened:
         matrices = (each for one in rubrics_with(opened, rubric, rater) for each in ratings_matrices(opened, one))
-        column, pair_by, cluster = kept_columns(opened, column, pair_by, cluster)
+        column, cluster = kept_columns(opened, column, cluster)
         if against:
             found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
         else:
-            compared = ComparisonPlan(column, first, second, pair_by, rater, cluster)
+            paired = pairing(opened, pair_by, column, (first, second))
+            compared = ComparisonPlan(column, first, second, paired, rater, cluster)
             found = plan_difference(matrices, compared, goal, "labels" if labels else "questions")
         if not found:
             raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")

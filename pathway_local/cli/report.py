@@ -7,7 +7,7 @@ from typing import Annotated
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
 from pathway_local.cli.compare import sides
-from pathway_local.cli.figures import kept_columns, note_export, note_looks
+from pathway_local.cli.figures import kept_columns, note_export, note_looks, pairing
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
@@ -33,7 +33,7 @@ app = App()
 @app.with_examples(
     "pathway-local report my.run --out report.html",
     "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
-    "    --between chatbot=v1,v2 --pair-by question_id",
+    "    --between chatbot=v1,v2",
 )
 def report(
     run: Run,
@@ -74,8 +74,11 @@ def report(
         warn_of_texts(out)
         read_privately(cases, run)
     with RunFile.read(run) as read, read.database.snapshot():
-        by, column, pair_by, cluster = kept_columns(read, by, column, pair_by, cluster)
-        compared = ComparisonPlan(column, first, second, pair_by, (), cluster, 0.0, min_group) if between else None
+        by, column, cluster = kept_columns(read, by, column, cluster)
+        compared = None
+        if between:
+            paired = pairing(read, pair_by, column, (first, second), min_group)
+            compared = ComparisonPlan(column, first, second, paired, (), cluster, 0.0, min_group)
         found = read_for_report(read, ReportPlan(by, min_group, compared, against, cluster))
         if cases:
             rubrics = list(found.rubrics.values())

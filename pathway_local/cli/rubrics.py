@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,8 +20,9 @@ from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, 
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.guide import guide_to
-from pathway_local.rubrics.output_format import layout_text
+from pathway_local.rubrics.output_format import OutputFormat, layout_text
 from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt, rubric_path
+from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 
@@ -83,6 +84,8 @@ def show(
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
+    fields: Annotated[str, option("FIELDS", "Declare the reply's fields, such as 'reasons: text; score: 1-5'.")] = "",
+    line: Annotated[str, option("LINE", "The reply's last line, with the names of its fields in braces.")] = "",
     layout: Annotated[
         str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
     ] = "",
@@ -91,6 +94,9 @@ def adopt(
     """Find a prompt's inputs and output format, and write it as a rubric; only chat tokens in it are replaced."""
     if layout not in ("", "score-line"):
         raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
+    if layout and (fields or line):
+        raise UsageError("--layout and --fields both say what the reply looks like", "Give one of them.")
+    outputs = _declared(fields, line) if fields or line else None
     check_new(out, force=force)
     prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
@@ -98,7 +104,7 @@ def adopt(
             f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {shlex.quote(str(file))}"
         )
     asks = sys.stdin.isatty() and sys.stderr.isatty()
-    adoption = adopt_prompt(prompt, str(file), layout=layout, ask=_ask if asks else None)
+    adoption = adopt_prompt(prompt, str(file), outputs=outputs, layout=layout, ask=_ask if asks else None)
     rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
     data.show_table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4)
     if adoption.reconciliation:
@@ -143,11 +149,22 @@ def check(
     found = inspect(rubric, _judge(judge, models) if judge else None)
     for said in (*rubric.notices, *found.advice):
         notice(said)
+    print_text("Example of a reply", found.reply)
     _show_inputs(rubric)
     _show_lengths(found, judge)
     _show_reconciliation(rubric)
-    print_text("Example", found.example)
+    print_text("Example of a prompt", found.example)
     rubric.check_settled(name)
+
+
+def _declared(fields: str, line: str) -> dict[str, Any]:
+    try:
+        outputs = outputs_in(fields, line)
+        OutputFormat.load(outputs)
+    except (ValueError, RubricError) as error:
+        said = str(error).removeprefix("outputs.fields: ")
+        raise UsageError(said, "docs/rubrics.md lists how to spell a field.") from None
+    return outputs
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:

@@ -30,6 +30,9 @@ PIPE_WIDTH = 120
 PADDING = 3
 """Characters between two columns of a table."""
 
+SOME_FAILED = 1
+"""Exit code of a command that did its work except for some cases or rows."""
+
 FAULT = 70
 """Exit code of a bug, EX_SOFTWARE of sysexits.h."""
 

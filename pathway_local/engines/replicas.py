@@ -66,7 +66,8 @@ class Replicas:
             raise
         loaded = [each for each in facts if isinstance(each, EngineFacts)]
         weakest = next((each for each in loaded if each.seal_limit), loaded[0])
-        self.facts = replace(weakest, device=f"{len(starts)} x {weakest.device}")
+        notes = "; ".join(dict.fromkeys(each.note for each in loaded if each.note))
+        self.facts = replace(weakest, device=f"{len(starts)} x {weakest.device}", note=notes)
 
     def submit(self, item: Pass) -> None:
         """Enqueue a pass and return at once."""

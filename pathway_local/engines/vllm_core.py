@@ -1,27 +1,66 @@
-"""Two corrections to vLLM's core: masks of a step computed together, and a core that was killed is noticed."""
+"""Corrections to vLLM's core: a step's grammars cost one call, not one each, and a core that was killed is noticed."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from multiprocessing.connection import wait
 from typing import Any
 
 from llguidance import LLExecutor
-from llguidance.torch import fill_next_token_bitmask_par
+from llguidance.torch import consume_token_par, fill_next_token_bitmask_par
 
 ALL_ROWS = 1 << 30
+
+GRAMMARS = 256
+"""Grammars to keep. A grammar that quotes a case's texts serves that case alone, so their number has to be bounded."""
 
 
 class CoreKilled(Exception):
     """The process of vLLM's core has ended."""
 
 
-def correct(client: Any) -> None:
-    """Correct vLLM's core through its client: masks if it runs in this process, else its end."""
-    if core := getattr(client, "engine_core", None):
-        compute_masks_together(core.structured_output_manager)
-    else:
+def correct(client: Any) -> str:
+    """Correct vLLM's core through its client: grammars if it runs in this process, else its end.
+
+    Return the names that a correction needs and this version of vLLM lacks: there vLLM goes its own, slower way.
+    """
+    core = getattr(client, "engine_core", None)
+    if core is None:
         threading.Thread(target=_wake, args=(client,), daemon=True).start()
+        return ""
+    lacking: list[str] = []
+    for correction, names in _needed(core).items():
+        if missing := [name for name, there in names.items() if not there]:
+            lacking += missing
+        else:
+            correction(core)
+    return ", ".join(lacking)
+
+
+def _needed(core: Any) -> dict[Callable[[Any], None], dict[str, bool]]:
+    """Return what each correction needs of vLLM beside its interfaces, by name, and whether it is there."""
+    from vllm.v1.request import Request
+    from vllm.v1.structured_output.backend_guidance import GuidanceGrammar
+    from vllm.v1.structured_output.request import StructuredOutputRequest
+
+    manager, written = core.structured_output_manager, Request.__init__.__code__.co_names
+    rows = ("_grammar_bitmask", "fill_bitmask_parallel_threshold")
+    matcher = {"ll_matcher": "ll_matcher" in GuidanceGrammar.__dataclass_fields__}
+    return {
+        compute_masks_together: {**{name: hasattr(manager, name) for name in rows}, **matcher},
+        share_matchers: {
+            **{name: hasattr(manager, name) for name in ("grammar_init", "_use_async_grammar_compilation")},
+            "structured_output_key": hasattr(StructuredOutputRequest, "structured_output_key"),
+            **matcher,
+        },
+        consume_together: {
+            **{name: hasattr(manager, name) for name in ("accept_tokens", "reasoner_cls")},
+            "num_stale_output_tokens": "num_stale_output_tokens" in written,
+            "ll_tokenizer": "ll_tokenizer" in GuidanceGrammar.__dataclass_fields__,
+            **matcher,
+        },
+    }
 
 
 def _wake(client: Any) -> None:
@@ -33,17 +72,94 @@ def _wake(client: Any) -> None:
     client.outputs_queue.put_nowait(CoreKilled())
 
 
-def compute_masks_together(manager: Any) -> None:
-    """Make the manager of grammars compute all masks of a step in one call of llguidance, which has its own threads.
+def compute_masks_together(core: Any) -> None:
+    """Make vLLM compute all masks of a step in one call of llguidance, which has its own threads.
 
     vLLM calls llguidance for each request; for more than 128 requests it does so from a pool of Python threads, which
     then wait for each other at the interpreter's lock. On an H100 with 500 requests in flight this took 18 of the 67 ms
     of a step.
     """
+    manager = core.structured_output_manager
     # With these settings it hands all rows of a step to its executor at once.
     manager.fill_bitmask_parallel_threshold = 0
     manager.fill_bitmask_parallel_batch_size = ALL_ROWS
     manager.executor_for_fillmask = _Masks(manager)
+
+
+def share_matchers(core: Any) -> None:
+    """Make vLLM compile each grammar once, and copy its matcher for each further request.
+
+    vLLM compiles one for each request, in threads: 2 ms, most of which the interpreter waits for, and requests join a
+    batch one by one as their grammars get ready. A copy takes 0.01 ms.
+    """
+    manager, kept = core.structured_output_manager, dict[Any, Any]()
+    manager._use_async_grammar_compilation = False  # a thread would now cost more than it saves
+    compile_for = manager.grammar_init
+
+    def grammar_init(request: Any) -> None:
+        constraint = request.structured_output_request
+        if constraint is None:
+            return
+        key = constraint.structured_output_key, frozenset(request.sampling_params.all_stop_token_ids)
+        grammar = kept.pop(key, None)
+        if grammar is None:
+            compile_for(request)
+            if isinstance(constraint.grammar, Exception):
+                return  # the scheduler fails this request
+            grammar = constraint.grammar
+        kept[key] = grammar
+        constraint.grammar = replace(grammar, ll_matcher=grammar.ll_matcher.deep_copy())
+        if len(kept) > GRAMMARS:
+            del kept[next(iter(kept))]  # the one that was not asked for the longest
+
+    manager.grammar_init = grammar_init
+
+
+def consume_together(core: Any) -> None:
+    """Make vLLM give all tokens of a step to their grammars in one call: 500 tokens take 0.4 instead of 8.8 ms.
+
+    A rejected token fails its request as before. vLLM speculates and reads reasoning in its own way.
+    """
+    scheduler, manager = core.scheduler, core.structured_output_manager
+    if manager.vllm_config.num_speculative_tokens or manager.reasoner_cls is not None:
+        return
+    together, accepted = LLExecutor(), dict[str, bool]()
+    update, accept_one = scheduler.update_from_output, manager.accept_tokens
+
+    def update_from_output(scheduled: Any, output: Any) -> Any:
+        rows = _to_consume(scheduler.requests, output)
+        if rows:
+            told = consume_token_par(together, [(grammar.ll_matcher, token) for _, grammar, token in rows])
+            accepted.update((name, good) for (name, _, _), good in zip(rows, told, strict=True))
+        return update(scheduled, output)
+
+    def accept_tokens(request: Any, ids: list[int]) -> bool:
+        known = accepted.pop(request.request_id, None)
+        if known is None:
+            return bool(accept_one(request, ids))
+        if not known:
+            request.structured_output_request.grammar.check_error()
+        return known
+
+    scheduler.update_from_output, manager.accept_tokens = update_from_output, accept_tokens
+
+
+def _to_consume(requests: Any, output: Any) -> list[tuple[str, Any, int]]:
+    """Return requests whose grammar has a token to consume, without those for which vLLM does something else.
+
+    Those are: a token of a request that was preempted meanwhile, the end token, and one after a grammar's end.
+    """
+    found = []
+    for name, tokens in zip(output.req_ids, output.sampled_token_ids, strict=False):
+        request = requests.get(name)
+        if len(tokens) != 1 or request is None or not request.use_structured_output:
+            continue
+        if request.is_finished() or request.num_stale_output_tokens:
+            continue
+        grammar = request.structured_output_request.grammar
+        if tokens[0] != grammar.ll_tokenizer.eos_token and not grammar.ll_matcher.is_stopped():
+            found.append((name, grammar, tokens[0]))
+    return found
 
 
 class _Masks(Executor):
@@ -61,7 +177,8 @@ class _Masks(Executor):
                 matchers.append((grammar.ll_matcher, row))
             else:
                 mask[row] = -1  # allows every token
-        fill_next_token_bitmask_par(self._together, matchers, mask)
+        if matchers:  # llguidance raises on an empty list, which would end the engine
+            fill_next_token_bitmask_par(self._together, matchers, mask)
         for grammar, _, _ in rows:
             grammar.check_error()
         done: Future[None] = Future()

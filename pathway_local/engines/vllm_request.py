@@ -9,10 +9,8 @@ from outlines.types import CFG
 from vllm import SamplingParams
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
+from pathway_local.engines.vllm_core import GRAMMARS
 from pathway_local.passes import Pass
-
-GRAMMARS = 256
-"""Grammars to keep. A grammar that quotes a case's texts serves that case alone, so their number has to be bounded."""
 
 
 class TrustingParams(SamplingParams):  # type: ignore[misc]

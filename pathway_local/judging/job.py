@@ -64,10 +64,11 @@ class Watcher:
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
     """Judge as planned; return a tally for each engine. Raises PathwayError.
 
-    Jobs that follow each other share the engine and tokenizers in `loaded`; without it, the job frees its own.
+    Jobs share the engine and tokenizers in `loaded`, one at a time; without it, the job frees its own.
     """
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
+        stack.enter_context(loaded.turn(watcher.notice))
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
         prepared, unfit = prepare_fitting(plan, existing, loaded, watcher.notice)
@@ -168,6 +169,8 @@ class _ScoringJob:
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)
+        if engine.facts.note:
+            watcher.notice(engine.facts.note)
         watcher.ready()
         return engine
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Generator, Mapping
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, ReplyUnfinished
-from pathway_local.judging.probe import Probe
+from pathway_local.judging.probe import Distribution, Place, Probe
 from pathway_local.judging.replay import Replay
-from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling
+from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling, new_pass_id
 from pathway_local.rendering.chat import Thinking
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.output_format import Form, Reading
+from pathway_local.rubrics.form import Form, Reading
 from pathway_local.verdict import NO_TOKENS, Number, Tokens
 
 
@@ -29,8 +29,9 @@ class Request(Struct, frozen=True):
 class Completion(Struct, frozen=True):
     """The reply to the request of that id, or the reason for a missing reply.
 
-    Either `reading` holds the values, `probabilities` those of each score's values, and `cut` the fields that
-    reached their budget; or `problem` is a failure's kind and message. `thinking` is the judge's thinking before the
+    Either `reading` holds the values, `probabilities` those of each score's values, `masses` what the judge gave to all
+    of these together without the format, by the score's name where it is known, and `cut` the fields that reached
+    their budget; or `problem` is a failure's kind and message. `thinking` is the judge's thinking before the
     reply, and `thinking_cut` says whether it reached its budget.
     """
 
@@ -38,6 +39,7 @@ class Completion(Struct, frozen=True):
     reading: Reading | None = None
     thinking: str = ""
     probabilities: Mapping[str, Mapping[Number, float]] = {}
+    masses: Mapping[str, float] = {}
     cut: tuple[str, ...] = ()
     problem: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
@@ -63,7 +65,6 @@ class Pool:
         self._probe = Probe(tokenizer)
         self._by_pass: dict[str, PassGenerator] = {}
         self._ready: deque[Completion] = deque()
-        self._passes = 0
 
     def submit(self, request: Request) -> None:
         """Begin a request; returns at once."""
@@ -93,10 +94,6 @@ class Pool:
         self._by_pass[item.id] = passes
         self._loaded().submit(item)
 
-    def _next_id(self) -> str:
-        self._passes += 1
-        return str(self._passes)
-
     def _passes_of(self, request: Request) -> PassGenerator:
         """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""
         prompt, reply, thinking = request.prompt, request.prompt.reply, request.thinking
@@ -118,35 +115,38 @@ class Pool:
                 raise ReplyUnfinished("the reply reached the end of the judge's context")
             replay = Replay(self.tokenizer, result.ids)
             reading = reply.form.read(replay.text)
-            probabilities = yield from self._probabilities(item, result, replay, reading, reply.form)
+            found = yield from self._found(item, result, replay, reading, reply.form)
         except CaseError as error:
             return Completion(request.id, problem=(error.kind, str(error)), tokens=tokens)
         cut = replay.cut_fields(reply, reading, item.grammar or "")
-        return Completion(request.id, reading, thoughts, probabilities, cut, tokens=tokens, thinking_cut=too_long)
+        probabilities = {name: each.probabilities for name, each in found.items()}
+        masses = {name: each.mass for name, each in found.items() if each.mass is not None}
+        return Completion(
+            request.id, reading, thoughts, probabilities, masses, cut, tokens=tokens, thinking_cut=too_long
+        )
 
     def _thinking_pass(self, prompt: Prompt, thinking: Thinking) -> Pass:
         stops = (thinking.end_id, *self.tokenizer.end_ids)
         own, shared = prompt.own, prompt.shared
-        return Pass(self._next_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
+        return Pass(new_pass_id(), own, None, thinking.budget, thinking.sampling, stops, shared=shared)
 
     def _reply_pass(self, request: Request, own: tuple[int, ...], after: str) -> Pass:
         reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
         room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
         watched = self._probe.watched(reply.form)
         grammar = reply.form.grammar(stops)
-        return Pass(self._next_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
+        return Pass(new_pass_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
 
-    def _probabilities(
+    def _found(
         self, item: Pass, result: PassResult, replay: Replay, reading: Reading, form: Form
-    ) -> Generator[Pass, PassResult, dict[str, Mapping[Number, float]]]:
+    ) -> Generator[Pass, PassResult, dict[str, Distribution]]:
         """Return the probabilities of each score's values, by the score's name. Raises RequestRefused."""
         noted = tuple(zip((*result.ids, self.tokenizer.eos_id), result.logprobs, strict=False))
-        found: dict[str, Mapping[Number, float]] = {}
+        found: dict[str, Distribution] = {}
         for slot in form.slots:
             if isinstance(slot.field, ScoreField):
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
-                found[slot.name] = yield from self._probe.passes(
-                    item.shared, own, texts, self._next_id, item.id, noted[at:]
-                )
+                place = Place(texts, len(gap.encode()), len(form.ending(slot.name).literal.encode()))
+                found[slot.name] = yield from self._probe.passes(item.shared, own, place, item.id, noted[at:])
         return found

@@ -25,6 +25,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.limit import Limit, last_seed
 from pathway_local.runs.run_cases import cases_of, kept_columns
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.runs.shard import Shard, shard_for
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
@@ -148,7 +149,7 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
 def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
     """Add these raters and their rubrics to the run; return each rater with its id there. Raises RaterChanged."""
     for each in raters:
-        run.add_rubric(each.rubric.name, each.rubric.text)
+        store_rubric(run, each.rubric)
     return [(run.add_rater(each.rater), each) for each in raters]
 
 

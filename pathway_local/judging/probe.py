@@ -1,23 +1,28 @@
-"""Finds the probability of each value of a score, at the score's place in a reply.
+"""Finds the probability of each value of a score, at the score's place in a reply, and of all of them together.
 
 While an engine writes a short reply, it also notes these probabilities. After a longer one, a further pass asks for
-one more token at that place.
+one more token at that place. Only this pass, which has no grammar, tells what the judge gave to all legal values.
 """
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
-from pathway_local.passes import Pass, PassResult
+from pathway_local.passes import Pass, PassResult, new_pass_id
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.form import Form
 from pathway_local.rubrics.lark import literal
-from pathway_local.rubrics.output_format import Form
 from pathway_local.verdict import Number
 
 NEGLIGIBLE = 1e-3
 """The probe does not follow spellings that are less likely than this so far."""
+
+FOLLOWED = 0.01
+"""Where only one value is left, the probe follows its spelling to its end if that is likelier than this; else it counts
+the value as if the judge would have finished it."""
 
 MOST_NAMED = 128
 """Ids in one pass; vLLM gives log-probabilities of no more."""
@@ -34,21 +39,51 @@ Noted = Sequence[tuple[int, Mapping[int, float]]]
 """Tokens of a reply from the score's place on, each with the log-probabilities that the engine noted there."""
 
 Texts = Mapping[Number, str]
-Probing = Generator[Pass, PassResult, dict[Number, float]]
+
+
+class Distribution(NamedTuple):
+    """The share of each value among all legal values, and the probability of these together; None if it is unknown."""
+
+    probabilities: Mapping[Number, float]
+    mass: float | None
+
+
+Probing = Generator[Pass, PassResult, Distribution]
+
+
+class Place(NamedTuple):
+    """A score's place: the text of each value, with bytes of the layout's own text before (`gap`) and `behind` it."""
+
+    texts: Texts
+    gap: int = 0
+    behind: int = 0
+
+
+@dataclass(slots=True)
+class _Path:
+    """Tokens of a spelling, the rest of each value's text behind them, and how likely they are.
+
+    `share` is the product of their shares among the legal tokens, and `raw` that of their own probabilities: 0 once it
+    is counted, because a value is complete.
+    """
+
+    tokens: Ids
+    rests: Mapping[Number, bytes]
+    share: float
+    raw: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
     """A place where the spellings of values diverge: the ids that may come next, and where each leads.
 
-    `settled` has the ids that leave only one value, `open` those that leave several, with the rest of each text.
-    For example, at the texts "1" and "10" the id of "10" settles on 10, while the id of "1" stays open: the texts
-    left are "" and "0", and the next token decides (an end of the reply, or a "0").
+    `legal` are these ids. `leads` has for each id the values that it leaves, with the rest of their texts: at the texts
+    "1" and "10" the id of "10" leaves 10 alone, while the id of "1" leaves both: the texts left are "" and "0", and the
+    next token decides (an end of the reply, or a "0").
     """
 
     legal: tuple[int, ...]
-    settled: tuple[tuple[int, Number], ...]
-    open: tuple[tuple[int, dict[Number, bytes]], ...]
+    leads: tuple[tuple[int, dict[Number, bytes]], ...]
 
 
 class Probe:
@@ -63,6 +98,7 @@ class Probe:
     def __init__(self, tokenizer: JudgeTokenizer) -> None:
         self.tokenizer = tokenizer
         self._forks: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
+        self._spelled: dict[tuple[tuple[Number, bytes], ...], _Fork] = {}
         self.watched = lru_cache(FORMS)(self._watched)
 
     def _watched(self, form: Form) -> tuple[int, ...]:
@@ -75,41 +111,54 @@ class Probe:
         while todo and len(found) <= MOST_WATCHED:
             fork = self._fork(todo.pop())
             found.update(fork.legal)
-            todo += [left for _, left in fork.open]
+            todo += [left for _, left in fork.leads if len(left) > 1]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(
-        self, shared: Ids, own: Ids, texts: Texts, next_id: Callable[[], str], after: str, noted: Noted = ()
-    ) -> Probing:
-        """Return the distribution over the values of `texts`; each text would follow the ids `shared` and `own`.
+    def passes(self, shared: Ids, own: Ids, place: Place, after: str, noted: Noted = ()) -> Probing:
+        """Return the distribution over the values of a place behind the ids `shared` and `own`.
 
-        `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass.
-        Raises RequestRefused.
+        `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass;
+        the grammar's mask had changed them, so they give no mass. Raises RequestRefused.
         """
-        found = dict.fromkeys(texts, 0.0)
-        # Each path: its tokens, the rest of each value's text behind them, and the product of their shares.
-        open_paths: list[tuple[tuple[int, ...], dict[Number, bytes], float]] = [((), _rests(texts), 1.0)]
+        found, mass = dict.fromkeys(place.texts, 0.0), 0.0
+        open_paths = [_Path((), _rests(place.texts), 1.0, 0.0 if noted else 1.0)]
         while open_paths:
-            path, rests, probability = open_paths.pop()
-            fork = self._fork(rests)
-            shares = {fork.legal[0]: 1.0}  # a single legal token has all the probability
-            if len(fork.legal) > 1:
-                logprobs = _noted_at(noted, path)
-                if not all(token in logprobs for token in fork.legal):
-                    logprobs = yield from self._asked(shared, own + path, fork.legal, next_id, after)
-                shares = _shares(fork.legal, logprobs)
-            for token, value in fork.settled:
-                found[value] += probability * shares[token]
-            for token, left in fork.open:
-                share = probability * shares[token]
-                if share > NEGLIGIBLE:
-                    open_paths.append(((*path, token), left, share))
-        mass = sum(found.values())  # below 1 by the paths that were negligible
-        return {value: share / mass for value, share in found.items()} if mass > 0 else {}
+            path = open_paths.pop()
+            fork = self._fork(path.rests) if path.share > 0 else self._spellings(path.rests)
+            if path.raw <= FOLLOWED or any(len(rest) <= place.behind for rest in path.rests.values()):
+                mass, path.raw = mass + path.raw, 0.0  # a value is complete, whatever follows it
+            logprobs = dict.fromkeys(fork.legal, 0.0)
+            if len(fork.legal) > 1 or (path.raw > 0 and not self._in_gap(path, fork.legal[0], place)):
+                known = _noted_at(noted, path.tokens)
+                if all(token in known for token in fork.legal):
+                    logprobs = dict(known)
+                else:
+                    logprobs = yield from self._asked(shared, own + path.tokens, fork.legal, after)
+            among = _shares(fork.legal, logprobs)
+            for token, left in fork.leads:
+                share, raw = path.share * among[token], path.raw * math.exp(logprobs.get(token, -math.inf))
+                if len(left) == 1:
+                    [(value, rest)] = left.items()
+                    found[value] += share
+                    if raw <= FOLLOWED or len(rest) <= place.behind:
+                        mass += raw
+                    else:
+                        open_paths.append(_Path((*path.tokens, token), left, 0.0, raw))
+                elif share > NEGLIGIBLE:
+                    open_paths.append(_Path((*path.tokens, token), left, share, raw))
+                else:
+                    mass += raw
+        total = sum(found.values())  # below 1 by the paths that were negligible
+        shares = {value: share / total for value, share in found.items()} if total > 0 else {}
+        return Distribution(shares, None if noted else min(1.0, mass))
 
-    def _asked(
-        self, shared: Ids, own: Ids, legal: Ids, next_id: Callable[[], str], after: str
-    ) -> Generator[Pass, PassResult, dict[int, float]]:
+    def _in_gap(self, path: _Path, token: int, place: Place) -> bool:
+        """Return whether the layout's own text in front of the values goes on at least to the end of this token."""
+        value, rest = next(iter(path.rests.items()))
+        read = len(place.texts[value].encode()) - len(rest)
+        return read + len(self.tokenizer.bytes_of(token)) <= place.gap
+
+    def _asked(self, shared: Ids, own: Ids, legal: Ids, after: str) -> Generator[Pass, PassResult, dict[int, float]]:
         """Return the log-probabilities of `legal` as the next token. Raises RequestRefused.
 
         These passes have no grammar: a mask changes the probabilities of all legal ids by one factor, so their shares
@@ -118,7 +167,7 @@ class Probe:
         found: dict[int, float] = {}
         for at in range(0, len(legal), MOST_NAMED):
             named = legal[at : at + MOST_NAMED]
-            result = yield Pass(next_id(), own, None, 1, logprob_ids=named, shared=shared, after=after)
+            result = yield Pass(new_pass_id(), own, None, 1, logprob_ids=named, shared=shared, after=after)
             result.check()
             for each in result.logprobs:
                 found.update(each)
@@ -130,10 +179,17 @@ class Probe:
             grammar = _either(rests, self.tokenizer.end_ids)
             matcher = self.tokenizer.matcher(grammar)
             legal = self.tokenizer.legal_ids(matcher)
-            lefts = [(token, self._left(rests, token)) for token in legal]
-            settled = tuple((token, next(iter(left))) for token, left in lefts if len(left) == 1)
-            self._forks[key] = _Fork(legal, settled, tuple(each for each in lefts if len(each[1]) > 1))
+            self._forks[key] = _Fork(legal, tuple((token, self._left(rests, token)) for token in legal))
         return self._forks[key]
+
+    def _spellings(self, rests: Mapping[Number, bytes]) -> _Fork:
+        """Return all ids that continue the text of the one value left: a grammar that forces a text allows only one."""
+        key = tuple(rests.items())
+        if key not in self._spelled:
+            [rest] = rests.values()
+            ids = [token for at in range(1, len(rest) + 1) for token in self.tokenizer.ids_of(rest[:at])]
+            self._spelled[key] = _Fork(tuple(ids), tuple((token, self._left(rests, token)) for token in ids))
+        return self._spelled[key]
 
     def _left(self, rests: Mapping[Number, bytes], token: int) -> dict[Number, bytes]:
         """Return the values that `token` still allows, each with the rest of its text."""

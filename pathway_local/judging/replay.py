@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.output_format import Form, Reading, Reply, Slot
+from pathway_local.rubrics.form import Form, Reading, Reply, Slot
 
 EDGES = 2
 """Tokens at the two edges of a field that may belong to the literals around it as well."""
@@ -59,15 +59,21 @@ class Replay:
         if last - first < least:
             return False
         # A list of texts in JSON has a budget for each string, so each closing quote may be a forced one.
-        closings = [span[1]]
         if form.in_json:
-            closings = [span[0] + end for end in slot.field.ends_of_texts(self.text[span[0] : span[1]])]
-        return any(self._forced(self._bytes(offset), grammar) for offset in closings)
+            closings = [self._bytes(span[0] + end) for end in slot.field.ends_of_texts(self.text[span[0] : span[1]])]
+        else:
+            closings = [self._boundary(self._bytes(form.ending(slot.name).decided(self.text, span[1])))]
+        return any(self._forced(offset, grammar) for offset in closings)
+
+    def _boundary(self, offset: int) -> int:
+        """Return where the last token ends that ends at `offset` or before it."""
+        tokens = bisect_right(self.ends, offset)
+        return self.ends[tokens - 1] if tokens else 0
 
     def _forced(self, offset: int, grammar: str) -> bool:
         """Whether the grammar forbade a letter where the text ended: if it allowed one, the judge ended by itself."""
         tokens = bisect_right(self.ends, offset)
-        if offset != (self.ends[tokens - 1] if tokens else 0):
+        if offset != self._boundary(offset):
             return False
         matcher = self.tokenizer.matcher(grammar)
         for token in self.ids[:tokens]:

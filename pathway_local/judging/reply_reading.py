@@ -6,10 +6,11 @@ from statistics import median_low
 
 from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
-from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, storable
+from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, mean_mass, storable
 
 _DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?{DRAW}\d+\.(.*)", re.DOTALL)
 
@@ -66,18 +67,19 @@ def drawn_scores(verdict: Verdict) -> dict[str, Value]:
 
 def _score(slot: Slot, completions: Sequence[Completion]) -> Score:
     name, said = slot.score, [_value(completion, slot.score) for completion in completions]
-    if len(completions) == 1:
-        return Score(said[0], completions[0].probabilities.get(name, {}))
+    own = [Score(v, c.probabilities.get(name, {}), c.masses.get(name)) for v, c in zip(said, completions, strict=True)]
+    if len(own) == 1:
+        return own[0]
     if isinstance(slot.field, VerdictListField):
         # Shares rarely repeat, so the likeliest of them would be chance: the middle one counts, or none at all.
         none = slot.field.NONE
         shares = [value for value in said if value != none]
         return Score(median_low(shares) if 2 * len(shares) >= len(said) else none)
-    parts = [c.probabilities.get(name) or {value: 1.0} for c, value in zip(completions, said, strict=True)]
+    parts = [score.probabilities or {score.value: 1.0} for score in own]
     values = sorted(set().union(*parts))
     mean = {value: sum(part.get(value, 0.0) for part in parts) / len(parts) for value in values}
     likeliest = max(mean, key=lambda value: (mean[value], -value))
-    return Score(likeliest, mean)
+    return Score(likeliest, mean, mean_mass(own))
 
 
 def _value(completion: Completion, name: str) -> Number:

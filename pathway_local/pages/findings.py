@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import score_title
+from pathway_local.pages.page import caution, score_title
+from pathway_local.pages.people import labels_counted
 from pathway_local.pages.scores import cases_under, ends_of, judges_first
+from pathway_local.rater import JUDGES
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
 from pathway_local.results.views.preferences import preferences_sentences
@@ -24,7 +26,7 @@ def findings(found: Report, say: Language) -> list[str]:
     """A sentence for each of the first means, with its interval and coverage, and one for each corrected mean."""
     kinds = {rater.name: rater.kind for rater in found.raters}
     every = judges_first(found)
-    judged = [group for group in every if kinds[group.rater] in ("judge", "hosted")]
+    judged = [group for group in every if kinds[group.rater] in JUDGES]
     scores = [(group, score) for group in judged or every for score in group.scores.values() if score.n]
     said = [_finding(group, score, cases_under(found, group.rubric), say) for group, score in scores[:MOST_FINDINGS]]
     said += list(_corrected(found, say))[:MOST_FINDINGS]
@@ -38,9 +40,10 @@ def _finding(group: Group, score: ScoreSummary, cases: int, say: Language) -> st
     counts = {"scored": score.n, "cases": cases}
     value, interval = score.mean.value, score.mean.interval
     if isinstance(value, Undefined):
-        commonest, count = max(score.counts.items(), key=lambda each: each[1])
-        label = visible(score.levels.get(commonest, str(commonest)))
-        return say("commonest_finding", **where, **counts, value=label, share=say.share(count / score.n))
+        most = max(score.counts.values())
+        commonest = [score.levels.get(value, str(value)) for value, count in score.counts.items() if count == most]
+        label = visible(", ".join(commonest))
+        return say("commonest_finding", **where, **counts, value=label, share=say.share(most / score.n))
     low, high = ends_of(score)
     ends = {"low": f"{low:g}", "high": f"{high:g}", "interval": say.in_words(interval)}
     return say("mean_finding", **where, **counts, **ends, mean=say.number(value))
@@ -53,9 +56,10 @@ def _corrected(found: Report, say: Language) -> Iterator[str]:
             yield say(
                 "corrected_finding",
                 rubric=visible(score_title(each.rubric, each.score)),
-                people=visible(each.plan.against),
                 judge=visible(each.judge),
-                labelled=whole.labelled,
+                people=visible(each.plan.against),
+                cases=each.parts[0].cases,
+                labels=labels_counted(each, whole, say),
                 mean=say.number(whole.corrected.value),
                 interval=say.in_words(whole.corrected.interval),
             )
@@ -64,7 +68,7 @@ def _corrected(found: Report, say: Language) -> Iterator[str]:
 def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     """Yield warnings, each with its language; sentences from `results/views` are in English."""
     for rater, label in found.summary.labels.items():
-        yield say("label_warning", rater=visible(rater), label=visible(label)), say.name
+        yield caution(rater, label, say), say.name
     for line in found.summary.unfit:
         yield f"{visible(line)}.", "en"
     rated = {part.rubric for part in found.with_people}
@@ -76,7 +80,7 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     for part in found.with_people:
         if part.labelled < FEW_LABELS:
             yield say("few_labels", count=part.labelled, rubric=visible(part.rubric)), say.name
-        for warning in (line for each in part.agreement for line in each.warnings):
+        for warning in dict.fromkeys(line for each in part.agreement for line in each.warnings):
             yield f"{visible(warning)}.", "en"
     for group in found.summary.groups:
         name = f"{visible(group.rubric)} by {visible(group.rater)}"

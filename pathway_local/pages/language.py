@@ -7,7 +7,8 @@ from typing import Any
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.results.views.view import TableView
-from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent
+from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_yaml
 
 FOLDER = Path(__file__).with_name("phrases")
@@ -69,10 +70,19 @@ class Language:
             return ""
         return self("to", low=self.number(interval.low), high=self.number(interval.high))
 
+    def level(self, *intervals: Interval | Undefined) -> str:
+        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""
+        levels = [each.level for each in intervals if isinstance(each, Interval)]
+        return self.cell(percent(*(levels or [LEVEL])).removesuffix("%"))
+
+    def interval_head(self, *intervals: Interval | Undefined) -> str:
+        """The head of a column with the ends of these intervals."""
+        return self("interval_head", level=self.level(*intervals))
+
     def in_words(self, interval: Interval | Undefined) -> str:
         """Both ends of an interval in brackets, for a sentence; empty without one."""
         ends = self.ends(interval)
-        return self("interval", ends=ends) if ends else ""
+        return self("interval", level=self.level(interval), ends=ends) if ends else ""
 
     def estimate(self, estimate: Estimate) -> str:
         """The value and, in brackets, the ends of its interval, if it has one."""

@@ -82,6 +82,11 @@ def outside(text: object, longest: int = LONGEST_CELL) -> str:
     return _cut(str(text), longest, lines=False)
 
 
+def caution(rater: str, label: str, say: Language) -> str:
+    """Return what a judge's label says of it, which must stand wherever its scores do; empty without a label."""
+    return say("label_warning", rater=visible(rater), label=visible(label)) if label else ""
+
+
 def passages(texts: Mapping[str, str]) -> tuple[Passage, ...]:
     """The texts of a case under their names."""
     return tuple(

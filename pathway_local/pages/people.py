@@ -41,12 +41,14 @@ class CorrectedMean:
 
     judge: str
     people: str
-    labelled: str
+    labels: str
     marks: tuple[Mark, ...]
     rows: tuple[tuple[str, str, str], ...]
+    head: str
     ticks: tuple[Tick, ...]
     dots: tuple[Dot, ...]
     dot_rows: tuple[tuple[str, ...], ...]
+    dot_head: str
     assumed: bool
     view: View
 
@@ -114,17 +116,25 @@ def _corrected(found: Calibration, say: Language) -> CorrectedMean:
     return CorrectedMean(
         judge=visible(found.judge),
         people=visible(found.plan.against),
-        labelled=say.count(correction.labelled) if correction else "",
+        labels=labels_counted(found, correction, say) if correction else "",
         marks=tuple(marks),
         rows=tuple((name, *_cells(each, say)) for name, each in named),
+        head=say.interval_head(*(each.interval for _, each in named)),
         ticks=axis.ticks(found.map.levels if not isinstance(found.map, Undefined) else found.scale),
         dots=tuple(dots(found.bins, axis)),
         dot_rows=tuple(
             (say.number(bin.expected), *_cells(bin.people, say), say.count(bin.cases)) for bin in found.bins
         ),
+        dot_head=say.interval_head(*(bin.people.interval for bin in found.bins)),
         assumed=found.sample is None,
         view=calibration_view(found),
     )
+
+
+def labels_counted(found: Calibration, correction: Correction, say: Language) -> str:
+    """Name the labels that correct a mean, and how many cases the same people rated if others do not count."""
+    name = "some_labels" if correction.labelled < found.rated else "all_labels"
+    return say(name, people=visible(found.plan.against), labelled=correction.labelled, rated=found.rated)
 
 
 def _cells(estimate: Estimate, say: Language) -> tuple[str, str]:

@@ -4,17 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import LONGEST_TEXT, Passage, outside, page, passage, passages, score_title
+from pathway_local.pages.page import LONGEST_TEXT, Passage, caution, outside, page, passage, passages, score_title
 from pathway_local.results.reading_list import CaseToRead, Given, ReadingList, Said
 from pathway_local.system.visible import visible
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One rater: scores as pairs of a value and what it means, words, or the reason for a missing verdict."""
+    """One rater: what to know about a judge, scores with their meaning, words, or why there is no verdict."""
 
     rater: str
     kind: str
+    caution: str
     scores: tuple[tuple[str, str, str], ...]
     reason: str
     failure: str
@@ -77,7 +78,8 @@ def _card(case: CaseToRead, say: Language) -> Card:
 def _voice(said: Said, say: Language) -> Voice:
     scores = tuple(_score(given, say, several=len(said.scores) > 1) for given in said.scores)
     kind = say(f"kind_{said.kind}")
-    return Voice(visible(said.rater), kind, scores, passage(said.reason, LONGEST_TEXT), visible(said.failure))
+    known, reason = caution(said.rater, said.caution, say), passage(said.reason, LONGEST_TEXT)
+    return Voice(visible(said.rater), kind, known, scores, reason, visible(said.failure))
 
 
 def _score(given: Given, say: Language, *, several: bool) -> tuple[str, str, str]:

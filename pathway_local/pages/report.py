@@ -28,8 +28,7 @@ class CompareSection:
     """Differences of two chatbots on an axis around zero, and the view with their table and sentences."""
 
     lead: str
-    first: str
-    second: str
+    title: str
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]
     sentences: tuple[str, ...]
@@ -104,7 +103,9 @@ def _compared(found: Sequence[Comparison], say: Language) -> CompareSection:
     sentences = tuple(line for each in found for line in comparison_remarks(each).sentences)
     names = (visible(plan.first), visible(plan.second))
     lead = say("comparison_lead" if plan.pair_by else "comparison_lead_apart", first=names[0], second=names[1])
-    return CompareSection(lead, *names, tuple(marks), _ticks(axis, say), tuple(map(visible, sentences)), view)
+    level = say.level(*(each.interval for each in estimates))
+    title = say("difference_of", first=names[0], second=names[1], level=level)
+    return CompareSection(lead, title, tuple(marks), _ticks(axis, say), tuple(map(visible, sentences)), view)
 
 
 def _ticks(axis: Axis, say: Language) -> tuple[Tick, ...]:

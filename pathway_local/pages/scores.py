@@ -28,10 +28,12 @@ class RaterScores:
     scored: str
     mean: str
     interval: str
+    interval_head: str
     confidence: str
     bars: tuple[Bar, ...]
     rows: tuple[tuple[str, ...], ...]
     groups: tuple[Mark, ...] = ()
+    groups_title: str = ""
     group_rows: tuple[tuple[str, ...], ...] = ()
     group_count: int = 0
     ticks: tuple[Tick, ...] = ()
@@ -72,7 +74,9 @@ def cases_under(found: Report, rubric: str) -> int:
 def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores:
     score = group.scores[name]
     parts = [each for each in found.groups.groups if _same(each, group)] if found.groups else []
+    by, title = found.plan.by, visible(score_title(group.rubric, name))
     axis, cases = Axis(*ends_of(score)), cases_under(found, group.rubric)
+    own = [each.scores[name].mean.interval for each in (group, *parts)]
     marks = [
         axis.mark(_group(each, say), say.value(each.scores[name].mean.value), each.scores[name].mean)
         for each in parts[:MOST_MARKS]
@@ -82,10 +86,14 @@ def _rater(found: Report, group: Group, name: str, say: Language) -> RaterScores
         scored=say("scored_of", scored=score.n, cases=cases, share=say.share(score.n / cases)),
         mean="" if isinstance(score.mean.value, Undefined) else say.value(score.mean.value),
         interval=say.ends(score.mean.interval),
+        interval_head=say.interval_head(*own),
         confidence=say.number(score.confidence) if score.confidence is not None else "",
         bars=tuple(_bars(score, say)) if any(score.counts.values()) else (),
         rows=tuple(_rows(score, say)),
         groups=tuple(marks),
+        groups_title=say(
+            "means_by", rater=visible(group.rater), title=title, column=visible(by), level=say.level(*own)
+        ),
         group_rows=tuple(_group_row(each, name, say) for each in parts[:MOST_ROWS]),
         group_count=len(parts),
         ticks=axis.ticks(_levels(score) if len(score.counts) <= MOST_BARS else ends_of(score)),

@@ -53,7 +53,7 @@ def roles_of(rubric: Rubric, given: Mapping[str, str]) -> Roles:
     """
     ordered = {name: field for name, field in rubric.format.scores.items() if field.scale == "ordinal" or rubric.pair}
     _check(given, [*rubric.inputs, *ordered])
-    inputs = _input_roles(rubric, given)
+    inputs = input_roles(rubric, given)
     if "answer" not in inputs and not rubric.pair:
         hint = f"Say which of {', '.join(rubric.inputs)} is judged: --role INPUT=answer."
         raise UsageError(f"the names of {rubric.name}'s inputs do not tell which of them is judged", hint)
@@ -78,8 +78,11 @@ def _check(given: Mapping[str, str], names: list[str]) -> None:
             raise UsageError(f"--role gives the role {role} twice", "Each role belongs to one input.")
 
 
-def _input_roles(rubric: Rubric, given: Mapping[str, str]) -> dict[InputRole, str]:
-    """Return the input in each role. A follow-up question is what its rubric judges, not the answer before it."""
+def input_roles(rubric: Rubric, given: Mapping[str, str]) -> dict[InputRole, str]:
+    """Return the input in each role, those `given` by name first.
+
+    A follow-up question is what its rubric judges, not the answer before it.
+    """
     found: dict[InputRole, str] = {}
     for role in get_args(InputRole):
         own = next((name for name, named in given.items() if named == role), None)

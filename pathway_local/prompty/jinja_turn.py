@@ -5,27 +5,37 @@ from collections.abc import Iterator, Sequence
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-from pathway_local.prompty.turn import MESSAGE_PARTS, Choice, Insert, Loop, Turn, TurnPart, Unread, attribute
+from pathway_local.prompty.turn import (
+    MESSAGE_PARTS,
+    Both,
+    Choice,
+    Comparison,
+    Constant,
+    Either,
+    Insert,
+    Items,
+    Loop,
+    Named,
+    Negation,
+    Test,
+    Turn,
+    TurnPart,
+)
 
 DEPTH = 60
 """Levels of a template's tree at most: Jinja and Python fail on deeper ones."""
 
-_TESTS = (
-    *(nodes.Name, nodes.Const, nodes.Not, nodes.And, nodes.Or, nodes.Compare, nodes.Operand),
-    *(nodes.List, nodes.Tuple),
-)
 PLACE_PARTS = ("index", "first", "last")
 """The parts of a message's place that a loop may name, such as `loop.first`."""
 
 _JINJA = Environment(keep_trailing_newline=True)
 
 
-def jinja_turn(role: str, text: str, *, stored: bool = False) -> Turn:
+def jinja_turn(role: str, text: str) -> Turn:
     """Return the turn of a Jinja template, without blanks at its ends.
 
     Jinja only parses it. A template is a program from elsewhere, and Jinja would run all of it: a format width, a
-    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests; in a
-    `stored` rubric, by which a run has judged, only rendering refuses the rest.
+    product or nested loops could take all memory. Raises TemplateSyntaxError for anything but inputs and tests.
     """
     text = text.strip()
     try:
@@ -39,34 +49,28 @@ def jinja_turn(role: str, text: str, *, stored: bool = False) -> Turn:
         level = [inner for node in level for inner in node.iter_child_nodes()]
     if level:
         raise TemplateSyntaxError("the template is nested too deep", level[0].lineno)
-    return Turn(role, text, tuple(_parts(tree.body, stored)))
+    return Turn(role, text, tuple(_parts(tree.body)))
 
 
-def _parts(body: Sequence[nodes.Node], stored: bool, target: str = "") -> Iterator[TurnPart]:
+def _parts(body: Sequence[nodes.Node], target: str = "") -> Iterator[TurnPart]:
     """Yield the parts of a template; within a loop, `target` names a message."""
     for node in body:
         if isinstance(node, nodes.Output):
             for piece in node.nodes:
-                if isinstance(piece, nodes.Name) and piece.name not in _taken(target):
-                    yield Insert(piece.name)
-                elif isinstance(piece, nodes.TemplateData | nodes.Const):
+                if isinstance(piece, nodes.TemplateData | nodes.Const):
                     yield str(piece.data if isinstance(piece, nodes.TemplateData) else piece.value)
-                elif _is_of_message(piece, target):
-                    yield Insert(attribute(piece))
+                elif name := _name(piece, target):
+                    yield Insert(name)
                 else:
-                    yield _unread(piece, piece, "only inputs may be inserted", stored)
+                    raise _refused(piece, "only inputs may be inserted")
         elif isinstance(node, nodes.If):
-            strange = [inner for branch in (node, *node.elif_) for inner in _strange(branch.test, target)]
-            if strange:
-                yield _unread(node, strange[0], "a test may only name and compare inputs", stored)
-            else:
-                yield Choice(tuple(_branches(node, stored, target)))
+            branches = [(_test(each.test, target), tuple(_parts(each.body, target))) for each in (node, *node.elif_)]
+            yield Choice((*branches, (Constant(True), tuple(_parts(node.else_, target)))))
         elif isinstance(node, nodes.For) and not target and _is_over_messages(node):
             name = str(getattr(node.target, "name", ""))
-            yield Loop(str(getattr(node.iter, "name", "")), name, tuple(_parts(node.body, stored, name)))
+            yield Loop(str(getattr(node.iter, "name", "")), name, tuple(_parts(node.body, name)))
         else:
-            rule = "a rubric may only insert inputs, choose by them, and go through the messages of one"
-            yield _unread(node, node, rule, stored)
+            raise _refused(node, "a rubric may only insert inputs, choose by them, and go through the messages of one")
 
 
 def _is_over_messages(node: nodes.For) -> bool:
@@ -75,38 +79,53 @@ def _is_over_messages(node: nodes.For) -> bool:
     return named and not (node.else_ or node.test or node.recursive)
 
 
-def _taken(target: str) -> tuple[str, ...]:
-    """Return the names that a loop gives to a message and to its place; empty outside of a loop."""
-    return (target, "loop") if target else ()
+def _name(node: nodes.Node, target: str) -> str:
+    """Return the name of an input, or of a part of a message such as `message.role` or `loop.last`; else nothing."""
+    taken = (target, "loop") if target else ()
+    if isinstance(node, nodes.Name):
+        return "" if node.name in taken else node.name
+    if not isinstance(node, nodes.Getattr | nodes.Getitem) or not isinstance(node.node, nodes.Name):
+        return ""
+    key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", "")
+    known = {target: MESSAGE_PARTS, "loop": PLACE_PARTS} if target else {}
+    return f"{node.node.name}.{key}" if key in known.get(node.node.name, ()) else ""
 
 
-def _is_of_message(node: nodes.Node, target: str) -> bool:
-    """Return whether the node is a part of a message, such as `message.role`, or of its place, such as `loop.last`."""
-    name, _, key = attribute(node).partition(".")
-    return bool(target) and ((name == target and key in MESSAGE_PARTS) or (name == "loop" and key in PLACE_PARTS))
+def _test(node: nodes.Node, target: str) -> Test:
+    """Return a test of inputs. Raises TemplateSyntaxError for anything else."""
+    if name := _name(node, target):
+        return Named(name)
+    match node:
+        case nodes.Const():
+            return _constant(node)
+        case nodes.List() | nodes.Tuple():
+            return Items(tuple(_test(item, target) for item in node.items))
+        case nodes.Not():
+            return Negation(_test(node.node, target))
+        case nodes.And():
+            return Both(_test(node.left, target), _test(node.right, target))
+        case nodes.Or():
+            return Either(_test(node.left, target), _test(node.right, target))
+        case nodes.Compare():
+            rest = tuple((operand.op, _test(operand.expr, target)) for operand in node.ops)
+            return Comparison(_test(node.expr, target), rest)
+    raise _refused(node, "a test may only name and compare inputs")
 
 
-def _strange(test: nodes.Node, target: str) -> Iterator[nodes.Node]:
-    """Yield the nodes of a test that a rubric may not use."""
-    if _is_of_message(test, target):
-        return
-    if not isinstance(test, _TESTS) or (isinstance(test, nodes.Name) and test.name in _taken(target)):
-        yield test
-    for inner in test.iter_child_nodes():
-        yield from _strange(inner, target)
+def _constant(node: nodes.Const) -> Constant:
+    """Return a fixed value. Raises TemplateSyntaxError for one that JSON can't hold, since runs store tests as JSON."""
+    value = node.value
+    try:
+        if isinstance(value, str):
+            value.encode()
+        if isinstance(value, int | float) and not -(2.0**53) <= value <= 2.0**53:
+            raise ValueError
+    except ValueError:
+        raise TemplateSyntaxError("a test holds a number that is too large or half a character", node.lineno) from None
+    return Constant(value)
 
 
-def _branches(node: nodes.If, stored: bool, target: str) -> Iterator[tuple[nodes.Node, tuple[TurnPart, ...]]]:
-    for branch in (node, *node.elif_):
-        yield branch.test, tuple(_parts(branch.body, stored, target))
-    yield nodes.Const(True), tuple(_parts(node.else_, stored, target))
-
-
-def _unread(whole: nodes.Node, node: nodes.Node, rule: str, stored: bool) -> Unread:
-    """Return the whole construct unread because of a node in it. Raises TemplateSyntaxError if it is not stored."""
+def _refused(node: nodes.Node, rule: str) -> TemplateSyntaxError:
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
     name = f" {node.name!r}" if isinstance(node, nodes.Filter | nodes.Test) else ""
-    said = f"{kind}{name} is not allowed: {rule}"
-    if not stored:
-        raise TemplateSyntaxError(said, node.lineno)
-    return Unread(whole, said)
+    return TemplateSyntaxError(f"{kind}{name} is not allowed: {rule}", node.lineno)

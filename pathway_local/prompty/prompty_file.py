@@ -88,8 +88,8 @@ class Prompty:
     swap: object = None
 
 
-def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
-    """Read a Prompty text; errors call it `where`, and a run has judged by a `stored` one. Raises RubricError."""
+def parse_prompty(text: str, where: str) -> Prompty:
+    """Read a Prompty text; errors call it `where`. Raises RubricError."""
     matter, body, first_line = split_front_matter(text, where)
     front = load_yaml(matter, where, RubricError, first_line=2)
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
@@ -105,7 +105,7 @@ def parse_prompty(text: str, where: str, *, stored: bool = False) -> Prompty:
         description=str(front.get("description") or front.get("displayName") or ""),
         inputs=names,
         outputs=front.get("outputs", front.get("outputSchema")),
-        turns=_turns(body, where, first_line, template, list(names), stored=stored),
+        turns=_turns(body, where, first_line, template, list(names)),
         model=read_model(front.get("model"), places),
         notes=str(front.get("notes") or ""),
         places=places,
@@ -181,15 +181,13 @@ def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, 
         yield "system" if role == "developer" else role, body[mark.end() : end], line
 
 
-def _turns(
-    body: str, where: str, first_line: int, template: Template, names: Sequence[str], *, stored: bool
-) -> tuple[Turn, ...]:
+def _turns(body: str, where: str, first_line: int, template: Template, names: Sequence[str]) -> tuple[Turn, ...]:
     whole = [("system" if template.syntax == "none" else "user", body, first_line)]
     parts = list(_split_roles(body, where, first_line)) if template.roles else whole
     turns: list[Turn] = []
     for role, text, line in parts:
         if template.syntax == "jinja2":
-            turns.append(_jinja_turn(role, text, where, line, stored=stored))
+            turns.append(_jinja_turn(role, text, where, line))
         else:
             turns.append(placed_turn(role, text, template.syntax, names))
     if template.syntax != "none" and not template.closing:
@@ -199,10 +197,10 @@ def _turns(
     return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
 
 
-def _jinja_turn(role: str, text: str, where: str, line: int, *, stored: bool = False) -> Turn:
+def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
-        return jinja_turn(role, text, stored=stored)
+        return jinja_turn(role, text)
     except TemplateSyntaxError as error:
         hint = "Insert inputs as {{ name }}, choose with {% if name %}; docs/rubrics.md shows other marks of inputs."
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None

@@ -3,12 +3,11 @@
 import itertools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
-from jinja2 import nodes
+from msgspec import Struct
 
 from pathway_local.errors import RubricError
 
@@ -44,30 +43,68 @@ MESSAGE_PARTS = ("role", "content", "tool_calls")
 """The parts of a message that a loop may name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """The place of an input."""
+class Insert(Struct, frozen=True, tag=True):
+    """The place of an input, or within a loop of a part of a message."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Named(Struct, frozen=True, tag=True):
+    """An input in a test, or within a loop a part of a message."""
+
+    name: str
+
+
+class Constant(Struct, frozen=True, tag=True):
+    """A fixed value in a test."""
+
+    value: str | int | float | bool | None
+
+
+class Items(Struct, frozen=True, tag=True):
+    """A list in a test, for `in` and `not in`."""
+
+    items: tuple["Test", ...]
+
+
+class Negation(Struct, frozen=True, tag=True):
+    """`not` in a test."""
+
+    test: "Test"
+
+
+class Both(Struct, frozen=True, tag=True):
+    """`and` in a test."""
+
+    left: "Test"
+    right: "Test"
+
+
+class Either(Struct, frozen=True, tag=True):
+    """`or` in a test."""
+
+    left: "Test"
+    right: "Test"
+
+
+class Comparison(Struct, frozen=True, tag=True):
+    """A chain of comparisons in a test, such as `1 < a < 3`; each has a name of `COMPARISONS` and a right side."""
+
+    first: "Test"
+    rest: tuple[tuple[str, "Test"], ...]
+
+
+Test = Named | Constant | Items | Negation | Both | Either | Comparison
+"""What an `{% if %}` asks of a case's inputs."""
+
+
+class Choice(Struct, frozen=True, tag=True):
     """An `{% if %}` block: the parts behind the first test that holds. The test of `{% else %}` always holds."""
 
-    branches: tuple[tuple[nodes.Node, tuple["TurnPart", ...]], ...]
+    branches: tuple[tuple[Test, tuple["TurnPart", ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A construct in a run's rubric that an earlier version allowed. The run stays readable; rendering refuses it."""
-
-    node: nodes.Node
-    said: str
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True, tag=True):
     """A `{% for message in messages %}` block over an input that lists messages; `target` names one of them."""
 
     input: str
@@ -75,11 +112,10 @@ class Loop:
     parts: tuple["TurnPart", ...]
 
 
-TurnPart = str | Insert | Choice | Loop | Unread
+TurnPart = str | Insert | Choice | Loop
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True, dict=True):
     """One turn of the prompt: a role, the text as its file writes it, and the same text in parts.
 
     A turn may insert inputs, choose by them and go through the messages of one, and nothing else. If it changed a
@@ -92,30 +128,22 @@ class Turn:
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The inputs that the turn inserts or tests."""
-        return _variables(self.parts)
+        """The inputs that the turn inserts or tests; a dot marks a part of a message, which is no input."""
+        inserted = {part.name for part in _all_parts(self.parts) if isinstance(part, Insert | Named)}
+        return frozenset({name for name in inserted if "." not in name} | self.loops)
 
     @cached_property
     def loops(self) -> frozenset[str]:
         """The inputs whose messages the turn goes through."""
-        return frozenset(part.input for part in _nodes(self.parts) if isinstance(part, Loop))
+        return frozenset(part.input for part in _all_parts(self.parts) if isinstance(part, Loop))
 
     @cached_property
     def plain(self) -> bool:
         """Whether the turn's own words depend only on which inputs are empty, so that few variants are tokenized."""
-        return not any(isinstance(node, nodes.Compare | Loop) for node in _nodes(self.parts))
-
-    @cached_property
-    def _unread(self) -> Unread | None:
-        return next((part for part in _nodes(self.parts) if isinstance(part, Unread)), None)
+        return not any(isinstance(part, Comparison | Loop) for part in _all_parts(self.parts))
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
         """Return the turn's text: tests see `values`, and the text receives `fenced`. Raises RubricError."""
-        if self._unread:
-            raise RubricError(
-                f"the prompt's template: {self._unread.said}",
-                "An earlier version judged by this rubric; judge anew with a corrected file, in another run.",
-            )
         try:
             return "".join(_rendered(self.parts, values, fenced))
         except TypeError as error:
@@ -123,50 +151,23 @@ class Turn:
             raise RubricError(f"the prompt's template failed with {type(error).__name__}") from None
 
 
-def _variables(parts: Sequence[TurnPart]) -> frozenset[str]:
-    found: set[str] = set()
-    own: set[str] = set()
+def _all_parts(parts: Iterable[TurnPart | Test]) -> Iterator[TurnPart | Test]:
+    """Yield these parts and tests, and all that lie within them."""
     for part in parts:
-        if isinstance(part, Insert):
-            found |= set() if "." in part.name else {part.name}
-        elif isinstance(part, Loop):
-            found |= {part.input} | (_variables(part.parts) - {part.target, "loop"})
-        elif isinstance(part, Choice):
-            for test, inner in part.branches:
-                found |= _names(test) | _variables(inner)
-        elif isinstance(part, Unread):
-            found |= _names(part.node)
-            loops = any(isinstance(node, nodes.For) for node in _with_all_below(part.node))
-            own |= _names(part.node, "store") | ({"loop"} if loops else set())
-    return frozenset(found - own)
-
-
-def _names(test: nodes.Node, ctx: str = "") -> set[str]:
-    """Return the names in a test or a construct; with `ctx` "store", those that it sets."""
-    every = (node for node in _with_all_below(test) if isinstance(node, nodes.Name))
-    return {node.name for node in every if ctx in ("", node.ctx)}
-
-
-def _nodes(parts: Sequence[TurnPart]) -> Iterator[Insert | Loop | Unread | nodes.Node]:
-    """Yield every place of an input, every loop, and every node of a test."""
-    for part in parts:
-        if isinstance(part, Insert):
-            yield part
-        elif isinstance(part, Choice):
-            for test, inner in part.branches:
-                yield from _with_all_below(test)
-                yield from _nodes(inner)
-        elif isinstance(part, Loop):
-            yield part
-            yield from _nodes(part.parts)
-        elif isinstance(part, Unread):
-            yield part
-            yield from _with_all_below(part.node)
-
-
-def _with_all_below(test: nodes.Node) -> Iterator[nodes.Node]:
-    yield test
-    yield from test.find_all(nodes.Node)
+        yield part
+        match part:
+            case Choice():
+                yield from _all_parts(itertools.chain.from_iterable((test, *inner) for test, inner in part.branches))
+            case Loop():
+                yield from _all_parts(part.parts)
+            case Items():
+                yield from _all_parts(part.items)
+            case Negation():
+                yield from _all_parts((part.test,))
+            case Both() | Either():
+                yield from _all_parts((part.left, part.right))
+            case Comparison():
+                yield from _all_parts((part.first, *(test for _, test in part.rest)))
 
 
 def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapping[str, str]) -> Iterator[str]:
@@ -195,38 +196,30 @@ def _messages(part: Loop, values: Mapping[str, str]) -> list[dict[str, str]]:
     ]
 
 
-def _value(test: nodes.Node, values: Mapping[str, str]) -> object:
+def _value(test: Test, values: Mapping[str, str]) -> object:
     match test:
-        case nodes.Name():
+        case Named():
             return values[test.name]
-        case nodes.Getattr() | nodes.Getitem():
-            return values[attribute(test)]
-        case nodes.Not():
-            return not _value(test.node, values)
-        case nodes.And():
+        case Constant():
+            return test.value
+        case Items():
+            return [_value(item, values) for item in test.items]
+        case Negation():
+            return not _value(test.test, values)
+        case Both():
             return _value(test.left, values) and _value(test.right, values)
-        case nodes.Or():
+        case Either():
             return _value(test.left, values) or _value(test.right, values)
-        case nodes.Compare():
-            left = _value(test.expr, values)
-            for operand in test.ops:
-                right = _value(operand.expr, values)
-                if not COMPARISONS[operand.op](left, right):
+        case Comparison():
+            left = _value(test.first, values)
+            for name, side in test.rest:
+                right = _value(side, values)
+                if not COMPARISONS[name](left, right):
                     return False
                 left = right
             return True
-        case nodes.List() | nodes.Tuple():
-            return [_value(item, values) for item in test.items]
-    assert isinstance(test, nodes.Const)
-    return test.value
-
-
-def attribute(node: nodes.Node) -> str:
-    """Return `message.role` for that and for `message["role"]`; empty for any other node."""
-    if not isinstance(node, nodes.Getattr | nodes.Getitem) or not isinstance(node.node, nodes.Name):
-        return ""
-    key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", "")
-    return f"{node.node.name}.{key}"
+        case _:
+            assert_never(test)
 
 
 def joined(first: Turn, second: Turn) -> Turn:

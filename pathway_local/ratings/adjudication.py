@@ -19,6 +19,11 @@ NOTE = "notes"
 FILE = "pathway-local view"
 """Stands where an import names its file, so that `runs undo` can name what it takes back."""
 
+_SHEET = """
+    SELECT MAX(sheet_job) FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id
+    JOIN rubrics ON rubrics.id = rubric_id WHERE superseded = 0 AND case_id = ? AND rubrics.name = ?
+"""
+
 
 def adjudicator(person: str) -> str:
     """Return the name of the rater with a person's adjudicated scores. Raises RatingsError for an unusable name."""
@@ -54,7 +59,9 @@ def adjudicate(
             facts: dict[str, Value] = {"file": FILE, "kind": ADJUDICATED, "raters": [name]}
             job = run.jobs.begin(command, {"pathway_local": __version__, "import": facts})
             rater = run.add_rater(Rater(name, ADJUDICATED, rubric, {"rubric": found.sha256}))
-            run.put(rater, case, verdict, job=job)
+            # Chance chose the case if it was rated on a sheet or page of a sample.
+            [(sheet,)] = run.database.rows(_SHEET, case.id, rubric)
+            run.put(rater, case, verdict, job=job, sheet=sheet)
             run.jobs.end(job, "done", {"imported": 1})
 
 

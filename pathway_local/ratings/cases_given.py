@@ -15,7 +15,7 @@ from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubric_of
+from pathway_local.runs.run_rubrics import rubric_of, store_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.output_file import output_file
@@ -88,7 +88,7 @@ class CasesGiven:
         with ExitStack() as stack:
             files = [stack.enter_context(output_file(out, force=force)) for out in outs]
             stack.enter_context(run.together())
-            run.add_rubric(self.rubric.name, self.rubric.text)
+            store_rubric(run, self.rubric)
             job = run.jobs.begin(command, {"pathway_local": __version__, **facts, **self.facts(run)})
             self.remember(run)
             counts: dict[str, int] = {}

@@ -54,8 +54,8 @@ class Handout:
 
     @property
     def page_hash(self) -> str:
-        """The hash of the case's texts that the page holds: under the key of the run that made it."""
-        return self.echoes.get("", self.case_hash)
+        """The hash of all the case's texts that the page holds: under the key of the run that made it."""
+        return self.echoes.get("", self.case_hash).partition(" ")[0]
 
     @property
     def order(self) -> Order | None:

@@ -8,7 +8,8 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.reply_json import read_json
 from pathway_local.ratings.reply_layout import read_layout
 from pathway_local.rubrics.fields import EchoField, TextField
-from pathway_local.rubrics.output_format import Form, OutputFormat, Reading, Slot
+from pathway_local.rubrics.form import Form, Reading, Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
 
 BREAK = "format:"

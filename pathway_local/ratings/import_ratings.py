@@ -1,7 +1,7 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
@@ -19,20 +19,21 @@ from pathway_local.ratings.matched_ratings import Matched, matched_ratings
 from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
+from pathway_local.ratings.sheet_jobs import Ask, sheet_jobs
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
-_PAGES = """
-    SELECT cases.case_id, outcomes.job_id, handouts.job_id
+_SHEETS = """
+    SELECT cases.case_id, outcomes.job_id, sheet_job
     FROM outcomes JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater_id
     JOIN rubrics ON rubrics.id = raters.rubric_id
-    JOIN handouts ON handouts.case_id = cases.case_id AND handouts.rubric_id = rubrics.id
-    WHERE superseded = 0 AND raters.name = ? AND rubrics.name = ?
+    WHERE superseded = 0 AND sheet_job IS NOT NULL AND raters.name = ? AND rubrics.name = ?
 """
-"""The jobs that imported a rater's ratings, and those that handed their cases out."""
+"""The jobs that imported a rater's ratings, and those that handed out the sheets or pages with them."""
 
 
 @dataclass(slots=True)
@@ -77,37 +78,53 @@ class ImportedRater:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user."""
+    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user.
+
+    `complete` is False if rows were left out.
+    """
 
     rubric: str
     raters: tuple[ImportedRater, ...]
     blanks: int
     notices: tuple[str, ...]
+    complete: bool
 
 
 def import_ratings(
-    run: RunFile, file: RatingsFile, command: Sequence[str], cases: CasesGiven | None = None
+    run: RunFile,
+    file: RatingsFile,
+    command: Sequence[str],
+    cases: CasesGiven | None = None,
+    ask: Ask = lambda _: False,
 ) -> Imported:
     """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
+    `ask` asks whether ratings that came on no sheet or page are labels of a sample.
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
     scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
     UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
     """
-    reading = RatingsReading(run, file, cases.file.id_column if cases else None)
-    ratings = reading.ratings()
-    known = KnownCases(run, reading.rubric.name, file.pseudonyms)
+    reading = RatingsReading(run, file, cases.file if cases else None)
+    known = KnownCases(run, reading.rubric, file.pseudonyms)
     if cases:
-        known.add(cases.file, reading.rubric, run.key)
+        known.add(cases.file, run.key)
         reading.notices += cases.file.notes
+    ratings = reading.ratings(known)
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
     raters = _raters(ratings, file, reading.rubric)
     stored, page = _stored(run, raters), reading.page
     saved = _saved_before(run, raters[0]) if page else {}
-    new, changed = _new_ones(matched, stored, saved)
-    if file.kind == "hosted" and len(matched) > len(changed):
+    sheets, from_sheet = dict[tuple[str, str], int](), set[tuple[str, str]]()
+    if file.kind == "human":
+        before = _on_sheets(run, raters)
+        sheets, said = sheet_jobs(run, reading.rubric.name, matched, reading.handouts, file.sample, before, ask)
+        reading.notices += said
+        from_sheet = sheets.keys() - before
+    new, changed = _new_ones(matched, stored, saved, from_sheet)
+    moved = any(problem.texts == "moved" for problem in reading.problems)
+    if file.kind == "hosted" and len(matched) > len(changed) and not moved:
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
         left += [*reading.problems, *changed]
     else:
@@ -124,14 +141,14 @@ def import_ratings(
         ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
         for item in new:
             rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job)
+            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
-    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices)
+    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
 
 
-def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
+def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], ask: Ask = lambda _: False) -> Imported:
     """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
     with CasesGiven.open(given) as cases:
         is_new = not given.run.exists()
@@ -139,8 +156,8 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
         whole = replace(file, rubric=cases.rubric.name, pseudonyms=cases.file.pseudonyms)
         try:
             with run.together():
-                run.add_rubric(cases.rubric.name, cases.rubric.text)
-                return import_ratings(run, whole, command, cases)
+                store_rubric(run, cases.rubric)
+                return import_ratings(run, whole, command, cases, ask)
         except BaseException:
             if is_new:  # a command that is refused changes nothing
                 run.close()
@@ -176,6 +193,12 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tupl
     return found
 
 
+def _on_sheets(run: RunFile, raters: Sequence[Rater]) -> set[tuple[str, str]]:
+    """Return rater and case of each stored rating that came on a sheet or page."""
+    every = ((rater, run.database.rows(_SHEETS, rater.name, rater.rubric)) for rater in raters)
+    return {(rater.name, case_id) for rater, rows in every for case_id, *_ in rows}
+
+
 def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
     """Return by case when a page with that case last saved a file that was imported for this rater.
 
@@ -189,18 +212,22 @@ def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
             latest[facts.get("page")] = max(latest.get(facts.get("page"), ""), str(facts["saved"]))
             imports.add(job.id)
     found: dict[str, str] = {}
-    for case_id, job, page in run.database.rows(_PAGES, rater.name, rater.rubric):
+    for case_id, job, page in run.database.rows(_SHEETS, rater.name, rater.rubric):
         if job in imports and page in latest:
             found[case_id] = max(found.get(case_id, ""), latest[page])
     return found
 
 
 def _new_ones(
-    matched: Iterable[Matched], stored: Mapping[tuple[str, str], tuple[str, Outcome]], saved: Mapping[str, str]
+    matched: Iterable[Matched],
+    stored: Mapping[tuple[str, str], tuple[str, Outcome]],
+    saved: Mapping[str, str],
+    from_sheet: Collection[tuple[str, str]],
 ) -> tuple[list[Matched], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
-    `saved` tells when a page saved the ratings of a case that the run holds; a page's later ones replace them.
+    `saved` tells when a page saved the ratings of a case that the run holds; a page's later ones replace them. The same
+    rating is stored anew if it came on no sheet before and is now `from_sheet`.
     """
     new: list[Matched] = []
     changed: list[Problem] = []
@@ -210,9 +237,10 @@ def _new_ones(
         # Failures are retried, and changed texts make it another question: both take the new rating.
         settled = before is not None and case_hash == item.place.hash and not isinstance(before, Failure)
         is_later = rating.page is not None and rating.page.saved > saved.get(item.place.id, rating.page.saved)
-        if not settled or (is_later and rating.outcome != before):
+        same = rating.outcome == before
+        if not settled or (is_later and not same) or (same and item.key in from_sheet):
             new.append(item)
-        elif isinstance(rating.outcome, Verdict) and rating.outcome != before:
+        elif isinstance(rating.outcome, Verdict) and not same:
             source = ", in a file no older than this one" if rating.page and item.place.id in saved else ""
             reason = f"{rating.rater} gave this case another rating in the run{source}"
             changed.append(Problem(rating.where, reason))
@@ -223,7 +251,12 @@ def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Seque
     """Raise RatingsError for invalid ratings and for changed ones, which contradict ratings in the run."""
     if invalid or changed:
         hint = "Fix these lines and import the file again."
-        if not invalid:
+        texts = {problem.texts for problem in invalid}
+        if "moved" in texts:
+            hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
+        elif "changed" in texts:
+            hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
+        elif not invalid:
             named = quote(str(run.path))
             hint = (
                 f"To correct them, first: `pathway-local runs remove-rater {named} NAME`; or, if they came with the "

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from pathway_local.case import BAD_ROWS, DUPLICATE, BadRow, Case, CaseRef, fingerprint
+from pathway_local.case import BAD_ROWS, DUPLICATE, BadRow, Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -29,6 +30,14 @@ _BAD_ROWS = """
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """Why a rating has no case; see `Problem`."""
+
+    reason: str
+    texts: Literal["", "moved", "changed"] = ""
+
+
 @dataclass(slots=True)
 class KnownCase:
     """A case of the run; `hashes` are of the texts that raters or samples saw under the rubric."""
@@ -38,28 +47,33 @@ class KnownCase:
     numbered: bool
     hashes: set[str] = field(default_factory=set)
 
-    def ref(self, text_hash: str) -> CaseRef:
+    def ref(self, case_hash: str) -> CaseRef:
         """Return the case with the hash of the texts that were rated; its metadata stay as the run has them."""
-        return CaseRef(self.id, self.row, self.numbered, hash=text_hash)
+        return CaseRef(self.id, self.row, self.numbered, hash=case_hash)
+
+    def holding(self, given: str) -> list[str]:
+        """Return the hashes of those texts of the case that hold all texts with the hash `given`."""
+        wanted = hash_by_input(given).items()
+        return [given] if given in self.hashes else [own for own in self.hashes if wanted <= hash_by_input(own).items()]
 
 
 class KnownCases:
-    """Finds the run's case by id or by texts; each method returns the reason as a text if it finds none.
+    """Finds the run's case by id or by texts, of which a file may hold some alone.
 
     `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged;
     `without_id` counts those whose id could not be read. `has_duplicates`: the cases file gave an id to several rows,
     of which only the first counts. With `pseudonyms`, ids are replaced by their pseudonyms before the search.
     """
 
-    def __init__(self, run: RunFile, rubric: str, pseudonyms: Pseudonyms | None = None) -> None:
-        self._pseudonyms = pseudonyms
+    def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
+        self._rubric, self._pseudonyms = rubric, pseudonyms
         self._by_id: dict[str, KnownCase] = {}
-        self._by_hash: dict[str, list[KnownCase]] = {}
+        self._by_text: dict[str, list[KnownCase]] = {}
         self._without_zeros: set[str] | None = None
         for case_id, row, numbered in run.database.rows(_CASES):
             self._by_id[case_id] = KnownCase(case_id, row, bool(numbered))
         for query in (_HASHES, _SAMPLED):
-            for case_id, row, numbered, case_hash in run.database.rows(query, rubric):
+            for case_id, row, numbered, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row, bool(numbered)), case_hash)
         self.bad_rows: set[str] = set()
         self.has_duplicates, self.without_id = False, 0
@@ -67,12 +81,12 @@ class KnownCases:
             self._add_bad_row(case_id, source, kind)
         self.numbered = any(known.numbered for known in self._by_id.values())
 
-    def add(self, cases: Iterable[Case | BadRow], rubric: Rubric, key: bytes) -> None:
+    def add(self, cases: Iterable[Case | BadRow], key: bytes) -> None:
         """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
         for item in cases:
-            if isinstance(item, Case) and rubric.can_read(item):
+            if isinstance(item, Case) and self._rubric.can_read(item):
                 known = KnownCase(item.id, item.row, item.numbered)
-                self._add_texts(known, fingerprint(key, rubric.texts_of(item)))
+                self._add_texts(known, fingerprint(key, self._rubric.texts_of(item)))
                 self.numbered |= item.numbered
             elif isinstance(item, Case):
                 self._add_bad_row(item.id, "", "")
@@ -83,7 +97,10 @@ class KnownCases:
         known = self._by_id.setdefault(case.id, case)
         if case_hash not in known.hashes:
             known.hashes.add(case_hash)
-            self._by_hash.setdefault(case_hash, []).append(known)
+            for digest in set(hash_by_input(case_hash).values()):
+                same = self._by_text.setdefault(digest, [])
+                if not same or same[-1] is not known:
+                    same.append(known)
 
     def _add_bad_row(self, case_id: str, source: str, kind: str) -> None:
         self.bad_rows.add(case_id)
@@ -95,25 +112,50 @@ class KnownCases:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def by_handout(self, handout: Handout) -> CaseRef:
+    def inputs_with(self, digest: str) -> set[str]:
+        """Return the inputs of which a case of the run has the text with this `text_hash`."""
+        hashes = {own for known in self._by_text.get(digest, [])[:1] for own in known.hashes}
+        return {name for own in hashes for name, each in hash_by_input(own).items() if each == digest}
+
+    def by_handout(self, handout: Handout, given: str) -> CaseRef | Unmatched:
         """Return the case that was handed out, with the hash of its texts at that time."""
         known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row, handout.numbered)
-        return known.ref(handout.case_hash)
+        # A sheet holds texts as the prompt shows them, so one that no case has is no sign of a mistake.
+        found = self._differing(handout.case_id, [handout.case_hash], given)
+        return found if found and found.texts == "moved" else known.ref(handout.case_hash)
 
-    def by_id(self, case_id: str, text_hash: str | None) -> CaseRef | str:
-        """Return the case with this id; if the file holds texts, they must be the case's."""
+    def by_id(self, case_id: str, given: str) -> CaseRef | Unmatched:
+        """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
-            return self._unknown(case_id)
-        if text_hash is not None:
-            if known.hashes and text_hash not in known.hashes:
-                return "its texts differ from those of the run's case with this id"
-            return known.ref(text_hash)
-        if len(known.hashes) == 1:
-            return known.ref(next(iter(known.hashes)))
+            return Unmatched(self._unknown(case_id))
         if not known.hashes:
-            return "its case was never judged under this rubric, and the file does not hold its texts"
-        return "raters saw different texts of its case, and the file does not hold its texts"
+            required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}
+            if given and required <= hash_by_input(given).keys():
+                return known.ref(given)
+            said = f"its case was never judged under this rubric, and the file does not hold {_missing(given)}"
+            return Unmatched(f"{said} (add --cases FILE)")
+        if found := self._differing(known.id, known.hashes, given):
+            return found
+        fitting = known.holding(given)
+        if len(fitting) == 1:
+            return known.ref(fitting[0])
+        return Unmatched(f"raters saw different texts of its case, and the file does not hold {_missing(given)}")
+
+    def _differing(self, case_id: str, hashes: Iterable[str], given: str) -> Unmatched | None:
+        """Say which of the texts `given` are not the case's; None if texts with one of the hashes have them all."""
+        wanted = hash_by_input(given)
+        versions = [hash_by_input(own) for own in hashes]
+        own = min(versions, key=lambda own: len(wanted.items() - own.items()))
+        differing = [name for name, digest in wanted.items() if own.get(name) != digest]
+        if not differing:
+            return None
+        if others := [name for name in differing if name in own and self._is_of_another(wanted[name], case_id)]:
+            return Unmatched(f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
+        return Unmatched(f"its {' and '.join(differing)} differs from that of the run's case with this id", "changed")
+
+    def _is_of_another(self, digest: str, case_id: str) -> bool:
+        return any(known.id != case_id for known in self._by_text.get(digest, ()))
 
     def is_unknown(self, case_id: str) -> bool:
         """Whether no case has this id."""
@@ -132,14 +174,20 @@ class KnownCases:
             return "its id matches no case of the run, but would with leading zeros: format the id column as text"
         return "its id matches no case of the run"
 
-    def by_texts(self, text_hash: str, number: str) -> CaseRef | str:
-        """Return the only case with these texts; of several, the one with this row number."""
-        same = self._by_hash.get(text_hash, [])
-        if not same:
-            return "no case of the run has its texts"
+    def by_texts(self, given: str, number: str) -> CaseRef | Unmatched:
+        """Return the only case that has the texts with the hash `given`; of equal ones, that with this row number."""
+        rarest = min((self._by_text.get(digest, []) for digest in hash_by_input(given).values()), key=len)
+        same = [(known, own) for known in rarest for own in known.holding(given)]
+        if len({own for _, own in same}) > 1:
+            return Unmatched("several texts of the run's cases fit those that the file holds")
         if len(same) > 1:
-            same = [known for known in same if known.numbered and known.id == number]
-        return same[0].ref(text_hash) if same else "several cases of the run have its texts"
+            same = [(known, own) for known, own in same if known.numbered and known.id == number]
+            return same[0][0].ref(same[0][1]) if same else Unmatched("several cases of the run have its texts")
+        return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
+
+
+def _missing(given: str) -> str:
+    return "all of its texts" if given else "its texts"
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:

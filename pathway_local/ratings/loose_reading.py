@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from pathway_local.errors import ReplyError
-from pathway_local.rubrics.output_format import Slot
+from pathway_local.rubrics.form import Slot
 from pathway_local.verdict import Value
 
 SPACING = "spacing"

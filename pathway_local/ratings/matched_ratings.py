@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.case import CaseRef
 from pathway_local.ratings.handouts import Handout
-from pathway_local.ratings.known_cases import KnownCases
+from pathway_local.ratings.known_cases import KnownCases, Unmatched
 from pathway_local.ratings.rating_rows import Problem, Rating
 
 
@@ -41,9 +41,9 @@ def matched_ratings(
         found = _case_of(rating, known, handouts)
         # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
         again = known.has_duplicates and (rating.rater, rating.id) in first
-        if isinstance(found, str):
+        if isinstance(found, Unmatched):
             excused = again or rating.id in known.bad_rows or rating.id in unreadable
-            (left if excused else problems).append(Problem(rating.where, found))
+            (left if excused else problems).append(Problem(rating.where, found.reason, found.texts))
             continue
         item = Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
@@ -55,13 +55,13 @@ def matched_ratings(
     return matched, left
 
 
-def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | str:
+def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Unmatched:
     if handout := handouts.get(rating.id):
-        return known.by_handout(handout)
+        return known.by_handout(handout, rating.text_hash)
     # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
     if known.numbered or not rating.id:
-        if rating.text_hash is None:
+        if not rating.text_hash:
             kind = "its case has a row number instead of an id" if known.numbered else "it has no id"
-            return f"{kind}, and the file does not hold its texts"
+            return Unmatched(f"{kind}, and no text of the cases was found in its row")
         return known.by_texts(rating.text_hash, rating.id or rating.number)
     return known.by_id(rating.id, rating.text_hash)

@@ -10,14 +10,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.errors import ColumnsError, UnknownName, UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.ratings import page_row
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import (
+    columns_present,
     folded,
-    has_column,
     listed,
-    match_columns,
     names_of,
     no_column,
     same_column,
@@ -50,7 +49,7 @@ class Evaluator:
 
 @dataclass(frozen=True, slots=True)
 class RatingLayout:
-    """The columns of a sheet of ratings. `inputs` is empty if the sheet lacks a text that the rubric reads."""
+    """The columns of a sheet of ratings. `inputs` has those of the texts that the rubric reads, as far as found."""
 
     id_column: str | None
     rater_column: str | None
@@ -77,11 +76,13 @@ def find_layout(
     own_id: str | None = None,
     hosted: bool = False,
     one_rater: bool = False,
+    mapping: Mapping[str, str] = {},
 ) -> RatingLayout:
     """Return the layout of a sheet with these columns; `source` is the sheet's name for errors.
 
-    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` holds the ids, `own_id` is the id column
-    of the run's cases file. With `one_rater`, a single column belongs to the rater whom the import names.
+    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` holds the ids. `own_id` is the id column of
+    the run's cases file, and `mapping` has the columns that the user gave for inputs there. With `one_rater`, a single
+    column belongs to the rater whom the import names.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
     if id_column is not None and same_column(id_column, columns) is None:
@@ -105,7 +106,9 @@ def find_layout(
     evaluators = header.evaluators(scored)
     used = {id_column, rater_column, reply_column, *(column for each in evaluators for column in each.columns)}
     handed_out = id_column is not None and _is_handout(id_column)
-    inputs = {} if handed_out else _inputs(rubric, [name for name in columns if name not in used])
+    free = [name for name in columns if name not in used]
+    # A sheet that was handed out names its texts as the rubric does, whatever the cases file calls them.
+    inputs = columns_present(list(rubric.inputs), free, {} if handed_out else mapping)
     asked = set(inputs.values()) | ({*rubric.inputs, *page_row.COLUMNS} if handed_out else set())
     unread = tuple(name for name in columns if name not in used and name not in asked)
     # One column is enough, or a file without the others would pass unchecked. No page saves raw replies.
@@ -215,15 +218,6 @@ def _owner(column: str, word: str) -> str:
     bare = "".join(unicodedata.normalize("NFD", letter)[0] for letter in column)  # as long as the column's own name
     found = re.fullmatch(rf"{w}\s*\((.+)\)|(.+?){_SEPARATOR}{w}|{w}{_SEPARATOR}(.+?)", bare, re.IGNORECASE)
     return column[slice(*found.span(found.lastindex or 0))].strip() if found else ""
-
-
-def _inputs(rubric: Rubric, columns: Sequence[str]) -> Mapping[str, str]:
-    """Return the column of each text that the rubric reads; empty if one is missing or ambiguous."""
-    asked = [name for name, wanted in rubric.inputs.items() if wanted.default is None or has_column(name, columns)]
-    try:
-        return match_columns({rubric.name: asked}, columns, {}, "").columns
-    except ColumnsError:
-        return {}
 
 
 def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:

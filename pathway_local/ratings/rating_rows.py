@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
@@ -11,9 +12,10 @@ from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.page_row import PageRow
 from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
-from pathway_local.ratings.score_text import read_score
+from pathway_local.ratings.score_text import number_in, read_score
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.cells import is_cut
 from pathway_local.sheets.row import Row, flaw, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
@@ -31,15 +33,16 @@ CANT_SAY_MARK = "cant-say:"
 class Rating:
     """An outcome from a file, and everything in the file that identifies its case.
 
-    `where` is the place in the file, `id` and `number` name the case, `text_hash` its texts (None if the file lacks
-    them), `rater` the evaluator (empty if the file names none). `replied`: it was read from a raw reply; `judge`
-    is the service and the model that gave it. `page` is what a rating page's file says beside it.
+    `where` is the place in the file, `id` and `number` name the case, `text_hash` is the fingerprint of those of its
+    texts that the file holds (empty if none), `rater` the evaluator (empty if the file names none). `replied`: it was
+    read from a raw reply; `judge` is the service and the model that gave it. `page` is what a rating page's file says
+    beside it.
     """
 
     where: str
     id: str
     number: str
-    text_hash: str | None
+    text_hash: str
     rater: str
     outcome: Outcome
     replied: bool = False
@@ -54,10 +57,14 @@ _PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A place in the file and the error there; never quotes a case's text."""
+    """A place in the file and the error there; never quotes a case's text.
+
+    `texts` says whether a text of the row is another case's than its id ("moved"), or no case's ("changed").
+    """
 
     where: str
     reason: str
+    texts: Literal["", "moved", "changed"] = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}"
@@ -156,7 +163,8 @@ class RatingRows:
         field = self.rubric.format.scores[name]
         try:
             value = read_score(text, field)[0]
-            if self.rubric.pair and value in field.levels and text.strip().lstrip("+-").isdecimal():
+            number = number_in(text)
+            if self.rubric.pair and value in field.levels and number and not number[1].strip("."):
                 # Others write 0 for the first response and 1 for the second, or 1 and 2.
                 names = ", ".join(field.written.get(each, name) for each, name in field.levels.items())
                 raise ReplyError(f"a number does not tell which response is better: write one of {names}")
@@ -164,9 +172,10 @@ class RatingRows:
         except ReplyError as error:
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
 
-    def _text_hash(self, row: Row) -> str | None:
-        texts = self._texts(row)
-        return fingerprint(self.key, texts) if texts and len(texts) == len(self.layout.inputs) else None
+    def _text_hash(self, row: Row) -> str:
+        # A cell that a spreadsheet has cut, or that is empty like those of a merged area, says nothing of the case.
+        texts = {name: text for name, text in self._texts(row).items() if text.strip() and not is_cut(text)}
+        return fingerprint(self.key, texts) if texts else ""
 
     def _texts(self, row: Row) -> dict[str, str]:
         return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
@@ -183,4 +192,4 @@ def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Han
     judge = (result.service, result.model)
     echoes = Echoes(key, handout.echoes if handout else {})
     outcome = result.failure or read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)
-    return Rating(where, result.custom_id, "", None, "", outcome, result.failure is None, judge, result.tokens)
+    return Rating(where, result.custom_id, "", "", "", outcome, result.failure is None, judge, result.tokens)

@@ -1,15 +1,18 @@
 """A file of ratings: the user's options for it, its sheets and rubric, and its ratings row by row."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from pathway_local.case import text_hash
 from pathway_local.errors import UsageError
 from pathway_local.rater import GROUP
 from pathway_local.ratings.both_orders import combined
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
+from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.page_row import SavedPage
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
@@ -17,16 +20,21 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
+
+LEAST_TEXT = 12
+"""Characters of a text that shows what a column holds: shorter ones, such as "yes", stand in other columns, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatingsFile:
     """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
 
-    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms.
+    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
+    the sample that chose the cases, though the file is none of its sheets.
     """
 
     path: Path
@@ -37,19 +45,23 @@ class RatingsFile:
     scores: Sequence[str] = ()
     pseudonyms: Pseudonyms | None = None
     encoding: str = ""
+    sample: int | None = None
 
 
 class RatingsReading:
     """Reads a file's ratings. `problems` lists its errors by line, `notices` holds remarks for the user.
 
-    `own_id` is the column of the ids in the cases file; without it, the one that the run remembers.
+    Ids and texts have the columns of `cases`; without it, those that the run remembers.
     `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty. `page` is the page
     that saved the file, if one did.
     """
 
-    def __init__(self, run: RunFile, file: RatingsFile, own_id: str | None = None) -> None:
+    def __init__(self, run: RunFile, file: RatingsFile, cases: CasesFile | None = None) -> None:
         self.run, self.file = run, file
-        self._own_id = own_id or remembered_columns(run)[1]
+        self._mapping, self._own_id = remembered_columns(run)
+        if cases:
+            given = {name: column for name, column in cases.inputs.items() if name not in (column, *cases.aliases_used)}
+            self._mapping, self._own_id = {**self._mapping, **given}, cases.id_column or self._own_id
         self.problems: list[Problem] = []
         self.notices: list[str] = []
         self.blanks = 0
@@ -62,9 +74,12 @@ class RatingsReading:
         self.handouts = self._find_handouts()
         self.rubric = self._rubric()
 
-    def ratings(self) -> list[Rating]:
-        """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
-        found = [item for sheet in self._sheets for item in self._items(sheet)]
+    def ratings(self, known: KnownCases) -> list[Rating]:
+        """Return every rating of the file with its rater's name in the run; unreadable rows become problems.
+
+        A column without a known name holds an input if most of its cells are texts of the `known` cases.
+        """
+        found = [item for sheet in self._sheets for item in self._items(sheet, known)]
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
         return list(combined(ratings, self.handouts, self.rubric))
@@ -80,14 +95,14 @@ class RatingsReading:
             raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
         return name
 
-    def _items(self, sheet: Sheet) -> Iterator[Rating | Problem]:
+    def _items(self, sheet: Sheet, known: KnownCases) -> Iterator[Rating | Problem]:
         if self._results:
             for row in sheet.rows():
                 if not row.blank:
                     handout = self.handouts.get(row.cells.get("custom_id", ""))
                     yield result_rating(row, self.rubric, self.run.key, sheet.place(row), handout)
             return
-        layout = self._layout(sheet)
+        layout = self._with_texts(self._layout(sheet), sheet, known)
         title = f"{sheet.title}, " if len(self._sheets) > 1 else ""
         rows = RatingRows(layout, self.rubric, self.run.key)
         for row in sheet.rows():
@@ -117,14 +132,36 @@ class RatingsReading:
             own_id=self._own_id,
             hosted=self.file.kind == "hosted",
             one_rater=self.file.rater is not None,
+            mapping=self._mapping,
         )
-        if layout.unread:
-            self.notices.append(f"columns ignored: {', '.join(map(shown, layout.unread[:20]))}")
         missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
-        if not layout.handed_out and not layout.inputs:
-            self.notices.append("the file holds no texts, so cases are matched by their ids alone")
+        return layout
+
+    def _with_texts(self, layout: RatingLayout, sheet: Sheet, known: KnownCases) -> RatingLayout:
+        """Return the layout with the columns that hold texts of the run's cases under names of their own."""
+        renamed: dict[str, str] = {}
+        for column, name in text_columns(sheet, layout.unread, self.run.key, known):
+            if name not in (*layout.inputs, *renamed):
+                renamed[name] = column
+                self.notices.append(
+                    f"the column {shown(column)} holds texts of the input {name}, and is compared with it"
+                )
+        unread = [column for column in layout.unread if column not in renamed.values()]
+        if unread:
+            self.notices.append(f"columns ignored: {', '.join(map(shown, unread[:20]))}")
+        layout = replace(layout, inputs={**layout.inputs, **renamed}, unread=tuple(unread))
+        absent = [
+            name for name, wanted in self.rubric.inputs.items() if name not in layout.inputs and wanted.default is None
+        ]
+        if not layout.handed_out and absent:
+            compared = (
+                f"only {', '.join(layout.inputs)} is compared with the run's texts"
+                if layout.inputs
+                else "cases are matched by their ids alone"
+            )
+            self.notices.append(f"found no column with the texts of {', '.join(absent)}, so {compared}")
         return layout
 
     def _find_handouts(self) -> dict[str, Handout]:
@@ -161,3 +198,18 @@ def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
 
 def _is_handed_out(sheet: Sheet) -> bool:
     return bool(set(sheet.columns) & set(HANDOUT_IDS))
+
+
+def text_columns(sheet: Sheet, columns: Sequence[str], key: bytes, known: KnownCases) -> Iterator[tuple[str, str]]:
+    """Yield those of the columns in which most long cells are texts of one input of the run's cases, and the input."""
+    filled: Counter[str] = Counter()
+    fitting: Counter[tuple[str, str]] = Counter()
+    for row in sheet.rows() if columns else ():
+        for column in columns:
+            text = row.cells.get(column, "")
+            if len(text) >= LEAST_TEXT:
+                filled[column] += 1
+                fitting.update((column, name) for name in known.inputs_with(text_hash(key, text)))
+    for (column, name), count in fitting.most_common():
+        if 2 * count > filled[column]:
+            yield column, name

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
-from pathway_local.ratings.score_text import BETWEEN, read_score
+from pathway_local.ratings.score_text import BETWEEN, NUMBER, on_scale, read_score
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.fields import (
     BooleanField,
@@ -23,16 +23,14 @@ from pathway_local.rubrics.fields import (
     TextField,
     TextListField,
 )
-from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.sheets.columns import folded
-from pathway_local.verdict import Value, is_nested_deep, plain
+from pathway_local.verdict import Value, is_nested_deep
 
 TRIES = 100
 """Opening braces to try: a failed try may read the rest of the reply, so 20,000 braces would take seconds."""
-
-MOST_SHOWN = 10**6
-"""Larger numbers are not shown in messages: formatting an integer of hundreds of digits as a float fails."""
 
 _ABSENT = object()
 
@@ -179,13 +177,11 @@ def _score(field: ScoreField, value: Any) -> tuple[Value, str]:
         return written[json.dumps(value)], ""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ReplyError("this is not a score")
-    if field.between(value):
-        return value, BETWEEN
-    if value not in field.values:
-        shown = f"{value:g}" if abs(value) < MOST_SHOWN else "its number"
-        raise ReplyError(f"{shown} is off the scale")
+    score = on_scale(value, field)
+    if score not in field.values:
+        return score, BETWEEN
     as_digits = isinstance(value, int) or field.step != 1
-    return plain(value), "" if as_digits and not field.written.get(value) else "type"
+    return score, "" if as_digits and not field.written.get(score) else "type"
 
 
 def _list_flaw(field: TextListField, value: Any) -> str:
@@ -195,11 +191,11 @@ def _list_flaw(field: TextListField, value: Any) -> str:
 
 
 def _salvage(text: str, slots: list[Slot], reading: LooseReading, unfinished: bool) -> None:
-    """Take scores from broken JSON: a score counts if its key stands exactly once before a whole number."""
+    """Take scores from broken JSON: a score counts if its key stands exactly once before a number."""
     reading.mark("broken-json")
     for slot in slots:
         key = re.escape(json.dumps(slot.name.split(".")[-1], ensure_ascii=False))
-        found = list(re.finditer(rf'{key}\s*:\s*("?)(-?\d{{1,6}})\1\s*(?=[,}}\s]|$)', text))
+        found = list(re.finditer(rf'{key}\s*:\s*("?)({NUMBER})\1\s*(?=[,}}\s]|$)', text))
         # "score": 1 at a cut may be the start of 10: a number that ends a cut-off reply does not count.
         cut = unfinished and len(found) == 1 and not text[found[0].end() :].strip()
         if isinstance(slot.field, ScoreField) and len(found) == 1 and not cut:

@@ -9,6 +9,7 @@ from typing import assert_never
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.loose_reading import LooseReading
 from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import (
     BooleanField,
     ChoiceField,
@@ -19,7 +20,8 @@ from pathway_local.rubrics.fields import (
     TextField,
     TextListField,
 )
-from pathway_local.rubrics.output_format import OutputFormat, Part, Slot
+from pathway_local.rubrics.form import Part, Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Value
 
@@ -175,7 +177,7 @@ def _plain(slot: Slot, section: str) -> tuple[Value, str]:
             return same[0], "" if bare in texts else "case"
         case NumberField():
             bare = text.strip(_CLOSING)
-            value, end = slot.field.read(bare, 0, "", False)
+            value, end = slot.field.read(bare, 0, Ending(""), False)
             return value, "" if end == len(bare) else "text-behind"
         case ScoreField() | TextField() | TextListField() | EchoField() | JsonField() | VerdictListField():
             return text, ""

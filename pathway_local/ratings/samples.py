@@ -4,6 +4,7 @@ Cases are ranked by a keyed hash of their ids (permanent random numbers, Ohlsson
 So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,9 +19,11 @@ LEAST = 2
 # A sample is stored by its latest draw. Those that it grew from are known by what they handed out.
 _SAMPLES = """
     SELECT samples.id, rubrics.name, seed, strata, cases, drawn, (
-        SELECT COALESCE(MIN(jobs.id), samples.job_id) FROM handouts JOIN jobs ON jobs.id = handouts.job_id
-        WHERE handouts.rubric_id = samples.rubric_id AND json_extract(facts, '$.sample.seed') = seed
+        SELECT json_group_array(DISTINCT jobs.id) FROM jobs LEFT JOIN handouts ON handouts.job_id = jobs.id
+        WHERE jobs.id = samples.job_id OR (
+            handouts.rubric_id = samples.rubric_id AND json_extract(facts, '$.sample.seed') = seed
             AND json_extract(facts, '$.sample.strata') = strata
+        )
     )
     FROM samples JOIN rubrics ON rubrics.id = rubric_id WHERE rubrics.name = ? ORDER BY samples.job_id, samples.id
 """
@@ -46,7 +49,7 @@ class Inclusion:
 class Sample:
     """A sample of `drawn` out of `cases` under a rubric; `strata` names the column of the strata, or is empty.
 
-    `job` is the first job that drew with this seed and these strata: a larger sample contains the smaller one.
+    `jobs` are those that drew with this seed and these strata: a larger sample contains the smaller one.
     """
 
     id: int
@@ -55,7 +58,7 @@ class Sample:
     strata: str
     cases: int
     drawn: int
-    job: int = 0
+    jobs: frozenset[int] = frozenset()
 
 
 def draw(
@@ -120,7 +123,11 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
 
 def samples(run: RunFile, rubric: str) -> list[Sample]:
     """Return the samples under a rubric, oldest draw first."""
-    return [Sample(*row) for row in run.database.rows(_SAMPLES, rubric)]
+    rows = run.database.rows(_SAMPLES, rubric)
+    return [
+        Sample(number, name, seed, strata, cases, drawn, frozenset(json.loads(jobs)))
+        for number, name, seed, strata, cases, drawn, jobs in rows
+    ]
 
 
 def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:

@@ -171,4 +171,4 @@ def _rows(
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]
-    return [RatingRow(each.custom_id, own, each.case_hash) for each, own in zip(handouts, texts, strict=True)]
+    return [RatingRow(each.custom_id, own, each.page_hash) for each, own in zip(handouts, texts, strict=True)]

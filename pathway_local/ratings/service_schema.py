@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from pathway_local.rubrics.fields import EchoField, ScoreField
-from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.output_format import OutputFormat
 
 Service = Literal["openai", "anthropic"]
 

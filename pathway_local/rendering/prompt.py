@@ -15,7 +15,8 @@ from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.chat import Chat, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
-from pathway_local.rubrics.output_format import Detail, Reply
+from pathway_local.rubrics.form import Reply
+from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import Rubric
 

@@ -12,7 +12,8 @@ from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextListField
-from pathway_local.rubrics.output_format import Detail, OutputFormat, Reply
+from pathway_local.rubrics.form import Reply
+from pathway_local.rubrics.output_format import Detail, OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.verdict_list import VerdictListField
 
@@ -54,13 +55,17 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The findings about a rubric. `lengths` is None without a judge; `advice` suggests improvements."""
+    """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
+
+    `lengths` is None without a judge; `advice` suggests improvements.
+    """
 
     rubric: Rubric
     plan: int
     limit: int
     example: str
     start: str
+    reply: str
     lengths: Lengths | None
     advice: tuple[str, ...]
 
@@ -74,6 +79,7 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
     check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
     reply, lengths = rubric.format.reply(inputs), None
     start = "".join(text for text, _ in reply.start)
+    written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
     if judge is None:
         shown = rubric.completed(inputs)
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
@@ -82,7 +88,7 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
         writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
         lengths = check_room(writer)
         example, advice = example_prompt(writer), tuple(_advice_by_tokens(lengths))
-    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, lengths, advice)
+    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:

@@ -146,6 +146,18 @@ class JudgeTokenizer:
         """The id of the plain letter "a": if a grammar allows it, free text may continue."""
         return next(i for i in range(self.grammar_tokenizer.vocab_size) if self.bytes_of(i) == b"a")
 
+    def ids_of(self, text: bytes) -> tuple[int, ...]:
+        """Return the ids that stand for exactly these bytes."""
+        return self._by_bytes.get(text, ())
+
+    @cached_property
+    def _by_bytes(self) -> dict[bytes, tuple[int, ...]]:
+        found: dict[bytes, tuple[int, ...]] = {}
+        for token in range(self.grammar_tokenizer.vocab_size):
+            text = self.bytes_of(token)
+            found[text] = (*found.get(text, ()), token)
+        return found
+
     def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
         ids = {self.tokenizer.convert_tokens_to_ids(token) for token in end_of_turn}
         if None in ids or self.tokenizer.unk_token_id in ids:

@@ -1,18 +1,18 @@
 """Judges compared with people: the human benchmark, which judge agrees better, and in which groups a judge errs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from pathway_local.rater import PEOPLE, REPEATS
+from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.families import at_holm_levels, family_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.human_benchmark import (
     Contrast,
@@ -21,8 +21,8 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
-from pathway_local.statistics.intervals import mean_effect
-from pathway_local.statistics.subgroups import GroupError, drift, group_errors
+from pathway_local.statistics.intervals import LEVEL, Effect, mean_effect
+from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
 from pathway_local.verdict import Value
 
 MEAN_OF_OTHERS = "mean of the other people"
@@ -58,6 +58,11 @@ class Groups:
     groups: tuple[tuple[str, GroupError], ...]
     hidden: int
 
+    @property
+    def of_person(self) -> bool:
+        """Whether the rater is one of the people of the reference."""
+        return self.reference == MEAN_OF_OTHERS
+
 
 @dataclass(frozen=True, slots=True)
 class Severity:
@@ -75,7 +80,13 @@ class Drift:
     rater: str
     reference: str
     cases: int
-    change: Estimate
+    effect: Effect
+    level: float = LEVEL
+
+    @property
+    def change(self) -> Estimate:
+        """The figure with its interval."""
+        return self.effect.estimate(self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +124,8 @@ class AgainstPeople:
             yield FigureRow("drift", "mean_difference", moved.change, *names, facts={"cases": moved.cases})
         for rater in self.groups:
             for name, found in rater.groups:
-                figures = {
-                    "mean_difference": found.signed,
-                    "mean_absolute_error": found.absolute,
-                    "excess_absolute_error": found.excess,
-                    "excess_mean_at_equal_scores": found.unequal,
-                }
                 own = (rater.rater, rater.reference, name)
-                yield from figure_rows("groups", figures, *own, facts={"cases": found.cases})
+                yield from figure_rows("groups", found.figures, *own, facts={"cases": found.cases})
 
 
 def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
@@ -161,6 +166,35 @@ def against_people(
         drift=tuple(test.drift()) if plan.drift and has_means else (),
         missing=tuple(test.missing()),
     )
+
+
+def held_to_families(found: Sequence[AgainstPeople]) -> list[AgainstPeople]:
+    """The same, of several scores, with intervals of groups and drift that allow for all raters and scores at once.
+
+    Judges' groups are one family of tests, people's another, and drift a third.
+    """
+    levels = iter(family_levels([moved.effect for each in found for moved in each.drift]))
+    errors = {
+        persons: iter(held_to_family([error for one in _raters(found, persons) for _, error in one.groups]))
+        for persons in (False, True)
+    }
+    return [
+        replace(
+            each,
+            drift=tuple(replace(moved, level=next(levels)) for moved in each.drift),
+            groups=tuple(
+                replace(
+                    one, groups=tuple((name, next(errors[one.reference == MEAN_OF_OTHERS])) for name, _ in one.groups)
+                )
+                for one in each.groups
+            ),
+        )
+        for each in found
+    ]
+
+
+def _raters(found: Sequence[AgainstPeople], persons: bool) -> list[Groups]:
+    return [one for each in found for one in each.groups if one.of_person is persons]
 
 
 def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
@@ -208,10 +242,10 @@ class _Test:
     def missing(self) -> Iterator[str]:
         """Say why a part is absent."""
         if not self.reference:
-            none = "no people are among the raters named" if self.plan.raters else "no people have scored"
-            yield f"{none}, so judges can't be compared with people"
-        elif not self.judges:
-            yield "no judge has scored, so there is no judge to compare with people"
+            yield "there are no scores of people here, so judges can't be compared with people"
+        elif not self.judges and not self.plan.raters:
+            other = "another" if any(self.matrix.raters[place].kind in JUDGES for place in self.reference) else "a"
+            yield f"there are no scores of {other} judge to compare with {self.name}"
         elif self.matrix.nominal:
             yield "the scale is nominal, so there are no means of people: no human benchmark and no errors in groups"
         elif self.repeating:
@@ -219,7 +253,7 @@ class _Test:
         elif len(self.reference) < 2:
             yield "no human benchmark, because it needs two people or more on the same cases"
         if self.plan.drift == IMPORT and not self.independent:
-            yield "no drift over imports, because it needs two people or more who rated the same cases on their own"
+            yield "no drift over imports, because it needs three people or more who rated the same cases on their own"
 
     def _names(self, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.matrix.raters[place].name for place in places)
@@ -280,6 +314,12 @@ class _Test:
         found = zip(self._names(self.reference), both, at_holm_levels(effects), strict=True)
         return (Severity(name, int(kept.sum()), estimate) for name, kept, estimate in found)
 
+    def _others(self, rater: int) -> FloatArray:
+        """The scores of the reference's other people, (cases, people); their mean alone if some rest on others'."""
+        if self.repeating:
+            return self._mean_of_others(rater)[:, None]
+        return self.scores[:, [place for place in self.reference if place != rater]]
+
     def _mean_of_others(self, rater: int) -> FloatArray:
         return mean_of_people(self.scores[:, [place for place in self.reference if place != rater]])
 
@@ -294,25 +334,17 @@ class _Test:
         return list(zip(places, self._names(places), called, strict=True))
 
     def drift(self) -> Iterator[Drift]:
-        """Judges against the reference and its people against each other, with intervals at Holm's levels.
+        """Judges against the reference and its people against each other.
 
         Over imports, people alone: a judge's scores come with none.
         """
         by_import = self.plan.drift == IMPORT
         every = [each for each in self._compared() if not by_import or each[0] in self.reference]
         order = None if by_import else self.matrix.order(self.plan.drift)
-        found = [
-            drift(
-                self.scores[:, rater],
-                self._mean_of_others(rater),
-                self.matrix.import_order(rater) if order is None else order,
-                clusters=self.clusters,
-            )
-            for rater, *_ in every
-        ]
-        changes = at_holm_levels([effect for _, effect in found])
-        for (_, name, against), (cases, _), change in zip(every, found, changes, strict=True):
-            yield Drift(name, against, cases, change)
+        for rater, name, against in every:
+            position = self.matrix.import_order(rater) if order is None else order
+            moved = drift(self.scores[:, rater], self._others(rater), position, clusters=self.clusters)
+            yield Drift(name, against, *moved)
 
     def groups(self) -> Iterator[Groups]:
         """Judges against the reference, and each person of it against the others."""
@@ -321,8 +353,10 @@ class _Test:
         known = codes >= 0
         own = None if self.clusters is None else self.clusters[known]
         for rater, name, against in self._compared():
-            errors = (self.scores[known, rater], self._mean_of_others(rater)[known])
-            found = group_errors(*errors, codes[known], clusters=own, smallest=smallest)
+            scores, people, mean = (
+                each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
+            )
+            found = group_errors(scores, people, mean, codes[known], clusters=own, smallest=smallest)
             shown = [each for each in found if each.cases >= (smallest if self.plan.hides else 1)]
             named = tuple((names[each.group] or "(empty)", each) for each in shown)
             yield Groups(name, against, named, len(found) - len(shown))

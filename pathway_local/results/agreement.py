@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
 from pathway_local.errors import UsageError
-from pathway_local.rater import ADJUDICATED, REPEATS, Kind
-from pathway_local.ratings.import_notes import LEAST_ALIKE
-from pathway_local.results.against_people import AgainstPeople, against_people
+from pathway_local.rater import ADJUDICATED, REPEATS, Kind, only_group
+from pathway_local.results.against_people import AgainstPeople, against_people, held_to_families
 from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.figure_row import FigureRow, figure_rows
-from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
+from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -57,8 +58,12 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """The agreement on one score; `cases` counts those of the run under its rubric."""
+    """The agreement on one score; `cases` counts those of the run at `path` under its rubric.
 
+    `sampled` names people, or a group of them, whose labels are those of a random sample; empty if nobody's are.
+    """
+
+    path: Path
     rubric: str
     score: str
     nominal: bool
@@ -73,6 +78,7 @@ class ScoreAgreement:
     people: AgainstPeople
     notices: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    sampled: str = ""
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
@@ -113,6 +119,7 @@ class ScoreAgreement:
                     "name": rater.name,
                     "kind": rater.kind,
                     "scored": rater.verdicts,
+                    "rated": rater.verdicts + rater.picked,
                     "coverage": self.coverage(rater),
                     "failures": rater.failures,
                     "other_texts": rater.other_texts,
@@ -138,10 +145,12 @@ def agreement(
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }
-    return [_score(matrix, members, plan) for matrix in matrices]
+    found = [_score(run.path, matrix, members, plan) for matrix in matrices]
+    held = held_to_families([each.people for each in found])
+    return [replace(each, people=people) for each, people in zip(found, held, strict=True)]
 
 
-def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
+def _score(path: Path, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
     chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
     matrix, left_out = _without_picked(whole)
@@ -158,6 +167,7 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
         codes, _ = matrix.codes(plan.level_column, empty=False)
         pairs = [_at_level(matrix, pair, plan.level, codes, clusters) for pair in pairs]
     return ScoreAgreement(
+        path=path,
         rubric=matrix.rubric,
         score=matrix.score,
         nominal=matrix.nominal,
@@ -171,8 +181,18 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
         notices=(*left_out, *_notices(matrix, compared, members)),
-        warnings=tuple(_warnings(pairs)),
+        warnings=tuple(alike_people(matrix, compared)),
+        sampled=_sampled(whole, plan.against),
     )
+
+
+def _sampled(matrix: RatingsMatrix, against: str) -> str:
+    """The group or the first of these people who labelled a random sample, by the name that `calibrate` takes."""
+    people = [matrix.raters[place].name for place in matrix.scoring("human")]
+    names = [against or only_group(people), *people]
+    asked = [name for name in names if name and (not against or name == against)]
+    designs = ((name, label_designs(matrix, matrix.columns(name))) for name in asked)
+    return next((name for name, found in designs if any(each.worked_on for each in found)), "")
 
 
 def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
@@ -185,8 +205,11 @@ def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
         elif picked.any():
             given[picked, place] = np.nan
             count = int(picked.sum())
-            raters[place] = replace(rater, verdicts=rater.verdicts - count)
-            said.append(f"{rater.name}: {count:,} labels are left out, because chance did not choose their cases")
+            raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
+            said.append(
+                f"{rater.verdicts - count:,} of {rater.name}'s {rater.verdicts:,} ratings count: the others did not "
+                "come back on a sheet or page of the sample, so chance may not have chosen their cases"
+            )
     for column in dict.fromkeys(uneven_strata(matrix)):
         said.append(
             f"the sample has more cases of some values of {column} than by their share: figures of pairs and sets "
@@ -228,19 +251,6 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         rater = matrix.raters[place]
         if rater.other_texts:
             yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
-
-
-def _warnings(pairs: Iterable[Pair]) -> Iterator[str]:
-    """A warning for each two people whose scores are all the same, as if a sheet had been imported under two names."""
-    for pair in pairs:
-        table = pair.agreement.table
-        if pair.first.kind == pair.second.kind == "human" and not isinstance(table, Undefined):
-            same = np.diag(np.asarray(table))
-            if same.sum() == np.sum(table) >= LEAST_ALIKE and np.count_nonzero(same) > 1:
-                yield (
-                    f"{pair.first.name} and {pair.second.name} gave the same scores to all {same.sum()} cases of both: "
-                    "if one sheet was imported under two names, the figures count it twice"
-                )
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:

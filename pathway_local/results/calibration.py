@@ -1,12 +1,15 @@
 """A judge's mean over all cases, corrected by people's labels of a sample of them; and a map to people's scores."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pathway_local.errors import UsageError
+from pathway_local.rater import JUDGES, raters_named
 from pathway_local.ratings.samples import Sample
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
@@ -40,7 +43,8 @@ class PeopleMap:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """One judge on one score. `sample` is that of the labels, None where it is only assumed.
+    """One judge on one score. `sample` is that of the labels, None where it is only assumed. `rated` counts the
+    cases that the people rated: more than those with a label of the sample if others were imported, too.
 
     `scale` has its lowest and highest level, `bins` are the points of a reliability diagram, none for a nominal score.
     """
@@ -57,6 +61,7 @@ class Calibration:
     warnings: tuple[str, ...]
     scale: tuple[float, float]
     bins: tuple[Bin, ...]
+    rated: int = 0
     look: PlannedLook | None = None
 
     @property
@@ -88,7 +93,9 @@ class Calibration:
         more = None if isinstance(found.more_labels, Undefined) else found.more_labels
         facts |= {"labelled": found.labelled, "without_verdict": found.without_verdict, "slope": found.slope}
         facts |= {"more_labels": more, "warnings": "; ".join(found.warnings)}
-        own = Estimate(found.judge_mean, Undefined("it is the plain mean of all verdicts, unchecked by people"))
+        own = Estimate(
+            found.judge_mean, Undefined("it is the mean of the judge's expected scores, unchecked by people")
+        )
         figures = (("judge_mean", own), ("labels_only", found.labels_only), ("corrected", found.corrected))
         for name, estimate in figures:
             row = FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
@@ -108,6 +115,7 @@ class Calibration:
             "against": self.plan.against,
             "sample": drawn,
             "assumed_random": sample is None,
+            "rated": self.rated,
             "cluster_by": self.plan.cluster or None,
             "figures": [row.as_json() for row in self.rows()],
             "map": _map_json(self.map),
@@ -120,9 +128,17 @@ def calibrate(
 ) -> list[Calibration]:
     """Each judge on each of these scores; a mean with one of these `plans` has intervals at the level of its look.
 
-    Raises UsageError where labels are no probability sample.
+    Raises UsageError where labels are no probability sample, and if no judge has scored under any of the rubrics.
     """
-    return [each for matrix in matrices for each in _score(matrix, plan, plans)]
+    found, others = list[Calibration](), list[str]()
+    for matrix in matrices:
+        found += _score(matrix, plan, plans)
+        others += (matrix.raters[place].name for place in matrix.scoring(*JUDGES, "panel"))
+    if not found:
+        named = next((name for name in others if not raters_named(plan.against, [name])), "")
+        hint = f"Name another rater, such as --judge {shlex.quote(named)}." if named else "Judge the cases first."
+        raise UsageError(f"no local judge has scores that labels of {plan.against} could correct", hint)
+    return found
 
 
 def _score(matrix: RatingsMatrix, plan: CalibrationPlan, plans: Sequence[StudyPlan]) -> Iterator[Calibration]:
@@ -130,7 +146,7 @@ def _score(matrix: RatingsMatrix, plan: CalibrationPlan, plans: Sequence[StudyPl
     judges = matrix.places(plan.judges) or matrix.of_kind("judge")
     judges = [place for place in judges if place not in people]
     if not judges:
-        raise UsageError(f"there is no judge to compare with {plan.against}", "Name a rater with --judge.")
+        return
     labels = SampledLabels(matrix, people, plan)
     for judge in judges:
         study = plan_of(plans, (matrix.rubric, matrix.score, matrix.raters[judge].name), plan.about, "labels")
@@ -166,6 +182,7 @@ def _calibration(
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
         notices, warnings = labels.on_missing(expected, matrix.levels)
+        warnings += labels.on_noise()
         warnings += unseen_errors(expected, labels.scores, scale)
         bins = reliability_bins(expected, labels.scores, clusters=labels.clusters)
     return Calibration(
@@ -178,9 +195,10 @@ def _calibration(
         hidden=hidden,
         map=mapping,
         notices=(*labels.notices, *notices),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *alike_people(matrix, matrix.columns(plan.against))),
         scale=scale,
         bins=bins,
+        rated=labels.rated,
         look=look,
     )
 

@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import UnknownName, UsageError
+from pathway_local.rater import JUDGES
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
+from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.study import PlannedLook, plan_of, take_look
 from pathway_local.runs.study_plans import CLUSTER, StudyPlan
@@ -27,21 +30,26 @@ SHOWN_VALUES = 20
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """Compares cases with `first` in the column `between` to those with `second`, paired by the column `pair_by`.
+    """Compares cases with `first` in the column `between` to those with `second`, question by question.
 
-    Without `pair_by` they are two groups that share no questions. `raters` are named (none: all); pairs with the same
-    value of `cluster` depend on each other. Differences up to `margin` points count as equal. Comparisons of fewer
-    pairs than `smallest` are not shown.
+    `pairing` says which cases answer the same question, or that they are two groups. `raters` are named (none: all);
+    pairs with the same value of `cluster` depend on each other. Differences up to `margin` points count as equal.
+    Comparisons of fewer pairs than `smallest` are not shown.
     """
 
     between: str
     first: str
     second: str
-    pair_by: str
+    pairing: Pairing
     raters: Sequence[str] = ()
     cluster: str = ""
     margin: float = 0.0
     smallest: int = 10
+
+    @property
+    def pair_by(self) -> str:
+        """The column or input by which cases are paired; empty if they are not."""
+        return self.pairing.name
 
     @property
     def target(self) -> dict[str, str]:
@@ -99,6 +107,7 @@ class Comparison:
     corrected: CorrectedComparison | Undefined | None = None
     family: int = 1
     look: PlannedLook | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def looks(self) -> list[PlannedLook]:
@@ -171,7 +180,7 @@ def _one_family(found: Sequence[Comparison]) -> list[Comparison]:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Which cases are on which side, their questions (None: they share none) and clusters, and what came out."""
+    """Which cases are on which side, their questions (None: not paired) and clusters, and what came out."""
 
     own: Sequence[NDArray[np.bool_]]
     questions: IntArray | None
@@ -195,7 +204,7 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
     elif both.found.pairs < plan.smallest:
         found = Undefined(_too_few(both.found.pairs, plan))
     corrected = None
-    if isinstance(found, PairedComparison) and matrix.raters[place].kind in ("judge", "hosted"):
+    if isinstance(found, PairedComparison) and matrix.raters[place].kind in JUDGES:
         corrected = corrected_comparison(matrix, place, both.own, both.questions, both.clusters)
     first, second = (_side(name, side, scores) for name, side in zip((plan.first, plan.second), both.own, strict=True))
     return Comparison(
@@ -209,6 +218,7 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         several=both.several,
         found=found,
         corrected=corrected,
+        warnings=tuple(alike_people(matrix)),
     )
 
 
@@ -223,16 +233,16 @@ def _by_questions(
     matrix: RatingsMatrix, scores: FloatArray, own: Sequence[NDArray[np.bool_]], plan: ComparisonPlan
 ) -> _Sides:
     """Compare the sides question by question."""
-    # A case with an empty cell belongs to no question, so it has no partner.
-    questions, known = matrix.codes(plan.pair_by, empty=False)
+    # A case with an empty cell or text belongs to no question, so it has no partner.
+    questions, known = plan.pairing.codes(matrix)
     own = [(questions >= 0) & side for side in own]
-    means, counts = zip(*(_by_question(scores, questions, side, len(known)) for side in own), strict=True)
+    means, counts = zip(*(_by_question(scores, questions, side, known) for side in own), strict=True)
     both = np.isfinite(means[0]) & np.isfinite(means[1])
     clusters = None
     if plan.cluster and known:
         # Questions that share a value on either side, through others too, belong together.
         used, codes = own[0] | own[1], matrix.clusters(plan.cluster)
-        clusters = linked_clusters(questions[used], codes[used], len(known))
+        clusters = linked_clusters(questions[used], codes[used], known)
     return _Sides(
         own,
         questions,
@@ -244,7 +254,7 @@ def _by_questions(
 
 
 def _apart(matrix: RatingsMatrix, scores: FloatArray, own: Sequence[NDArray[np.bool_]], plan: ComparisonPlan) -> _Sides:
-    """Compare the means of the sides, which share no questions; a cluster may reach into both."""
+    """Compare the means of the sides as two groups; a cluster may reach into both."""
     clusters = matrix.clusters(plan.cluster) if plan.cluster else np.arange(len(scores), dtype=np.int64)
     return _Sides(own, None, clusters, unpaired_comparison(scores, own, clusters))
 

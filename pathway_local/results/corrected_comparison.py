@@ -19,14 +19,16 @@ from pathway_local.statistics.prediction_powered import BoolArray
 class CorrectedComparison:
     """The difference that people would see, by their labels of the sample with this seed.
 
-    It is about so many `questions`, or cases where they share none. `difference` has its interval at Holm's level among
-    all corrected differences of a command, `family` of them, or at that of the `look` if it was planned.
+    It is about so many `questions`, or cases where they are not paired; `rated` counts the cases among them that people
+    rated, in the sample or not. `difference` has its interval at Holm's level among all corrected differences of a
+    command, `family` of them, or at that of the `look` if it was planned.
     """
 
     seed: int
     questions: int
     found: CorrectedDifference
     difference: Estimate
+    rated: int
     family: int = 1
     look: PlannedLook | None = None
 
@@ -46,9 +48,8 @@ def corrected_comparison(
     if not worked_on:
         return Undefined("people labelled no random sample of the answers")
     labels = worked_on[0]
-    own = matrix.on_scale[:, people]
-    counted = labels.random | labels.older
-    if np.any(counted & ~np.isfinite(own).any(axis=1)):
+    own = np.where(labels.labels, matrix.on_scale[:, people], np.nan)
+    if np.any(labels.random & ~np.isfinite(own).any(axis=1)):
         return Undefined("people gave some answers a special level, which has no place in a mean")
     scores = matrix.on_scale[:, judge]
     kept = np.isfinite(scores) & (labels.design.probability > 0) & (sides[0] | sides[1])
@@ -57,20 +58,23 @@ def corrected_comparison(
     if questions is not None:
         kept &= ((counts[0] > 0) & (counts[1] > 0))[asked]
     if not kept.any():
-        return Undefined("no question got scores of both")
+        whom = "no case" if questions is None else "no question with scores of both"
+        return Undefined(f"{whom} is among the cases from which the sample was drawn")
     number = int(kept.sum()) if questions is None else len(np.unique(asked[kept]))
     first, asked = sides[0][kept], asked[kept]
     # Several answers of one side to a question share that question's weight.
     shares: FloatArray = 1 / np.where(first, counts[0][asked], counts[1][asked])
     shares /= 1 if questions is None else number
-    target = np.where(counted, mean_of_people(own), np.nan)
-    found = corrected_difference(scores[kept], target[kept], first, shares, _weights(labels)[kept], clusters[kept])
-    return CorrectedComparison(labels.design.sample.seed, number, found, found.corrected.estimate())
+    target = mean_of_people(own)[kept]
+    found = corrected_difference(scores[kept], target, first, shares, _weights(labels)[kept], clusters[kept])
+    return CorrectedComparison(
+        labels.design.sample.seed, number, found, found.corrected.estimate(), int(labels.rated[kept].sum())
+    )
 
 
 def _weights(labels: LabelDesign) -> FloatArray:
-    """How many cases each label stands for: those of its stratum that had no label before, or itself alone."""
-    whole = (labels.design.probability > 0) & ~labels.older
+    """How many cases each label stands for: those of its stratum."""
+    whole = labels.design.probability > 0
     return np.where(labels.random, stratum_weights(labels.design.strata, whole, labels.random), 1.0)
 
 

@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.fields import TextField
-from pathway_local.rubrics.output_format import OutputFormat, Slot
+from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Number, Verdict, plain
@@ -53,6 +55,7 @@ class ScoreDivergence:
     kinds: Mapping[Kind, int]
     patterns: Mapping[Kind, Mapping[str, int]]
     first: tuple[Divergence, ...]
+    warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
         """The same as plain values, the patterns of all kinds together."""
@@ -115,6 +118,7 @@ def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
             kind: dict(Counter(case.pattern for case in cases if case.kind == kind).most_common()) for kind, _ in kinds
         },
         first=tuple(first),
+        warnings=tuple(alike_people(matrix)),
     )
 
 

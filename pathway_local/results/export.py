@@ -18,6 +18,7 @@ from pathway_local.results.export_columns import (
 )
 from pathway_local.results.summary import summary_page
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
+from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -25,6 +26,7 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.kinds import Page
+from pathway_local.sheets.row import CellValue
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
 
@@ -72,15 +74,15 @@ class VerdictTable:
         self.columns, self.failure_columns = [*first, *fields, *last], [*first, *last]
         if only:
             self.columns = _chosen(only, self.columns, run)
-        self.failures: list[dict[str, Value]] = []
+        self.failures: list[dict[str, CellValue]] = []
 
-    def rows(self) -> Iterator[dict[str, Value]]:
+    def rows(self) -> Iterator[dict[str, CellValue]]:
         """Yield a row for each case, rater and rubric; it may lack columns."""
         self.failures.clear()
         for record in self._run.records():
-            cells = (
-                cells_in(CASE_COLUMNS, record) | self._metadata.cells(record) | self._of[record.rubric].cells(record)
-            )
+            with decoding(self._run.path):
+                case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
+            cells = case | self._of[record.rubric].cells(record)
             if isinstance(record.outcome, Failure):
                 self.failures.append(cells)
             yield cells
@@ -129,9 +131,9 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     ]
     records_of, changed = _records_by_row(run), 0
 
-    def cells_of(row: Case | BadRow) -> dict[str, Value]:
+    def cells_of(row: Case | BadRow) -> dict[str, CellValue]:
         nonlocal changed
-        cells: dict[str, Value] = {}
+        cells: dict[str, CellValue] = {}
         for record in records_of(row):
             own = columns[record.rubric]
             if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):

@@ -13,6 +13,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
 
@@ -22,7 +23,7 @@ class Column:
 
     name: str
     meaning: str
-    value: Callable[[Record], Value]
+    value: Callable[[Record], CellValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ CAUTION = "caution"
 """The column of a judge's label, which must stand wherever its scores do; it depends on the rater alone."""
 
 CASE_COLUMNS = [
-    Column("case", "the case's id", lambda record: record.case_id),
+    Column("case", "the case's id", lambda record: record.typed()[""]),
     Column("rater", "who judged it", lambda record: record.rater),
     Column("rubric", "by which rubric", lambda record: record.rubric),
 ]
@@ -60,25 +61,31 @@ SCORE_COLUMNS = [
         lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
     ),
     ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+    ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
 ]
 
 END_COLUMNS = [
     Column("marks", "what to know about the verdict", _marks),
     Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
     Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
-    Column("failure_row", "its row below the header", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
+    Column("failure_row", "its row in the cases file", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
     Column(CAUTION, "what to know about the judge", lambda record: None),
 ]
 
 # SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
 # all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
-# A text is of a whole number if it reads the same as that number: 007 and 1e3 are no such texts.
+# A text is of a whole number if it reads the same as that number: 007 and 1e3 are no such texts. Only texts without a
+# kind come from a sheet that had no types; others were texts there.
 _METADATA = """
     SELECT each.key, MIN(row), each.id,
         MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
+            AND MAX(kinds) IS NULL
     FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
     WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
     GROUP BY each.key ORDER BY 2, 3
+"""
+_TYPED = """
+    SELECT DISTINCT each.key FROM cases, json_each(CASE WHEN json_valid(kinds) THEN kinds END) AS each
 """
 _FIELDS = """
     SELECT rater_id, each.key, MIN(row), each.id
@@ -89,28 +96,33 @@ _FIELDS = """
 
 _FILLED = """
     SELECT rater_id, MAX(failure_kind IS NOT NULL), MAX(COALESCE(marks, '[]') <> '[]'),
-        MAX(COALESCE(scores, '') LIKE '%"probabilities"%')
+        MAX(COALESCE(scores, '') LIKE '%"probabilities"%'), MAX(COALESCE(scores, '') LIKE '%"mass"%')
     FROM outcomes WHERE superseded = 0 GROUP BY rater_id
 """
 
 
 class MetadataColumns:
-    """The columns of the metadata that a run keeps, unlike those of `fields`; one of whole numbers holds numbers."""
+    """The columns of the metadata that a run keeps, unlike those of `fields`.
+
+    Cells have the types of their sheet. In one that has texts alone, a column of whole numbers holds numbers.
+    """
 
     def __init__(self, run: RunFile, fields: Iterable[str]) -> None:
         found = {name: bool(whole) for name, _, _, whole in run.database.stream(_METADATA)}
+        self._typed = {name for (name,) in run.database.stream(_TYPED)}
         self._whole = {name for name, whole in found.items() if whole}
         self._by_name = _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
         self.names = list(self._by_name.values())
 
-    def cells(self, record: Record) -> dict[str, Value]:
+    def cells(self, record: Record) -> dict[str, CellValue]:
         """The record's cells by column."""
-        return {column: self._cell(name, record.metadata.get(name, "")) for name, column in self._by_name.items()}
+        typed = record.typed()
+        return {column: self._cell(name, typed.get(name, "")) for name, column in self._by_name.items()}
 
-    def _cell(self, name: str, text: str) -> Value:
-        if name not in self._whole:
-            return text
-        return int(text) if text else None
+    def _cell(self, name: str, value: CellValue) -> CellValue:
+        if value == "" and name in self._typed | self._whole:
+            return None
+        return int(value) if name in self._whole and isinstance(value, str) else value
 
 
 def names(columns: Iterable[Column]) -> list[str]:
@@ -118,7 +130,7 @@ def names(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns]
 
 
-def cells_in(columns: Iterable[Column], record: Record) -> dict[str, Value]:
+def cells_in(columns: Iterable[Column], record: Record) -> dict[str, CellValue]:
     """The record's cells in these columns, without empty ones."""
     return {column.name: value for column in columns if (value := column.value(record)) is not None}
 
@@ -159,7 +171,7 @@ class RubricColumns:
         """The columns behind those of `of` that the rater's outcomes fill."""
         return [name for name in names(END_COLUMNS) if name not in self._empty.get(rater.name, ())]
 
-    def cells(self, record: Record) -> dict[str, Value]:
+    def cells(self, record: Record) -> dict[str, CellValue]:
         """The record's cells by column, without those about the case."""
         cells = cells_in(END_COLUMNS, record)
         if label := self._labels.get(record.rater):
@@ -186,13 +198,14 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
     others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
     labels = labels_of(run)
     empty: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
-    for rater_id, fails, has_marks, has_shares in run.database.stream(_FILLED):
+    for rater_id, fails, has_marks, has_shares, has_mass in run.database.stream(_FILLED):
         rater = raters[rater_id]
         missing = set() if fails else {name for name in names(END_COLUMNS) if name.startswith("failure")}
         missing |= set() if has_marks else {"marks"}
         missing |= set() if rater.name in labels else {CAUTION}
         scores_of = rubrics[rater.rubric].format.scores
         missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
+        missing |= set() if has_mass else {f"{name}_mass" for name in scores_of}
         for name, score in scores_of.items() if not has_shares else ():
             shares = [f"{name}_p{value}" for value in score.values]
             missing |= {f"{name}_expected", f"{name}_confidence", *shares}

@@ -10,8 +10,8 @@ from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_
 from pathway_local.verdict import Value
 
 COLUMNS = (
-    "rubric", "score", "table", "first", "second", "group", "figure", "value", "low", "high", "interval", "clusters",
-    "undefined_resamples", "reason",
+    "rubric", "score", "table", "first", "second", "group", "figure", "value", "low", "high", "level", "interval",
+    "clusters", "undefined_resamples", "reason",
 )  # fmt: skip
 CAUTION = "caution"
 
@@ -95,7 +95,7 @@ def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> di
     """The value, the ends of its interval and how it was made; for missing ones None and the `reason`."""
     found: dict[str, Value] = {"value": None if isinstance(estimate.value, Undefined) else estimate.value}
     if isinstance(estimate.interval, Interval):
-        found |= {"low": estimate.interval.low, "high": estimate.interval.high}
+        found |= {"low": estimate.interval.low, "high": estimate.interval.high, "level": estimate.interval.level}
         found |= {"interval": estimate.interval.method, "clusters": estimate.interval.clusters}
         found["undefined_resamples"] = estimate.interval.undefined
     else:

@@ -1,6 +1,8 @@
 """The metadata columns that a run keeps, by which figures are grouped, compared and clustered."""
 
 import json
+from collections.abc import Iterable, Mapping
+from operator import eq
 
 from pathway_local.errors import NotKept, UsageError
 from pathway_local.runs.file_errors import decoding
@@ -24,9 +26,8 @@ def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
 
     NotKept if no case has it; UsageError if it holds inputs or ids, which a run never keeps as metadata.
     """
-    with decoding(run.path):
-        kept = [json.loads(metadata) for (metadata,) in run.database.stream(_METADATA)]
-    column = same_column(asked, tuple(dict.fromkeys(name for each in kept for name in each))) or asked
+    kept = _kept(run)
+    column = same_column(asked, _names(kept)) or asked
     lacking = sum(column not in each for each in kept)
     if kept and lacking == len(kept):
         _refuse_inputs(run, column)
@@ -34,10 +35,29 @@ def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
     return column, lacking
 
 
+def input_named(run: RunFile, asked: str) -> str:
+    """The rubrics' input that a name means, or the name of its column; empty if it means none, or a kept column."""
+    if same_column(asked, _names(_kept(run))):
+        return ""
+    mapping, _ = remembered_columns(run)
+    inputs = [name for rubric in rubrics_of(run).values() for name in rubric.inputs]
+    found = [name for name in inputs if same_column(asked, [mapping.get(name, "")])]
+    found += [name for fits in (eq, means_the_same) for name in inputs if fits(name, asked)]
+    return found[0] if found else ""
+
+
+def _kept(run: RunFile) -> list[dict[str, str]]:
+    with decoding(run.path):
+        return [json.loads(metadata) for (metadata,) in run.database.stream(_METADATA)]
+
+
+def _names(kept: Iterable[Mapping[str, str]]) -> list[str]:
+    return list(dict.fromkeys(name for each in kept for name in each))
+
+
 def _refuse_inputs(run: RunFile, column: str) -> None:
-    mapping, id_column = remembered_columns(run)
-    inputs = {name for rubric in rubrics_of(run).values() for name in rubric.inputs}
-    is_input = same_column(column, list(mapping.values())) or any(means_the_same(name, column) for name in inputs)
+    _, id_column = remembered_columns(run)
+    is_input = input_named(run, column)
     if is_input or (id_column and same_column(column, [id_column])):
         what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"
         raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")

@@ -7,48 +7,42 @@ import numpy as np
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import PEOPLE
-from pathway_local.results.ratings_matrix import Design, RatingsMatrix
+from pathway_local.results.ratings_matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
 
 WORKED_ON = 0.5
-"""The share of a sample that needs labels made after it was drawn; fewer may be of cases that were picked."""
+"""The share of a sample that needs labels; fewer may be of cases that were picked."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelDesign:
-    """The sample that some people's labels belong to; arrays are (cases,).
+    """The sample that some people's labels belong to.
 
-    `labelled` cases have a label of these people. Those of `older` had it before the sample was drawn: they may have
-    been picked, so they are a stratum of their own, in which every case is labelled.
+    `rated` cases (cases,) have a rating of these people. Of their ratings, only `labels` (cases, people) are of the
+    sample: those of drawn cases that came back on one of its sheets or pages. The others' cases may have been picked.
     """
 
     design: Design
-    labelled: BoolArray
-    older: BoolArray
+    rated: BoolArray
+    labels: BoolArray
 
     @classmethod
     def of(cls, matrix: RatingsMatrix, people: Sequence[int], design: Design) -> "LabelDesign":
         """The labels of these columns as part of a sample."""
-        given = np.isfinite(matrix.given[:, list(people)])
-        jobs = np.where(given, matrix.jobs[:, list(people)], 0)
-        older = ((jobs > 0) & (jobs < design.sample.job)).any(axis=1)
-        return cls(design, np.asarray(given.any(axis=1)), older & (design.probability > 0))
+        given, sheets = np.isfinite(matrix.given[:, list(people)]), matrix.sheets[:, list(people)]
+        of_sample = np.isin(sheets, [ANY_SHEET, *design.sample.jobs]) & design.drawn[:, None]
+        return cls(design, np.asarray(given.any(axis=1)), np.asarray(given & of_sample))
 
     @property
     def random(self) -> BoolArray:
-        """The labelled cases that were drawn, and had no label before."""
-        return np.asarray(self.labelled & self.design.drawn & ~self.older)
-
-    @property
-    def open(self) -> BoolArray:
-        """The drawn cases that had no label before."""
-        return np.asarray(self.design.drawn & ~self.older)
+        """The drawn cases with a label of the sample."""
+        return np.asarray(self.labels.any(axis=1))
 
     @property
     def worked_on(self) -> bool:
-        """Whether these people labelled enough of the sample after it was drawn."""
-        return bool(self.random.any() and self.random.sum() >= WORKED_ON * self.open.sum())
+        """Whether these people labelled enough of the sample."""
+        return bool(self.random.any() and self.random.sum() >= WORKED_ON * self.design.drawn.sum())
 
 
 def label_designs(matrix: RatingsMatrix, people: Sequence[int]) -> list[LabelDesign]:
@@ -64,26 +58,30 @@ def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str, seed: int
         named = [each for each in ranked if each.design.sample.seed == seed]
         if not named:
             raise UnknownName("sample's seed", str(seed), [str(each.design.sample.seed) for each in ranked])
-        return named[0]
-    worked_on = [each for each in ranked if each.worked_on]
-    if worked_on:
-        return worked_on[0]
+        ranked = named
+    found = next((each for each in ranked if each.worked_on or (seed is not None and each.random.any())), None)
+    if found:
+        return found
     hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
-    if not any(np.any(each.labelled & each.design.drawn) for each in ranked):
+    rated = [each for each in ranked if np.any(each.rated & each.design.drawn)]
+    if not rated:
         raise UsageError(f"the run does not record how the cases that {who} labelled were chosen", hint)
-    most = ranked[0]
-    sample, count = most.design.sample, int(most.random.sum())
+    sample, count = rated[0].design.sample, int(rated[0].random.sum())
     if not count:
-        raise UsageError(f"{who} labelled no case of the sample with seed {sample.seed} after it was drawn", hint)
+        raise UsageError(
+            f"no rating by {who} came from a sheet or page of the sample with seed {sample.seed}",
+            f"If that sample chose the cases, import the file again with --sample {sample.seed}; if they were drawn at "
+            "random otherwise, give --assume-random.",
+        )
     raise UsageError(
-        f"{who} labelled only {count} of the {int(most.open.sum())} cases of the sample with seed "
+        f"{who} labelled only {count} of the {sample.drawn} cases of the sample with seed "
         f"{sample.seed}, so they may not be a random part of it",
         f"Label the others, or give --sample {sample.seed} if chance decided which cases got a label.",
     )
 
 
 def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
-    """A person's labelled cases outside the samples worked on by this person, or by all people together.
+    """A person's rated cases outside the samples worked on by this person, or by all people together.
 
     None without such a sample.
     """
@@ -93,7 +91,7 @@ def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
     worked_on = [each for each in own if each.worked_on or each.design.sample.id in shared]
     if not worked_on:
         return None
-    return np.asarray(worked_on[0].labelled & ~np.any([each.random for each in worked_on], axis=0))
+    return np.asarray(worked_on[0].rated & ~np.any([each.random for each in worked_on], axis=0))
 
 
 def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[BoolArray], FloatArray] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.errors import UsageError
+from pathway_local.rater import JUDGES
 from pathway_local.results.calibration import calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.corrected_comparison import CorrectedComparison
@@ -21,12 +22,20 @@ from pathway_local.verdict import Value
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
 
+FOLLOWED, WELL_FOLLOWED = 0.6, 0.8
+"""The correlation of a judge with people that is assumed before there are labels, and that of a very good judge.
+
+Published judges reach about 0.5 (Liu et al. 2023, G-Eval) to 0.9 (Kim et al. 2024, Prometheus). Were people's scores
+assumed to have nothing to do with the judge's, a plan would ask for about three times as many labels as it takes.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A rater's figure on one score: its plan, or why it has none. `source` says where its spread comes from.
 
-    `own` is the number of units that this figure needs; one command plans all its figures with the largest.
+    `own` is the number of units that this figure needs; one command plans all its figures with the largest. If labels
+    are planned before there are any, `between` has the numbers for a very good judge and for a useless one.
     """
 
     rubric: str
@@ -35,6 +44,7 @@ class Planned:
     spread: Spread | Undefined
     source: str = ""
     own: int | Undefined | None = None
+    between: tuple[int | Undefined, int | Undefined] | None = None
     plan: StudyPlan | None = None
 
     def as_json(self) -> dict[str, Value]:
@@ -53,7 +63,7 @@ def plan_difference(
 ) -> list[Planned]:
     """Plan the difference of two chatbots, of each judge on each score. Raises UsageError for columns and values."""
     every = list(matrices)
-    judges = {rater.name for matrix in every for rater in matrix.raters if rater.kind in ("judge", "hosted")}
+    judges = {rater.name for matrix in every for rater in matrix.raters if rater.kind in JUDGES}
     found = [each for each in compare(every, comparison) if comparison.raters or each.rater in judges]
     by_labels = counted == "labels"
     drafts = [
@@ -78,9 +88,7 @@ def _with_plans(drafts: Sequence[Planned], target: Mapping[str, str], goal: Goal
     """All with the largest number that one of them needs: people label every score at once."""
     whole = [each for each in drafts if isinstance(each.spread, Spread)]
     shared = replace(goal, alpha=goal.alpha / max(len(whole), 1))  # Bonferroni: the figures of one command, together
-    own = [
-        replace(each, own=needed(shared, each.spread)) if isinstance(each.spread, Spread) else each for each in drafts
-    ]
+    own = [_with_numbers(each, shared, counted) for each in drafts]
     most = max((each.own for each in own if isinstance(each.own, int)), default=0)
     found = []
     for each in own:
@@ -89,6 +97,16 @@ def _with_plans(drafts: Sequence[Planned], target: Mapping[str, str], goal: Goal
             each = replace(each, plan=StudyPlan(each.rubric, each.score, each.rater, *facts))
         found.append(each)
     return found
+
+
+def _with_numbers(draft: Planned, goal: Goal, counted: Counted) -> Planned:
+    spread = draft.spread
+    if not isinstance(spread, Spread):
+        return draft
+    if counted != "labels" or draft.source == PILOT:
+        return replace(draft, own=needed(goal, spread))
+    good, likely, none = (needed(goal, spread.scaled(1 - known**2)) for known in (WELL_FOLLOWED, FOLLOWED, 0.0))
+    return replace(draft, own=likely, between=(good, none))
 
 
 def _reason(found: Undefined) -> Undefined:
@@ -103,7 +121,7 @@ def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     effect = found.found.effect
     if effect.missing:
         return Undefined(effect.missing), ""
-    return Spread(0.0, effect.error**2 * effect.clusters, effect.clusters), JUDGE_ALONE
+    return Spread(0.0, effect.error**2 * effect.clusters, effect.clusters, None, effect.freedom), JUDGE_ALONE
 
 
 def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
@@ -116,7 +134,7 @@ def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
         count = sum(corrected.found.labels)
         if not corrected.found.corrected.missing and corrected.found.spread:
             return corrected.found.spread, PILOT
-    # Half of the labels are of either side, and people's scores are taken to vary as the judge's do.
+    # Half of the labels are of either side. People's scores are taken to vary as the judge's do.
     each = 2 * (found.first.variance + found.second.variance)
     if not each:
         return Undefined("the rater's scores do not vary"), ""

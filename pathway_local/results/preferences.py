@@ -45,7 +45,7 @@ class Preferences:
 
     @property
     def a_better(self) -> float | None:
-        """The mean probability that A is better; None without probabilities."""
+        """The mean probability with which the judge chose A; None without probabilities."""
         return sum(self.likely) / len(self.likely) if self.likely else None
 
     def count(self, verdict: Verdict) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import NotKept, UnknownName, UsageError
-from pathway_local.rater import Kind, Rater, raters_named
+from pathway_local.rater import PEOPLE, Kind, Rater, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
@@ -28,9 +28,12 @@ from pathway_local.verdict import Number, Verdict
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, job_id
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, job_id, sheet_job
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
+
+ANY_SHEET = -1
+"""Stands for a sheet where no person chose which cases got a score."""
 
 _DAY_FIRST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}\b|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}\b")
 
@@ -40,7 +43,8 @@ class MatrixRater:
     """A rater's column. `on_scale` is false if its scores are no levels: a panel's means, half points between levels.
 
     `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
-    left out because their cases had other texts.
+    left out because their cases had other texts, `picked` the scores that are left out because chance did not choose
+    their cases.
     """
 
     name: str
@@ -49,6 +53,13 @@ class MatrixRater:
     verdicts: int
     failures: int
     other_texts: int
+    picked: int = 0
+
+    @property
+    def scored(self) -> str:
+        """The number of its scores, with all that it gave if some are left out."""
+        every = self.verdicts + self.picked
+        return f"{self.verdicts:,}/{every:,}" if self.picked else f"{every:,}"
 
 
 def why_no_levels(raters: Sequence[MatrixRater]) -> str:
@@ -79,7 +90,8 @@ class RatingsMatrix:
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
     `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `jobs` has the job
-    that imported each person's score, 0 where it is not known and for other raters.
+    that imported each person's score, and `sheets` the one that handed out the sheet or page with it: 0 where it is not
+    known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
     """
 
     rubric: str
@@ -93,6 +105,7 @@ class RatingsMatrix:
     expected: FloatArray
     metadata: tuple[Mapping[str, str], ...]
     jobs: IntArray
+    sheets: IntArray
     designs: tuple[Design, ...] = ()
 
     @property
@@ -209,7 +222,7 @@ class _Gathered:
         # For each case, in the order of reading, and score: each rater's given number, then each one's expected one.
         self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
-        self.jobs: dict[tuple[int, int], int] = {}
+        self.jobs: dict[tuple[int, int], tuple[int, int]] = {}
         for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
@@ -232,7 +245,7 @@ class _Gathered:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
         query = _OUTCOMES.format(placeholders(places))
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, fields, job in run.database.stream(query, *places):
+        for case_id, row, metadata, rater_id, case_hash, scores, fields, *jobs in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, json.loads(metadata), True
@@ -247,7 +260,7 @@ class _Gathered:
                 for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
                     self.numbers[at + number * size] = value
                 if column in labelled:
-                    self.jobs[case.place, column] = job or 0
+                    self.jobs[case.place, column] = (jobs[0] or 0, jobs[1] or 0)
 
     def _decode(self, scores: str, fields: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
@@ -260,9 +273,10 @@ class _Gathered:
         shape = (len(ids), len(self.scores), 2, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
-        jobs = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
-        for place, job in self.jobs.items():
-            jobs[place] = job
+        jobs = np.zeros((len(ids), len(self.raters), 2), dtype=np.int64)
+        for place, own in self.jobs.items():
+            jobs[place] = own
+        imports, sheets = jobs[order, :, 0], self._sheets(jobs[order, :, 1])
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         metadata = tuple(self.cases[case_id].metadata for case_id in ids)
         found = []
@@ -280,11 +294,23 @@ class _Gathered:
                     given=given,
                     expected=expected,
                     metadata=metadata,
-                    jobs=jobs[order],
+                    jobs=imports,
+                    sheets=sheets,
                     designs=designs,
                 )
             )
         return found
+
+    def _sheets(self, sheets: IntArray) -> IntArray:
+        """Fill in the sheets of raters who have none of their own: those of a panel are its members'."""
+        people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind in PEOPLE}
+        for place, (_, rater) in enumerate(self.raters):
+            members = [people[name] for name in rater.members if name in people]
+            if members:
+                sheets[:, place] = sheets[:, members].max(axis=1)
+            elif rater.kind not in PEOPLE:
+                sheets[:, place] = ANY_SHEET
+        return sheets
 
     def _columns(self, given: FloatArray, declared: ScoreField) -> Iterator[MatrixRater]:
         scored = np.isfinite(given).sum(axis=0)

@@ -11,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, Kind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
 from pathway_local.results.panel import mean_of
+from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -41,7 +42,8 @@ class Given:
 class Said:
     """What one rater said about a case: scores and words, or why there is no verdict.
 
-    `about` is the hash of the texts that the rater saw.
+    `about` is the hash of the texts that the rater saw. `caution` is the label of a judge that has one: it must stand
+    beside the judge's scores.
     """
 
     rater: str
@@ -50,6 +52,7 @@ class Said:
     reason: str
     failure: str
     about: str
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +167,13 @@ def _confidence(verdict: Verdict) -> float:
 def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
     """What every rater said about these cases, by id."""
     kinds = {rater.name: rater.kind for _, rater in run.raters() if rater.rubric == rubric.name}
+    labels = labels_of(run)
     found: dict[str, CaseToRead] = {}
     for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
         known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
         said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash)
-        found[record.case_id] = replace(known, said=(*known.said, said))
+        cautioned = replace(said, caution=labels.get(record.rater, ""))
+        found[record.case_id] = replace(known, said=(*known.said, cautioned))
     return found
 
 
@@ -233,4 +238,5 @@ def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
                     name = said.rater if each.score else f"{said.rater} {given.name}"
                     row |= {name: given.value, f"{name} label": given.label, f"{name} confidence": given.confidence}
                 row |= {f"{said.rater} words": said.reason, f"{said.rater} failure": said.failure}
+                row[f"{said.rater} caution"] = said.caution
             yield row

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import GROUP, Rater, raters_named
+from pathway_local.rater import Rater, only_group, raters_named
 from pathway_local.results.agreement import ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.calibration import Calibration, calibrate
@@ -116,7 +116,7 @@ def _with_people(
 ) -> WithPeople:
     """`rated` names the people who have rated under the rubric."""
     against = plan.against if raters_named(plan.against, rated) else ""
-    people = against or _only_group(rated)
+    people = against or only_group(rated)
     compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
     agreed = agreement(run, rubric, compared, matrices)
     judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
@@ -134,12 +134,6 @@ def _calibrations(
         return calibrate(matrices, corrections, plans)
     except UsageError:
         return calibrate(matrices, replace(corrections, assume_random=True), plans)
-
-
-def _only_group(people: Sequence[str]) -> str:
-    """The one person, or the name under which all people were imported; empty if there are several."""
-    names = {name.partition(GROUP)[0] for name in people}
-    return names.pop() if len(names) == 1 else ""
 
 
 def _labelled(matrix: RatingsMatrix) -> int:

@@ -1,7 +1,7 @@
 """People's labels of a sample: which sample they belong to, what missing ones could change, and what they correct."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,14 @@ from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.study_plans import CLUSTER
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
-from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined, percent
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import LEVEL, difference_effect
-from pathway_local.statistics.prediction_powered import Survey, Target, corrected_mean
+from pathway_local.statistics.prediction_powered import TWICE, Survey, Target, corrected_mean, label_noise
 from pathway_local.verdict import Number
+
+ONCE = 0.1
+"""The share of cases that may be labelled once without a warning: the interval is then at most 5% too short."""
 
 RETURNED = 0.8
 """The share of a sample below which a warning says what the labels that are missing could change."""
@@ -51,21 +54,23 @@ class SampledLabels:
     """People's labels of the cases from which they were drawn, (cases of that population,) each."""
 
     def __init__(self, matrix: RatingsMatrix, people: Sequence[int], plan: CalibrationPlan) -> None:
-        labelled: NDArray[np.bool_] = np.asarray(np.isfinite(matrix.given[:, list(people)]).any(axis=1))
-        scores = mean_of_people(matrix.on_scale[:, list(people)])
+        columns = list(people)
+        given = np.isfinite(matrix.given[:, columns])
         found = None if plan.assume_random else own_design(matrix, people, plan.against, plan.sample)
-        special = labelled & ~np.isfinite(scores)
-        counted = labelled if found is None else labelled & (found.design.drawn | found.older)
+        counted = given if found is None else found.labels
+        on_scale = np.where(counted, matrix.on_scale[:, columns], np.nan)
+        labelled: NDArray[np.bool_] = np.asarray(counted.any(axis=1))
+        scores = mean_of_people(on_scale)
         inside = np.ones(len(labelled), np.bool_) if found is None else np.asarray(found.design.probability > 0)
         self.plan = plan
         self.inside: NDArray[np.bool_] = inside
         self.sample = found.design.sample if found else None
-        self.scores: FloatArray = np.where(counted, scores, np.nan)[inside]
-        self.special: NDArray[np.bool_] = (special & counted)[inside]
-        self.noise = _noise(matrix.on_scale[:, list(people)])
+        self.scores: FloatArray = scores[inside]
+        self.special: NDArray[np.bool_] = (labelled & ~np.isfinite(scores))[inside]
+        self.noise = label_noise(on_scale[inside & labelled])
         self.strata: IntArray | None = None
         self.clusters = matrix.clusters(plan.cluster)[inside] if plan.cluster else None
-        self.count = int(np.sum(np.isfinite(self.scores) | self.special))
+        self.rated, self.count = int(given.any(axis=1).sum()), int(labelled.sum())
         codes, self.names = matrix.codes(plan.by) if plan.by else (np.full(len(labelled), -1, dtype=np.int64), ())
         self.groups: IntArray = codes[inside]
         self.notices: list[str] = []
@@ -73,18 +78,20 @@ class SampledLabels:
             self.notices.append("--assume-random: you state that the labels are a random sample of all cases")
             return
         design = found.design
-        if design.sample.strata or found.older.any():
-            self.strata = (2 * design.strata + found.older)[inside]
+        if design.sample.strata:
+            self.strata = design.strata[inside]
         if len(matrix.designs) > 1:
             self.notices.append(f"the labels are taken as those of the sample with seed {design.sample.seed}")
-        self._note(int(np.sum(labelled & ~counted)), "labels are left out: their cases are not in the sample")
-        self._note(int(np.sum(~inside)), "cases are left out: the sample was not drawn from them")
-        self._note(
-            int(np.sum(found.older)), "cases had a label before the sample was drawn: each counts for itself alone"
-        )
+        if self.count < self.rated:
+            self.notices.append(
+                f"{self.count:,} of {plan.against}'s {self.rated:,} rated cases count: the others did not come back on "
+                f"a sheet or page of the sample with seed {design.sample.seed}"
+            )
+        if left_out := int(np.sum(~inside)):
+            self.notices.append(f"{left_out:,} cases are left out: the sample was not drawn from them")
         self._missing: NDArray[np.bool_] = (design.drawn & ~labelled)[inside]
         weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
-        self._weights: FloatArray = np.where(found.older, 1, weights)[inside]
+        self._weights: FloatArray = weights[inside]
 
     def on_missing(self, judge: FloatArray, levels: Sequence[Number]) -> tuple[list[str], list[str]]:
         """Notes and warnings about drawn cases without a label, whose labels could change the mean."""
@@ -123,33 +130,20 @@ class SampledLabels:
             return Placed(few, few)
         # Labels were drawn case by case, so for the mean of these very cases it does not matter which belong together.
         clusters = self.clusters if self.plan.target == "population" else None
-        survey = Survey(self.plan.target, self.strata, clusters, group, level=level)
+        survey = Survey(self.plan.target, self.strata, clusters, group, self.noise, level)
         if special.any() or self.special.any():
             return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)
-        survey = replace(survey, noise=self.noise)
         return Placed(corrected_mean(judge, self.scores, scale, survey), Undefined("nobody gave a special level"))
 
-    def _note(self, count: int, what: str) -> None:
-        if count:
-            self.notices.append(f"{count:,} {what}")
-
-
-def _noise(scores: FloatArray) -> float:
-    """The variance of a label, the mean of those who scored a case, if the same people scored again; (cases, people).
-
-    It comes from cases with several scores; 0 without any. Each person's own mean is taken out, so it is about these
-    people.
-    """
-    several = np.isfinite(scores).sum(axis=1) >= 2
-    if np.sum(several) < 2:
-        return 0.0
-    shared = scores[several]
-    given = np.isfinite(shared)
-    sums, counts = np.where(given, shared, 0.0), given.sum(axis=0)
-    apart = np.where(given, shared - sums.sum(axis=0) / np.maximum(counts, 1), 0.0)
-    many = given.sum(axis=1)
-    spread = np.where(given, apart - (apart.sum(axis=1) / many)[:, None], 0.0)
-    return float(np.mean(np.sum(spread**2, axis=1) / (many - 1) / many))
+    def on_noise(self) -> list[str]:
+        """A warning if the interval leaves out how people's labels vary among repetitions, where that counts."""
+        if self.plan.target != "file" or self.noise is not None or self.count <= ONCE * len(self.scores):
+            return []
+        return [
+            f"too few cases have labels by two people to tell how much a label depends on who gave it: the interval is "
+            f"about the labels that {self.plan.against} gave, not about what a second rating of the same cases would "
+            f"give. Have {TWICE} of the labelled cases or more, drawn at random, labelled by a second person"
+        ]
 
 
 def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.bool_]) -> list[str]:
@@ -163,7 +157,7 @@ def _unlike(judge: FloatArray, given: NDArray[np.bool_], missing: NDArray[np.boo
     apart, found = effect.value or 0.0, effect.estimate().interval
     if isinstance(found, Interval):
         clear = not found.low <= 0 <= found.high
-        reach = f" (95% interval of the difference: {found.low:.2f} to {found.high:.2f})"
+        reach = f" ({percent(found.level)} interval of the difference: {found.low:.2f} to {found.high:.2f})"
     else:
         clear, reach = min(int(without.sum()), int((~without).sum())) > 1 and abs(apart) >= 0.005, ""
     if not clear:

@@ -7,6 +7,7 @@ from typing import Protocol
 from pathway_local.errors import UsageError
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.runs.study_plans import CLUSTER, Counted, StudyPlan, about
+from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.sequential import look_alpha, planned_counts
 from pathway_local.verdict import Value
 
@@ -40,10 +41,15 @@ class PlannedLook:
         counts = planned_counts(self.plan.planned, self.plan.looks)
         return next((count for count in counts if count > self.count), self.plan.planned)
 
+    @property
+    def figures(self) -> int:
+        """How many figures were planned together and share the error."""
+        return round((1 - LEVEL) / self.plan.alpha)
+
     def facts(self) -> dict[str, Value]:
         """The look as plain values."""
-        told = {"planned": self.plan.planned, "counted": self.plan.counted, "count": self.count, "look": self.number}
-        return told | {"level": self.level, "outside_plan": self.outside}
+        told: dict[str, Value] = {"planned": self.plan.planned, "counted": self.plan.counted, "count": self.count}
+        return told | {"look": self.number, "outside_plan": self.outside}
 
     def on(self, row: FigureRow) -> FigureRow:
         """Return the row of the planned figure with the look as facts."""

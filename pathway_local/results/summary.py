@@ -1,8 +1,10 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 import numpy as np
 
@@ -10,7 +12,6 @@ from pathway_local.case import placed
 from pathway_local.rater import LABEL
 from pathway_local.results.panel import mean_of
 from pathway_local.results.preferences import Preferences
-from pathway_local.rubrics.output_format import text_budgets
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.limit import Limit, limits_of
@@ -25,6 +26,9 @@ from pathway_local.verdict import Failure, Number, Value
 
 SHOWN_FAILURES = 10
 
+LOW_MASS = 0.5
+"""Below this, the judge would rather have written something that is no legal value."""
+
 GROUP_KEYS = ("rater", "rubric", "cases", "scores", "failures", "failed", "marks")
 """What JSON tells of a group under its own names."""
 
@@ -36,7 +40,8 @@ Key = tuple[str, str, str]
 class ScoreSummary:
     """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
-    `between` counts scores that are no values of the scale: a panel's means, half points of people.
+    `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
+    counts scores that are no values of the scale: a panel's means, half points of people.
     """
 
     name: str
@@ -47,6 +52,7 @@ class ScoreSummary:
     between: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
     confidences: int = 0
+    masses: "array[float]" = field(default_factory=lambda: array("d"))
 
     @property
     def n(self) -> int:
@@ -57,6 +63,16 @@ class ScoreSummary:
     def confidence(self) -> float | None:
         """The mean of the largest probabilities."""
         return self.confidence_sum / self.confidences if self.confidences else None
+
+    @property
+    def median_mass(self) -> float | None:
+        """The median of the probabilities that the judge gave to all legal values together."""
+        return median(self.masses) if self.masses else None
+
+    @property
+    def reluctant(self) -> int:
+        """Verdicts in which the judge gave less than LOW_MASS to all legal values together."""
+        return sum(mass < LOW_MASS for mass in self.masses)
 
     @property
     def special_share(self) -> float | None:
@@ -76,7 +92,7 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class FailedCase:
-    """A case without a verdict: its id, its row below the header of the file, why, and where a person finds it."""
+    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
 
     case: str
     row: int
@@ -87,7 +103,7 @@ class FailedCase:
     def of(cls, record: Record, failure: Failure) -> "FailedCase":
         """The failed case of a record."""
         place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
-        place = place if sign else f"row {record.row} below the header"
+        place = place if sign else f"row {record.row}"
         return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
 
     def __str__(self) -> str:
@@ -98,8 +114,8 @@ class FailedCase:
 class Group:
     """One rater under one rubric, or the part of its cases with one value in a metadata column.
 
-    `failed` has its first failures, `budgets` the tokens of each field that a budget can cut. `preferences` sums up the
-    choices under a rubric that compares two responses.
+    `failed` has its first failures, `definition` is the rubric. `preferences` sums up the choices under a rubric that
+    compares two responses.
     """
 
     rater: str
@@ -110,7 +126,7 @@ class Group:
     failures: Counter[str] = field(default_factory=Counter)
     failed: list[FailedCase] = field(default_factory=list)
     marks: Counter[str] = field(default_factory=Counter)
-    budgets: Mapping[str, int] = field(default_factory=dict)
+    definition: Rubric | None = None
     preferences: Preferences | None = None
 
     @property
@@ -183,7 +199,7 @@ def _groups(run: RunFile, rubrics: Mapping[str, Rubric], *columns: str) -> list[
 
 def _group(key: Key, rubric: Rubric) -> Group:
     preferences = Preferences(rubric.pair) if rubric.pair else None
-    return Group(*key, _empty(rubric), budgets=text_budgets(rubric.format), preferences=preferences)
+    return Group(*key, _empty(rubric), definition=rubric, preferences=preferences)
 
 
 def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
@@ -237,6 +253,8 @@ def _count(group: Group, record: Record) -> None:
         if score.confidence is not None:
             found.confidence_sum += score.confidence
             found.confidences += 1
+        if score.mass is not None:
+            found.masses.append(score.mass)
 
 
 def _group_json(group: Group, by: str) -> dict[str, object]:
@@ -281,6 +299,7 @@ def _score_json(score: ScoreSummary) -> dict[str, object]:
         "between_levels": score.between.total(),
         "special_share": score.special_share,
         "mean_confidence": score.confidence,
+        "median_mass": score.median_mass,
     }
 
 
@@ -308,12 +327,13 @@ def summary_page(run: RunFile) -> Page:
                     **{f"{value}s": count for value, count in score.counts.items()},
                     "flips": group.preferences.flips if group.preferences and group.preferences.both else None,
                     "confidence": score.confidence,
+                    "mass": score.median_mass,
                     "failed": group.failures.total(),
                     "caution": found.labels.get(group.rater, ""),
                 }
             )
     levels = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
     named = ["rater", "judge", "rubric", "score", "n", "mean", "A's wins", "low", "high"]
-    heads = [*named, *(f"{value}s" for value in levels), "flips", "confidence", "failed", "caution"]
+    heads = [*named, *(f"{value}s" for value in levels), "flips", "confidence", "mass", "failed", "caution"]
     filled = [head for head in heads if any(row.get(head) not in (None, "") for row in rows)]
     return Page("summary", filled, rows)

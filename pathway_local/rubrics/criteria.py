@@ -48,7 +48,8 @@ def criteria_prompty(text: str, where: str) -> Prompty:
     places = Places(text, where)
     inner = block.get("score_rubric")
     read = _read({**block, **inner} if isinstance(inner, Mapping) else block, places)
-    score = {"type": "score", "scale": "ordinal", "min": min(read.levels), "max": max(read.levels)}
+    names = {number: " ".join(text.split()) for number, text in read.levels.items()}
+    score = {"type": "score", "scale": "ordinal", "levels": names}
     return Prompty(
         name=str(block.get("name") or ""),
         description=str(block.get("description") or read.criteria),

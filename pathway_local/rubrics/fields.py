@@ -13,9 +13,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
+from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
 from pathway_local.rubrics.kind import FieldKind, Listed, json_only
-from pathway_local.rubrics.lark import character_class, literal
+from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number, Value, plain
 
 SLACK = 2
@@ -83,6 +84,9 @@ class ScoreField(Listed):
 
     def texts(self, in_json: bool) -> Mapping[str, Value]:
         return dict(self.values_by_text(in_json))
+
+    def example(self, name: str) -> Value:
+        return next((value for value in reversed(self.values) if value not in self.special), self.values[-1])
 
     def values_by_text(self, in_json: bool) -> dict[str, Number]:
         """Return the text of each value, and the value."""
@@ -162,13 +166,13 @@ class NumberField(FieldKind):
         inner = [f"({'|'.join(map(str, range(high - 1, low - 1, -1)))}){fraction}"] if high > low else []
         return "|".join(f"{sign}{part}" for part in [f"{high}{zeros}", *inner])
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         return f"{name}: {name.upper()}\n{name.upper()}: /{self._pattern()}/\n"
 
     def budget(self, in_json: bool) -> int:
         return max(len(str(self.min)), len(str(self.max))) + self.decimals + 2
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         # Take all digits first, as the grammar's lexer does, and compare with the range only then.
         found = re.compile(r"-?[0-9]+(\.[0-9]+)?").match(text, at)
         if not found or not re.fullmatch(self._pattern(), found.group()):
@@ -180,6 +184,9 @@ class NumberField(FieldKind):
             raise ReplyError(f"{value!r} is not a number from {self.min} to {self.max}")
         return f"{value:.{self.decimals}f}"
 
+    def example(self, name: str) -> Value:
+        return self.max
+
     def as_schema(self) -> dict[str, JsonValue]:
         kind = "number" if self.decimals else "integer"
         return {"type": kind, "minimum": self.min, "maximum": self.max}
@@ -188,7 +195,7 @@ class NumberField(FieldKind):
 class TextField(FieldKind):
     """Free text. A budget of `tokens` closes it, so that the rest of the format always comes.
 
-    In a text layout it ends where the literal behind it first stands. In JSON the budget holds for the text up to its
+    In a text layout it ends where `Ending` says. In JSON the budget holds for the text up to its
     first escape; each piece behind an escape has half of it, and there are at most `ESCAPES` escapes.
     """
 
@@ -196,43 +203,16 @@ class TextField(FieldKind):
     tokens: int = Field(default=300, ge=8, le=8000)
     lines: Literal["many", "one"] = "many"
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         if in_json:
             return string_rules(name, self.tokens)
-        if not after:
+        if not after.pattern:
             # Nothing follows: the judge's end token ends the text, or the budget does.
             body = "(?s:.+)" if self.lines == "many" else "[^\\n]+"
             return f"{name}[max_tokens={self.tokens}]: /{body}/\n"
         # llguidance takes a budget on a terminal or on a nested grammar, and not on a rule.
-        return f"{name}[max_tokens={self.tokens}]: %lark {{\n{self._segments(after)}}}\n"
-
-    def _segments(self, after: str) -> str:
-        """Return a nested grammar for text that can't hold `after`, yet can end where the judge wants.
-
-        The lexer takes the longest match and never goes back. Take the single terminal /([^<]|<[^\\/])+/ before "</b>":
-        when the judge writes "<", the lexer counts it into the terminal, and can't give it back when "/" would have to
-        follow. So the judge could never write "</b>"; only the budget would end the text. Instead, the text is cut into
-        segments wherever `after` could begin:
-
-            start: S0 ("<" S1 | "</" S2 | "</b" S3)*
-            S0: /[^<]+/             text without the first character of "</b>"
-            S1: /[^<\\/][^<]*/      after "<", anything that does not continue with "/"
-            S2: /[^<b][^<]*/        after "</", anything that does not continue with "b"
-            S3: /[^<>][^<]*/
-
-        Each proper prefix of `after` is a separator. Behind it, either a segment shows that it was text,
-        or the rest of `after` comes and the text has ended.
-        """
-        # If the literal stood earlier in "prefix + literal" than behind the prefix, the reader would end the text too
-        # early: with "\n\n" as the literal, "\n" before it makes "\n\n\n". Such a prefix is no separator.
-        ends = [i for i in range(1, len(after)) if (after[:i] + after).find(after) == i]
-        barred = after[0] + ("\n" if self.lines == "one" else "")
-        pairs = "".join(f" | {literal(after[:i])} S{i}" for i in ends)
-        terminals = "".join(
-            f"S{i}: /[^{character_class(barred + after[i])}][^{character_class(barred)}]*/\n" for i in ends
-        )
-        loop = f" ({pairs[3:]})*" if pairs else ""
-        return f"start: S0{loop}\nS0: /[^{character_class(barred)}]+/\n{terminals}"
+        segments = after.segments(one_line=self.lines == "one")
+        return f"{name}[max_tokens={self.tokens}]: %lark {{\n{segments}}}\n"
 
     def budget(self, in_json: bool) -> int:
         return (string_budget(self.tokens) if in_json else self.tokens) + SLACK
@@ -244,16 +224,19 @@ class TextField(FieldKind):
     def shortest_cut(self, in_json: bool) -> int | None:
         return self.tokens // 2 if in_json else self.tokens
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         if in_json:
             return read_value(text, at, str, "text in quotes")
-        end = text.find(after, at) if after else len(text)
+        end = after.find(text, at)
         if end < 0:
             raise ReplyError("nothing ends the text")
         return text[at:end], end
 
     def write(self, value: Value, in_json: bool) -> str:
         return literal(str(value)) if in_json else str(value)
+
+    def example(self, name: str) -> Value:
+        return f"({name}: up to {self.tokens} tokens)"
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
@@ -266,7 +249,7 @@ class TextListField(FieldKind):
     items: int = Field(default=5, ge=1, le=50)
     tokens: int = Field(default=40, ge=4, le=1000)
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         json_only(self.type, in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
@@ -282,7 +265,7 @@ class TextListField(FieldKind):
     def shortest_cut(self, in_json: bool) -> int | None:
         return self.tokens // 2
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         value, end = read_value(text, at, list, "a list")
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
             raise ReplyError(f"expected a list of at most {self.items} texts")
@@ -290,6 +273,9 @@ class TextListField(FieldKind):
 
     def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
+
+    def example(self, name: str) -> Value:
+        return [f"({name}: up to {self.items} texts)"]
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
@@ -312,7 +298,7 @@ class JsonField(FieldKind):
     json_schema: Mapping[str, JsonValue] = Field(alias="schema")
     tokens: int = Field(default=600, ge=8, le=8000)
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         json_only(self.type, in_json)
         # Without this, llguidance lets blanks run on for ever between the parts of a value.
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
@@ -321,11 +307,14 @@ class JsonField(FieldKind):
     def budget(self, in_json: bool) -> int:
         return self.tokens
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         return read_value(text, at, object, "a JSON value")
 
     def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
+
+    def example(self, name: str) -> Value:
+        return f"({name}: JSON that keeps to its schema)"
 
     def as_schema(self) -> dict[str, JsonValue]:
         return dict(self.json_schema)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.errors import FormatError, ReplyError
+from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.json_values import STRING
 from pathway_local.rubrics.lark import alternatives, terminal
 from pathway_local.verdict import Value
@@ -22,8 +23,8 @@ class FieldKind(BaseModel):
 
     description: str = ""
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
-        """Lark rules, the first called `name`, for this field when the literal `after` follows it."""
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
+        """Lark rules, the first called `name`, for this field which `after` ends."""
         raise NotImplementedError
 
     def budget(self, in_json: bool) -> int:
@@ -46,12 +47,16 @@ class FieldKind(BaseModel):
         """Return where the texts that a budget can cut end in `text`, which is this field's JSON."""
         return [found.end() - 1 for found in STRING.finditer(text)]
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         """Return the value at `text[at:]`, and where it ends. Raises ReplyError."""
         raise NotImplementedError
 
     def write(self, value: Value, in_json: bool) -> str:
         """Return the value as a judge would write it."""
+        raise NotImplementedError
+
+    def example(self, name: str) -> Value:
+        """Return a value that shows people what the field called `name` takes."""
         raise NotImplementedError
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -66,7 +71,7 @@ class Listed(FieldKind):
         """Return each text that a judge may write, and the value that it stands for."""
         raise NotImplementedError
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         return f"{name}: {name.upper()}\n{name.upper()}: {terminal(list(self.texts(in_json)))}\n"
 
     def budget(self, in_json: bool) -> int:
@@ -78,12 +83,15 @@ class Listed(FieldKind):
         by_layout = {in_json: self.texts(in_json) for in_json in (False, True)}
         return {in_json: (texts, re.compile(alternatives(list(texts)))) for in_json, texts in by_layout.items()}
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         texts, pattern = self._readers[in_json]
         found = pattern.match(text, at)
         if not found:
             raise ReplyError(f"expected one of {', '.join(list(texts)[:12])}")
         return texts[found.group()], found.end()
+
+    def example(self, name: str) -> Value:
+        return list(self.texts(False).values())[-1]
 
     def write(self, value: Value, in_json: bool) -> str:
         for text, meaning in self.texts(in_json).items():

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def literal(text: str) -> str:
@@ -10,7 +10,12 @@ def literal(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def character_class(characters: str) -> str:
+def quoted(text: str) -> str:
+    """Return a regex for exactly `text`, in Lark as in Python."""
+    return "".join(c if c.isalnum() or ord(c) > 127 else f"\\x{ord(c):02x}" for c in text)
+
+
+def character_class(characters: Iterable[str]) -> str:
     """Return the inside of a regex character class, sorted and escaped."""
     return "".join(f"\\x{{{ord(c):x}}}" for c in sorted(set(characters)))
 

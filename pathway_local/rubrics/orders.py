@@ -5,7 +5,7 @@ from math import copysign
 
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import A_BETTER, BOTH, CHOICE, CONSISTENT, FLIPPED, SWAPPED, Order, Orders, Pair
-from pathway_local.verdict import Number, Score, Value, Verdict
+from pathway_local.verdict import Number, Score, Value, Verdict, mean_mass
 
 
 def orders_of(orders: Orders, seed: int) -> tuple[Order, ...]:
@@ -19,14 +19,14 @@ def verdict_of_orders(found: Mapping[Order, Verdict], pair: Pair, output_format:
     """Return one verdict about the case's own A and B from those of one order or both.
 
     If the orders disagree, the verdict is a tie and gets the mark `flipped`; a rubric without ties takes the likelier
-    side. Fields tell the choice in each order, whether they agree, and the probability that A is better, averaged over
+    side. Fields tell the choice in each order, whether they agree, and the probability of choosing A, averaged over
     the orders. Texts of the swapped order, in which A means B, are called `swapped.NAME`.
     """
     scores = {order: pair.in_case(verdict.scores[pair.score], order) for order, verdict in found.items()}
     shares = _averaged(list(scores.values()))
     choices = [score.value for score in scores.values()]
     values = output_format.scores[pair.score].values
-    score = Score(_agreed(choices, pair, values, shares), shares)
+    score = Score(_agreed(choices, pair, values, shares), shares, mean_mass(scores.values()))
     fields: dict[str, Value] = {}
     marks: dict[str, None] = {}
     for order, verdict in found.items():

@@ -3,183 +3,51 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from string import Formatter
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
-from pathway_local.errors import FormatError, ReplyError
+from pathway_local.errors import FormatError
 from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.ending import cores_of
 from pathway_local.rubrics.fields import EchoField, JsonField, ScoreField
+from pathway_local.rubrics.form import Form, Part, Reply, Slot, text_at
 from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.yaml_places import first_complaint
-from pathway_local.verdict import Number, Value, storable
+from pathway_local.verdict import storable
 
 Detail = Literal["full", "through-score", "score"]
 """How much of the format a judge writes: everything, up to the last score, or only the scores."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The place of a field in a format."""
-
-    name: str
-    field: AnyField
-
-    @property
-    def score(self) -> str:
-        """The name of the score that the field is, or that its verdicts make; empty if it gives none."""
-        if isinstance(self.field, VerdictListField):
-            return self.field.score
-        return self.name if isinstance(self.field, ScoreField) else ""
-
-
-Part = str | Slot
-
-
-class Reading(Struct, frozen=True):
-    """What a reply says: the value of each generated field, and where it stands in the text (start, end).
-
-    `values` also has the score that a list of verdicts makes.
-    """
-
-    values: Mapping[str, Value]
-    spans: Mapping[str, tuple[int, int]]
-
-
-@dataclass(frozen=True, eq=False)
-class Form:
-    """The part of a reply that the judge generates.
-
-    All cases share one form, unless a case's own text (an echo) stands behind the first generated field.
-    """
-
-    parts: tuple[Part, ...]
-    in_json: bool
-    _grammars: dict[tuple[int, ...], str] = field(default_factory=dict, init=False, repr=False)
-    _texts: dict[tuple[str, str], Mapping[Number, str]] = field(default_factory=dict, init=False, repr=False)
-
-    @cached_property
-    def limit(self) -> int:
-        """The most tokens that the reply can take, including its end token."""
-        return self._fixed + sum(slot.field.budget(self.in_json) for slot in self.slots)
-
-    @cached_property
-    def reserve(self) -> int:
-        """The tokens to keep free for the reply."""
-        return self._fixed + sum(slot.field.reserve(self.in_json) for slot in self.slots)
-
-    @cached_property
-    def _fixed(self) -> int:
-        # A judge may spell a literal byte by byte. Counted in the tokenizer's usual tokens instead, 39 of 128 replies
-        # ran into their limit. The other two are end tokens: a family's own and the tokenizer's.
-        return sum(len(part.encode()) for part in self.parts if isinstance(part, str)) + 2
-
-    @cached_property
-    def slots(self) -> list[Slot]:
-        """The generated fields in order."""
-        return [part for part in self.parts if isinstance(part, Slot)]
-
-    def before(self, name: str) -> str:
-        """Return the literal in front of a field; empty before the first."""
-        return _text_at(self.parts, self._places[name] - 1)
-
-    def after(self, name: str) -> str:
-        """Return the literal behind a field; empty behind the last."""
-        return _text_at(self.parts, self._places[name] + 1)
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {part.name: at for at, part in enumerate(self.parts) if isinstance(part, Slot)}
-
-    def score_texts(self, slot: Slot, gap: str) -> Mapping[Number, str]:
-        """Return for each value of a score the text from `gap` in front of it to the end of the literal behind it."""
-        assert isinstance(slot.field, ScoreField)
-        if (slot.name, gap) not in self._texts:
-            after, written = self.after(slot.name), slot.field.values_by_text(self.in_json)
-            self._texts[slot.name, gap] = {value: f"{gap}{text}{after}" for text, value in written.items()}
-        return self._texts[slot.name, gap]
-
-    def grammar(self, end_ids: Sequence[int] = ()) -> str:
-        """Return the Lark grammar of the form.
-
-        `end_ids` are end-of-turn tokens that the tokenizer does not name as its end. llguidance lets through only the
-        one that the tokenizer names, so without them a last free text could never end before its budget.
-        """
-        key = tuple(end_ids)
-        if key not in self._grammars:
-            self._grammars[key] = self._make_grammar(key)
-        return self._grammars[key]
-
-    def _make_grammar(self, end_ids: tuple[int, ...]) -> str:
-        body, rules = [], []
-        for at, part in enumerate(self.parts):
-            if isinstance(part, str):
-                body.append(literal(part))
-                continue
-            body.append(f"f{at}")
-            rules.append(part.field.rules(f"f{at}", _text_at(self.parts, at + 1), self.in_json))
-        end = f" ({' | '.join(f'<[{i}]>' for i in end_ids)})?" if end_ids else ""
-        return f"start: {' '.join(body)}{end}\n{''.join(rules)}"
-
-    def read(self, text: str) -> Reading:
-        """Return the values in `text`, which the judge generated behind the start. Raises ReplyError."""
-        at = 0
-        values: dict[str, Value] = {}
-        spans: dict[str, tuple[int, int]] = {}
-        for index, part in enumerate(self.parts):
-            if isinstance(part, str):
-                if not text.startswith(part, at):
-                    # A literal may hold an echo, the case's own text: the message only says where it belongs.
-                    where = f"behind {next(reversed(values))}" if values else "at the start"
-                    raise ReplyError(f"the layout's text {where} is missing")
-                at += len(part)
-                continue
-            try:
-                value, end = part.field.read(text, at, _text_at(self.parts, index + 1), self.in_json)
-            except ReplyError as error:
-                raise ReplyError(f"{part.name}: {error}") from None
-            values[part.name], spans[part.name] = value, (at, end)
-            if isinstance(part.field, VerdictListField):
-                values[part.field.score] = part.field.share(value)
-            at = end
-        if at != len(text):
-            raise ReplyError("more text follows the end of the format")
-        return Reading(values, spans)
-
-    def write(self, values: Mapping[str, Value]) -> str:
-        """Return the text that a judge would generate for these values."""
-        return "".join(
-            part if isinstance(part, str) else part.field.write(values[part.name], self.in_json) for part in self.parts
-        )
-
-
-class Reply(Struct, frozen=True):
-    """The reply to one case: a fixed start, which is filled in, then the form, which the judge generates.
-
-    `start` holds texts, each with whether it comes from the case. It ends before a blank: many tokenizers join a blank
-    and the word behind it, and with the blank in the prompt they could no longer write that word their usual way.
-    """
-
-    start: tuple[tuple[str, bool], ...]
-    form: Form
-
-
 class Outputs(BaseModel):
     """The `outputs:` block of a rubric. `layout` is "json", or a text with each field's name in braces.
 
-    A JSON layout keeps the order of the fields; a dot in a name (`clarity.score`) makes an object.
+    A JSON layout keeps the order of the fields; a dot in a name (`clarity.score`) makes an object. A field may be
+    spelled in one line (`spelling.field_of`), and so may the whole block.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    layout: str
+    layout: str = "json"
     fields: dict[str, AnyField] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_line(cls, block: object) -> object:
+        return {"fields": fields_in(block)} if isinstance(block, str) else block
+
+    @field_validator("fields", mode="before")
+    @classmethod
+    def _spelled(cls, fields: object) -> object:
+        if not isinstance(fields, Mapping):
+            return fields
+        return {name: _field(str(name), field) for name, field in fields.items()}
 
 
 class OutputFormat:
@@ -235,17 +103,22 @@ class OutputFormat:
         """Return the reply to a case with these inputs."""
         if detail not in self._cuts:
             lead, rest = _cut(self._parts_at(detail))
-            self._cuts[detail] = lead, Form(rest, self.in_json)
+            self._cuts[detail] = lead, Form(rest, self.in_json, self._cores)
         lead, form = self._cuts[detail]
         start = tuple((_said(part, inputs, self.in_json), _is_echo(part)) for part in lead)
         if any(isinstance(slot.field, EchoField) for slot in form.slots):
             said = [_said(part, inputs, self.in_json) if _is_echo(part) else part for part in form.parts]
+            # Without cores: a case's own text could hold one.
             form = Form(_merged(said), self.in_json)
         return Reply(start, form)
 
     def schema(self) -> dict[str, JsonValue]:
         """Return the JSON Schema of the whole output; for a text layout, of its fields as an object."""
         return _object_schema([(slot.name.split("."), slot.field) for slot in self._slots()])
+
+    @cached_property
+    def _cores(self) -> tuple[str, ...]:
+        return () if self.in_json else cores_of(part for part in self.parts if isinstance(part, str))
 
     def _slots(self) -> list[Slot]:
         return [part for part in self.parts if isinstance(part, Slot)]
@@ -270,7 +143,7 @@ class OutputFormat:
         parts: list[Part] = []
         for at, part in enumerate(self.parts):
             if isinstance(part, Slot) and isinstance(part.field, ScoreField):
-                label = re.search(r"[^\n]*\S[^\n]*\s*\Z|\s*\Z", _text_at(self.parts, at - 1))
+                label = re.search(r"[^\n]*\S[^\n]*\s*\Z|\s*\Z", text_at(self.parts, at - 1))
                 parts += ["\n" * bool(parts) + (label.group() if label else ""), part]
         return _merged(parts)
 
@@ -289,6 +162,21 @@ class OutputFormat:
             if isinstance(first, Slot) and isinstance(second, Slot):
                 message = f"outputs: nothing separates {{{first.name}}} and {{{second.name}}}"
                 raise FormatError(message, "Put a line break or a word between them.")
+
+
+def _field(name: str, field: Any) -> object:
+    """Return a field as a mapping. Raises ValueError for a spelling that declares none, and for words lost to YAML."""
+    if isinstance(field, str):
+        try:
+            return field_of(field)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    for key in ("levels", "written", "choices") if isinstance(field, Mapping) else ():
+        block = field.get(key)
+        words = block.values() if isinstance(block, Mapping) else block if isinstance(block, list | tuple) else ()
+        if any(isinstance(word, bool) for word in words):
+            raise ValueError(f"{name}.{key}: YAML reads yes, no, on and off as true and false: put the word in quotes")
+    return field
 
 
 def _cut(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
@@ -313,11 +201,6 @@ def _said(part: Part, inputs: Mapping[str, str], in_json: bool) -> str:
     assert isinstance(part.field, EchoField)
     text = storable(inputs[part.field.input])
     return literal(text) if in_json else text
-
-
-def _text_at(parts: Sequence[Part], at: int) -> str:
-    part = parts[at] if 0 <= at < len(parts) else ""
-    return part if isinstance(part, str) else ""
 
 
 def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:

@@ -22,7 +22,7 @@ Orders = Literal["both", "one", "random"]
 """The orders in which a case is judged: both, "ab" alone, or one that is drawn for each case."""
 
 CHOICE, CONSISTENT, A_BETTER = "choice_", "consistent", "a_better"
-"""Fields of a verdict: the choice in an order (`choice_ab`), whether both orders agree, and how likely A is better."""
+"""Fields of a verdict: the choice in an order (`choice_ab`), whether both orders agree, and how likely A was."""
 
 SWAPPED = "swapped."
 """Begins the names of texts from the order "ba", in which A means the case's response B."""
@@ -64,13 +64,13 @@ class Pair:
         if order == "ab":
             return score
         shares = {self._swapped(value): share for value, share in score.probabilities.items()}
-        return Score(self._swapped(score.value), dict(sorted(shares.items())))
+        return Score(self._swapped(score.value), dict(sorted(shares.items())), score.mass)
 
     def _swapped(self, value: Number) -> Number:
         return value if value in self.special else -value
 
     def prefers_a(self, score: Score) -> float | None:
-        """Return the probability that A is better; None without probabilities."""
+        """Return the probability with which a judge chose A; None without probabilities."""
         if not score.probabilities:
             return None
         return sum(share for value, share in score.probabilities.items() if value > 0 and value not in self.special)

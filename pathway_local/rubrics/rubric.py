@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from pathway_local.adopt.demands import Reconciled, reconcile
 from pathway_local.adopt.finding import Source
@@ -20,12 +21,15 @@ from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair, read_pair
 from pathway_local.rubrics.references import resolved
-from pathway_local.rubrics.rubric_format import read_format
+from pathway_local.rubrics.rubric_format import declares_format, read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
 from pathway_local.system.shipped import shipped
 
 SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT
+
+
+FormatFrom = Literal["file", "criteria", "prompt"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Rubric:
 
     `notices` tell the user how the file was read. `source` is the prompt as the judge reads it, and `settled` quotes
     demands in it that the user chose to do without. `pair` says how it compares two responses, if it does.
+    `format_from` says where the output format is from: the file declares it, has criteria alone, or its prompt asks for
+    it.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Rubric:
     source: Source = field(default=Source(""), repr=False)
     settled: tuple[str, ...] = ()
     pair: Pair | None = None
+    format_from: FormatFrom = "file"
 
     @cached_property
     def sha256(self) -> str:
@@ -124,16 +131,14 @@ def _shown(wanted: Input, text: str) -> dict[str, str]:
     return shown | parts(wanted.name, messages) if wanted.looped and messages else shown
 
 
-def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
-    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError.
-
-    `stored` says that a run has judged by it: points that are open by now don't keep the run from being read.
-    """
-    prompty = criteria_prompty(text, where) if is_criteria(text) else parse_prompty(text, where, stored=stored)
+def parse_rubric(text: str, where: str) -> Rubric:
+    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
+    criteria = is_criteria(text)
+    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
     source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
-    output_format, rules, format_notices = read_format(prompty, source, stored=stored)
+    output_format, rules, format_notices = read_format(prompty, source)
     inputs, input_notices = read_inputs(prompty, output_format, source)
     fields = [*output_format.scores, *output_format.fields]
     return Rubric(
@@ -151,6 +156,7 @@ def parse_rubric(text: str, where: str, *, stored: bool = False) -> Rubric:
         source=source,
         settled=prompty.settled,
         pair=read_pair(prompty, output_format, inputs),
+        format_from="criteria" if criteria else "file" if declares_format(prompty) else "prompt",
     )
 
 

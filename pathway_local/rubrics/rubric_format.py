@@ -16,19 +16,13 @@ LEAST_TOKENS = 32
 """Tokens that a text keeps at least when a prompt's own limit shortens it."""
 
 
-def read_format(
-    prompty: Prompty, source: Source, *, stored: bool = False
-) -> tuple[OutputFormat, object, tuple[str, ...]]:
-    """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError.
-
-    A rubric that a run has `stored` was accepted when it judged, so its open points are no error.
-    """
+def read_format(prompty: Prompty, source: Source) -> tuple[OutputFormat, object, tuple[str, ...]]:
+    """Return the format, the `rules:` block that goes with it, and notes for the user. Raises RubricError."""
     limit = prompty.model.max_tokens
-    # Our own form has a layout or fields; a schema has neither.
-    if isinstance(prompty.outputs, Mapping) and not {"layout", "fields"}.isdisjoint(prompty.outputs):
+    if declares_format(prompty):
         declared = _load_format(prompty.outputs, prompty)
         return declared, prompty.rules, tuple(_length_notices(declared, limit))
-    found = _found_format(prompty, source, stored=stored)
+    found = _found_format(prompty, source)
     whole = _load_format(found.outputs, prompty)
     output_format = _fitted(whole, found, limit)
     notice = f"the output format was found in the prompt: {found.findings[0].value}"
@@ -37,13 +31,18 @@ def read_format(
     return output_format, rules, (notice, *lengths)
 
 
-def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFormat:
+def declares_format(prompty: Prompty) -> bool:
+    """Whether the front matter has the format in our own form, with a layout or fields; a schema has neither."""
+    outputs = prompty.outputs
+    return isinstance(outputs, str) or (isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs))
+
+
+def _found_format(prompty: Prompty, source: Source) -> FoundFormat:
     where = prompty.places.where
     adopt = f"`pathway-local rubrics adopt {where} -o NEW.prompty`"
     declared = prompty.outputs if prompty.outputs is not None else prompty.model.schema
-    if not stored:
-        check_verdicts(source, where)
-    if not stored and (row := comparison_row(source, list(prompty.inputs))) >= 0:
+    check_verdicts(source, where)
+    if (row := comparison_row(source, list(prompty.inputs))) >= 0:
         said = f"{where} line {source.line(row)}: the prompt compares two responses, and no swap: says which"
         raise RubricError(said, f"{adopt} finds the inputs that change places.")
     found = find_format(source, list(prompty.inputs), list(schema_candidates(declared)))
@@ -53,10 +52,10 @@ def _found_format(prompty: Prompty, source: Source, *, stored: bool) -> FoundFor
     if found is None:
         said = f"{where}: the file has no outputs: block, and its prompt asks for no format with a score"
         raise RubricError(said, f"Declare a format, or add the standard one: {adopt[:-1]} --layout score-line`.")
-    if found.candidate.closing and not prompty.template.closing and not stored:
+    if found.candidate.closing and not prompty.template.closing:
         said = f"{where} line {source.line(found.candidate.row)}: nothing marks where the reasoning ends"
         raise RubricError(said, f"{adopt} adds a last line for the verdict.")
-    if found.doubt and not stored:
+    if found.doubt:
         open_point = next(finding for finding in found.findings if finding.doubt)
         at = f" line {open_point.line}" if open_point.line else ""
         hint = f"Settle it with {adopt}."

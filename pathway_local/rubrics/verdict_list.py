@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
+from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import BooleanField, ChoiceField, ScoreField, TextField
 from pathway_local.rubrics.json_values import STRING, read_value
 from pathway_local.rubrics.kind import FieldKind, Listed, json_only
@@ -48,12 +49,12 @@ class VerdictListField(FieldKind):
         """The tokens that the texts of one object may take."""
         return sum(member.tokens for member in self.members.values() if isinstance(member, TextField))
 
-    def rules(self, name: str, after: str, in_json: bool) -> str:
+    def rules(self, name: str, after: Ending, in_json: bool) -> str:
         json_only(self.type, in_json)
         item, members = f"{name}_item", list(self.members.items())
         parts = [f"{literal(self._key(at, key))} {item}{at}" for at, (key, _) in enumerate(members)]
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
-        inner = "".join(member.rules(f"{item}{at}", "", in_json) for at, (_, member) in enumerate(members))
+        inner = "".join(member.rules(f"{item}{at}", after, in_json) for at, (_, member) in enumerate(members))
         return f'{name}: "[" ({item}{more})? "]"\n{item}: {" ".join(parts)} "}}"\n{inner}'
 
     def _key(self, at: int, key: str) -> str:
@@ -81,7 +82,7 @@ class VerdictListField(FieldKind):
         named = "|".join(re.escape(literal(key)) for key, each in self.members.items() if isinstance(each, TextField))
         return [found.end() - 1 for found in re.finditer(rf"(?:{named}): {STRING.pattern}", text)] if named else []
 
-    def read(self, text: str, at: int, after: str, in_json: bool) -> tuple[Value, int]:
+    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         value, end = read_value(text, at, list, "a list of verdicts")
         if isinstance(value, list) and len(value) > self.items:
             raise ReplyError(f"expected a list of at most {self.items} verdicts")
@@ -113,6 +114,11 @@ class VerdictListField(FieldKind):
 
     def write(self, value: Value, in_json: bool) -> str:
         return json.dumps(value, ensure_ascii=False)
+
+    def example(self, name: str) -> Value:
+        members = self.members.items()
+        written = {key: each.write(each.example(key), True) for key, each in members}
+        return [{key: json.loads(text) for key, text in written.items()}]
 
     def as_schema(self) -> dict[str, JsonValue]:
         properties: dict[str, JsonValue] = {}

@@ -49,11 +49,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The rows and columns of a table that are hashed, in the order of a key that does not depend on the file's layout.
-
-    Columns that a table got later are not hashed, so that hashes of old runs still match. A step of `migrations` that
-    changes hashed values must leave an entry with the new hash.
-    """
+    """The rows and columns of a table that are hashed, in the order of a key that no file's layout changes."""
 
     name: str
     key: str
@@ -74,9 +70,9 @@ _OUTCOMES = _Table(
 )
 # Raters and rubrics without an outcome are left out: they come, change and go before a job begins.
 _RATERS = _Table("raters", "id", ("rubric_id", "id"), ("name", "kind", "fingerprint", "spec"))
-_RUBRICS = _Table("rubrics", "id", ("id",), ("name", "sha256", "text"))
+_RUBRICS = _Table("rubrics", "id", ("id",), ("name", "sha256", "text", "compiled"))
 _OTHERS = (
-    _Table("cases", "key", ("key", "row", "numbered"), ("case_id", "metadata")),
+    _Table("cases", "key", ("key", "row", "numbered"), ("case_id", "metadata", "kinds")),
     _Table("samples", "id", ("id", "rubric_id", "seed", "cases", "drawn"), ("strata",)),
     _Table(
         "inclusions",

@@ -5,14 +5,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence, Sized
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
-from pathway_local.runs.migrations import MIGRATIONS, migrate, schema_version
 from pathway_local.runs.row_sum import keep_sum
+from pathway_local.runs.schema import FORM, schema_form
 from pathway_local.system.private_file import WriterLock
 
 COMMIT_SECONDS = 0.5
@@ -46,7 +46,7 @@ class Database:
 
     @classmethod
     def writer(cls, path: Path) -> Self:
-        """Open for writing, bringing an older schema up to date."""
+        """Open for writing."""
         with run_file_errors(path), ExitStack() as undo:
             _need_file(path)
             lock = WriterLock(path)
@@ -54,7 +54,6 @@ class Database:
             connection = connect(path, "rw")
             undo.callback(connection.close)
             _check(path, connection)
-            migrate(connection)
             # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -64,15 +63,12 @@ class Database:
 
     @classmethod
     def reader(cls, path: Path) -> Self:
-        """Open for reading. A file of an older schema is first brought up to date, which needs permission to write."""
+        """Open for reading."""
         with run_file_errors(path), ExitStack() as undo:
             _need_file(path)
-            with closing(_connect_reader(path)) as first:
-                _check(path, first)
-                old = schema_version(first) < len(MIGRATIONS)
-            if old:
-                cls.writer(path).close()
             connection = _connect_reader(path)
+            undo.callback(connection.close)
+            _check(path, connection)
             undo.pop_all()
         return cls(path, connection, None)
 
@@ -265,18 +261,16 @@ def _need_file(path: Path) -> None:
 
 
 def _check(path: Path, db: sqlite3.Connection) -> None:
-    """Refuse a file that is not a run, that a newer program made, or that a quick check finds damaged."""
+    """Refuse a file that is not a run, that another release made, or that a quick check finds damaged."""
     size = path.stat().st_size
     if not size:
         raise damaged(path, "it is empty")
-    version = schema_version(db)
-    if not version:
+    form = schema_form(db)
+    if not form:
         raise damaged(path, "it is an SQLite file, but not a run")
-    if version > len(MIGRATIONS):
-        raise RunFileError(
-            f"{path}: a newer pathway-local made it (schema {version}, this one knows {len(MIGRATIONS)})",
-            "Update pathway-local.",
-        )
+    if form != FORM:
+        said = f"{path}: another release of pathway-local made it (form {form}, this one reads {FORM})"
+        raise RunFileError(said, "Open it with that release.")
     # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
     if size <= CHECKED_BYTES and not _is_sound(db):
         raise damaged(path, "the run file is damaged")

@@ -88,8 +88,8 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
 
 
 def _add_raters(run: RunFile, parts: Sequence[MergePart], raters: Mapping[RaterKey, Rater]) -> dict[RaterKey, int]:
-    for rubric, text in {rubric: text for part in parts for rubric, text in part.rubrics.items()}.items():
-        run.add_rubric(rubric, text)
+    for name, stored in {name: stored for part in parts for name, stored in part.rubrics.items()}.items():
+        run.add_rubric(name, *stored)
     return {key: run.add_rater(rater) for key, rater in raters.items()}
 
 

@@ -14,7 +14,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_file import RunFile, StoredRubric
 from pathway_local.runs.taken_back import Removals, removals_of
 from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Value
@@ -33,7 +33,7 @@ class MergePart:
     head: str
     entries: int
     numbered: bool | None
-    rubrics: Mapping[str, str]
+    rubrics: Mapping[str, StoredRubric]
     raters: Sequence[tuple[int, Rater]]
     settings: Mapping[str, Value]
     columns: Mapping[str, str]
@@ -49,7 +49,6 @@ class MergePart:
 @contextmanager
 def opened(path: Path) -> Iterator[RunFile]:
     """Open a run for reading while nobody may write to it. Raises RunLocked if another process does."""
-    RunFile.read(path).close()  # this may bring an older schema up to date, which needs the lock
     with ExitStack() as stack:
         if os.access(path, os.W_OK):
             stack.callback(WriterLock(path).release)

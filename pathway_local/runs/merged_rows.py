@@ -19,11 +19,13 @@ from pathway_local.verdict import Value
 
 _BATCH = 1_000
 
+_CASE = "key, case_id, row, numbered, metadata, kinds"
 _OUTCOME = (
-    f"case_key, rater_id, case_hash, superseded, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id"
+    f"case_key, rater_id, case_hash, superseded, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, "
+    "job_id, sheet_job"
 )
 _READ = f"SELECT {_OUTCOME} FROM outcomes ORDER BY id"
-_ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(16))})"
+_ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(17))})"
 _KNOWN = f"SELECT id, {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ?"
 _REPLACED = f"SELECT {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ? AND superseded = 1"
 _ADD_JOB = "INSERT INTO jobs (command, facts, started, ended, status, counts) VALUES (?, ?, ?, ?, ?, ?)"
@@ -31,7 +33,7 @@ _HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, numbered,
 _SAMPLE = "job_id, rubric_id, seed, strata, cases, drawn"
 _INCLUSION = "sample_id, case_id, case_hash, row, numbered, stratum, probability, drawn"
 
-HASH, SUPERSEDED, SCORES, FIELDS, MARKS, FAILURE = 2, 3, 4, 5, 6, 7
+HASH, SUPERSEDED, SCORES, FIELDS, MARKS, FAILURE, SHEET = 2, 3, 4, 5, 6, 7, -1
 """Places of columns in an outcome's row."""
 
 Outcome = tuple[Any, ...]
@@ -99,8 +101,9 @@ class MergedRows:
             while batch := list(islice(rows, _BATCH)):
                 new = []
                 with db.writing():
-                    for key, rater, text, *rest, job in batch:
-                        row = (keys[key], raters[rater], hashes.get(text, text), *rest, job and jobs[job])
+                    for key, rater, text, *rest, job, sheet in batch:
+                        own = (job and jobs[job], sheet and jobs[sheet])
+                        row = (keys[key], raters[rater], hashes.get(text, text), *rest, *own)
                         if key in shared and raters[rater] not in self._panels:
                             replaced = partial(_replaced, part, key, rater, hashes)
                             self._settle(row, last, replaced)
@@ -122,27 +125,30 @@ class MergedRows:
     def _add_cases(self, part: RunFile) -> tuple[dict[int, int], set[int]]:
         """Add a part's cases; return the new key of each, and the keys in the part of those that were known."""
         db, keys, shared = self.run.database, {}, set()
-        rows = part.database.stream("SELECT key, case_id, row, numbered, metadata FROM cases ORDER BY key")
+        rows = part.database.stream(f"SELECT {_CASE} FROM cases ORDER BY key")
         while batch := list(islice(rows, _BATCH)):
             new = []
             with db.writing():
-                for key, case_id, row, numbered, metadata in batch:
+                for key, case_id, row, numbered, metadata, kinds in batch:
                     if case_id in self._keys:
                         shared.add(key)
-                        self._add_metadata(self._keys[case_id], metadata)
+                        self._add_metadata(self._keys[case_id], metadata, kinds)
                     else:
                         self._keys[case_id] = len(self._keys) + 1
-                        new.append((self._keys[case_id], case_id, row, numbered, metadata))
+                        new.append((self._keys[case_id], case_id, row, numbered, metadata, kinds))
                     keys[key] = self._keys[case_id]
-                db.execute_all("INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)", new)
+                db.execute_all(f"INSERT INTO cases ({_CASE}) VALUES (?, ?, ?, ?, ?, ?)", new)
         return keys, shared
 
-    def _add_metadata(self, key: int, metadata: str) -> None:
+    def _add_metadata(self, key: int, metadata: str, kinds: str | None) -> None:
         """Add the columns that only this part kept of a case."""
-        [(known,)] = self.run.database.rows("SELECT metadata FROM cases WHERE key = ?", key)
-        whole = to_json({**json.loads(metadata), **json.loads(known)})
-        if whole != known:
-            self.run.database.execute("UPDATE cases SET metadata = ? WHERE key = ?", (whole, key))
+        [(known, known_kinds)] = self.run.database.rows("SELECT metadata, kinds FROM cases WHERE key = ?", key)
+        before, new = json.loads(known), json.loads(metadata)
+        if new.keys() - before.keys():
+            added = {name: kind for name, kind in json.loads(kinds or "{}").items() if name not in before}
+            of_both = None if kinds is known_kinds is None else to_json(added | json.loads(known_kinds or "{}"))
+            query = "UPDATE cases SET metadata = ?, kinds = ? WHERE key = ?"
+            self.run.database.execute(query, (to_json({**new, **before}), of_both, key))
 
     def _forget_panels(self, keys: Collection[int]) -> None:
         """Remove panels' outcomes of these cases: other parts may have verdicts that the panel did not see."""
@@ -175,6 +181,8 @@ class MergedRows:
         if _same(old, new):
             if len(new[FIELDS] or "") > len(old[FIELDS] or ""):
                 db.execute("UPDATE outcomes SET fields = ? WHERE id = ?", (new[FIELDS], current))
+            if old[SHEET] is None:
+                db.execute("UPDATE outcomes SET sheet_job = ? WHERE id = ?", (new[SHEET], current))
         elif old[SCORES] is None and new[SCORES] is not None:
             db.execute("DELETE FROM outcomes WHERE id = ?", (current,))
             db.execute(_ADD, new)

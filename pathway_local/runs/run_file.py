@@ -1,6 +1,6 @@
 """A run: one file with everything that jobs produced, but no text of a case.
 
-This module turns values into rows and back; `migrations` has the schema, `database` the SQLite file.
+This module turns values into rows and back; `schema` has the tables, `database` the SQLite file.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self, get_args
+from typing import NamedTuple, Self, get_args
 
 from msgspec.structs import astuple
 
@@ -23,10 +23,10 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.file_errors import damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.migrations import migrate
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.row_sum import NO_ROWS, keep_sum
 from pathway_local.runs.run_kind import KIND, RunKind, check_kind
+from pathway_local.runs.schema import SCHEMA
 from pathway_local.runs.stored_cases import StoredCases
 from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
@@ -50,8 +50,9 @@ _SUPERSEDE = """
 """
 _PUT = f"""
     INSERT OR REPLACE INTO outcomes (
-        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id
-    ) VALUES ({placeholders(range(15))})
+        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id,
+        sheet_job
+    ) VALUES ({placeholders(range(16))})
 """
 _JUDGED = """
     SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
@@ -63,13 +64,20 @@ _BAD_ROWS = """
 """
 # CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
 _RECORDS = f"""
-    SELECT case_id, row, numbered, metadata, rater_id, case_hash, {COLUMNS},
+    SELECT case_id, row, numbered, metadata, kinds, rater_id, case_hash, {COLUMNS},
         prompt_tokens, cached_tokens, generated_tokens
     FROM cases CROSS JOIN outcomes ON case_key = key
     WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
 """
 _SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
 _AMONG = "AND case_id IN (SELECT value FROM json_each(?))"
+
+
+class StoredRubric(NamedTuple):
+    """A rubric in a run: its file's `text`, and what `rubrics.compiled` made of it."""
+
+    text: str
+    compiled: str
 
 
 class RunFile:
@@ -116,7 +124,8 @@ class RunFile:
         path = Path(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            migrate(db)
+            for statement in SCHEMA:
+                db.execute(statement)
             db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
             if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
                 keep_sum(db)
@@ -126,15 +135,12 @@ class RunFile:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
-        """Open an existing run of this kind, or of any with None, for writing; bring an older schema up to date."""
+        """Open an existing run of this kind, or of any with None, for writing."""
         return cls(Database.writer(Path(path)), kind)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], kind: RunKind | None = "") -> Self:
-        """Open an existing run of this kind, or of any with None, for reading, also while another process writes to it.
-
-        A run of an older schema is first brought up to date, which needs permission to write.
-        """
+        """Open an existing run of this kind, or of any with None, for reading, even while another process writes."""
         return cls(Database.reader(Path(path)), kind)
 
     def __enter__(self) -> Self:
@@ -164,30 +170,33 @@ class RunFile:
             self.cases.numbered = numbered
             raise
 
-    def add_rubric(self, name: str, text: str) -> str:
-        """Store a rubric's whole text; return its SHA-256 in hex.
+    def add_rubric(self, name: str, text: str, compiled: str) -> str:
+        """Store a rubric's whole text, and what `rubrics.compiled` made of it; return the SHA-256 of the text in hex.
 
-        Raises RaterChanged if the run has outcomes under another text of that name.
+        Raises RaterChanged if the run has outcomes under another text of that name, or under another reading of it.
         """
         sha256 = _sha256(text)
         with self._db.writing(commit=True):
-            known = self._db.rows("SELECT id, sha256 FROM rubrics WHERE name = ?", name)
+            known = self._db.rows("SELECT id, sha256, compiled FROM rubrics WHERE name = ?", name)
             if not known:
-                self._db.execute("INSERT INTO rubrics (name, sha256, text) VALUES (?, ?, ?)", (name, sha256, text))
-            elif known[0][1] != sha256:
+                added = "INSERT INTO rubrics (name, sha256, text, compiled) VALUES (?, ?, ?, ?)"
+                self._db.execute(added, (name, sha256, text, compiled))
+            elif known[0][1:] != (sha256, compiled):
                 was = f"its SHA-256 was {known[0][1][:12]}, now {sha256[:12]}"
-                self._forget_raters("rubric_id", known[0][0], f"under another text of the rubric {name!r}: {was}")
-                self._db.execute("UPDATE rubrics SET sha256 = ?, text = ? WHERE name = ?", (sha256, text, name))
+                how = was if known[0][1] != sha256 else "this release reads the same text in another way"
+                self._forget_raters("rubric_id", known[0][0], f"under another text of the rubric {name!r}: {how}")
+                changed = "UPDATE rubrics SET sha256 = ?, text = ?, compiled = ? WHERE name = ?"
+                self._db.execute(changed, (sha256, text, compiled, name))
         return sha256
 
-    def rubrics(self) -> dict[str, str]:
-        """Return the texts of the run's rubrics by name, in the order they came."""
-        rows = self._db.rows("SELECT name, text, sha256 FROM rubrics ORDER BY id")
+    def rubrics(self) -> dict[str, StoredRubric]:
+        """Return the run's rubrics by name, in the order they came."""
+        rows = self._db.rows("SELECT name, text, compiled, sha256 FROM rubrics ORDER BY id")
         with decoding(self.path):
-            changed = any(_sha256(text) != sha256 for _, text, sha256 in rows)
+            changed = any(_sha256(text) != sha256 for _, text, _, sha256 in rows)
         if changed:
             raise damaged(self.path, "the text of a rubric in it was changed")
-        return {name: text for name, text, _ in rows}
+        return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
         """Add a rater if it is new; return its id. `Rater.completed` fills in facts that the stored one lacks.
@@ -242,15 +251,17 @@ class RunFile:
         keep: Collection[str] | None = (),
         tokens: Tokens = NO_TOKENS,
         job: int | None = None,
+        sheet: int | None = None,
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
         It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
         changed or a failure replaces it; an import gives its `job` and keeps whatever it replaces, so that it can be
-        undone. Probabilities keep seven digits, as many as float32 has.
+        undone. `sheet` is the job that handed out the sheet or page of a rating. Probabilities keep seven digits, as
+        many as float32 has.
         Raises RunFileError if row numbers and other ids would mix, ValueError for a number that is not finite.
         """
-        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, job=job)
+        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, job=job, sheet=sheet)
 
     def put_all(
         self,
@@ -259,6 +270,7 @@ class RunFile:
         *,
         keep: Collection[str] | None = (),
         job: int | None = None,
+        sheet: int | None = None,
     ) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
         columns = [to_columns(each.outcome) for each in outcomes]
@@ -273,7 +285,7 @@ class RunFile:
             ]
             self._db.execute_all(_SUPERSEDE, again)
             rows = [
-                (key, rater_id, each.case.hash, *column, *astuple(each.tokens), job)
+                (key, rater_id, each.case.hash, *column, *astuple(each.tokens), job, sheet)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
@@ -339,11 +351,13 @@ class RunFile:
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
         query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)
         among = () if cases is None else (to_json(list(cases)),)
-        for case_id, row, numbered, metadata, rater_id, case_hash, *rest in self._db.stream(query, *raters, *among):
+        for case_id, row, numbered, metadata, kinds, *rest in self._db.stream(query, *raters, *among):
+            rater_id, case_hash, *rest = rest
             rater = raters[rater_id]
             with decoding(self.path):
                 kept, outcome, tokens = dict(json.loads(metadata)), from_columns(rest[:-3]), Tokens(*rest[-3:])
-            yield Record(case_id, row, bool(numbered), kept, rater.name, rater.rubric, outcome, case_hash, tokens)
+            who = rater.name, rater.rubric
+            yield Record(case_id, row, bool(numbered), kept, *who, outcome, case_hash, tokens, kinds)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")

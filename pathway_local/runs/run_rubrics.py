@@ -1,17 +1,31 @@
-"""Finds a run's rubrics: all of them, or those that a command needs."""
+"""Stores and finds a run's rubrics: all of them, or those that a command needs."""
 
 from collections.abc import Sequence
 from itertools import chain
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.errors import RubricError, UnknownName, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
-from pathway_local.runs.run_file import RunFile
+from pathway_local.rubrics.compiled import compiled, read_compiled
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.run_file import RunFile, StoredRubric
 
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:
-    """Return the rubrics of a run by name, from their stored texts."""
-    return {name: parse_rubric(text, name, stored=True) for name, text in run.rubrics().items()}
+    """Return the rubrics of a run by name."""
+    return {name: _read(run, stored) for name, stored in run.rubrics().items()}
+
+
+def _read(run: RunFile, stored: StoredRubric) -> Rubric:
+    try:
+        return read_compiled(*stored)
+    except RubricError as error:
+        raise damaged(run.path, f"a rubric in it was changed: {error}") from None
+
+
+def store_rubric(run: RunFile, rubric: Rubric) -> None:
+    """Add a rubric to the run. Raises RaterChanged if the run has outcomes under another one of that name."""
+    run.add_rubric(rubric.name, rubric.text, compiled(rubric))
 
 
 def rubrics_named(run: RunFile, name: str | None) -> list[Rubric]:
@@ -42,12 +56,12 @@ def rubrics_rated_by(run: RunFile, name: str | None, raters: Sequence[str]) -> t
 
 def rubric_of(run: RunFile, name: str | None) -> Rubric:
     """Return the run's rubric of that name; without a name, its only one. Raises UsageError."""
-    texts = run.rubrics()
-    if name is None and len(texts) == 1:
-        name = next(iter(texts))
+    stored = run.rubrics()
+    if name is None and len(stored) == 1:
+        name = next(iter(stored))
     if name is None:
-        said = f"has several rubrics: {', '.join(texts)}" if texts else "has no rubric yet"
+        said = f"has several rubrics: {', '.join(stored)}" if stored else "has no rubric yet"
         raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
-    if name not in texts:
-        raise UnknownName("rubric", name, texts, f"These are the rubrics of {run.path.name}")
-    return parse_rubric(texts[name], name, stored=True)
+    if name not in stored:
+        raise UnknownName("rubric", name, stored, f"These are the rubrics of {run.path.name}")
+    return _read(run, stored[name])

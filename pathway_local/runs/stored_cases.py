@@ -10,9 +10,9 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import storable
 
-_KNOWN = "SELECT case_id, key, row, metadata FROM cases WHERE case_id IN ({})"
-_ADD = "INSERT INTO cases (key, case_id, row, numbered, metadata) VALUES (?, ?, ?, ?, ?)"
-_MOVE = "UPDATE cases SET row = ?, metadata = ? WHERE key = ?"
+_KNOWN = "SELECT case_id, key, row, metadata, kinds FROM cases WHERE case_id IN ({})"
+_ADD = "INSERT INTO cases (key, case_id, row, numbered, metadata, kinds) VALUES (?, ?, ?, ?, ?, ?)"
+_MOVE = "UPDATE cases SET row = ?, metadata = ?, kinds = ? WHERE key = ?"
 _NUMBERED = """
     SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
 """
@@ -37,15 +37,15 @@ class StoredCases:
         for case in cases:
             self.refuse_mix(numbered=case.numbered)
         found = self._db.rows_among(_KNOWN, [storable(case.id) for case in cases])
-        known = {case_id: (key, row, metadata) for case_id, key, row, metadata in found}
+        known = {case_id: (key, *stored) for case_id, key, *stored in found}
         moved = []
         for case in cases if known else ():
             if stored := known.get(storable(case.id)):
-                key, row, stored_metadata = stored
+                key, *before = stored
                 with decoding(self._db.path):
-                    metadata = to_json(json.loads(stored_metadata) | _kept(case, keep))
-                if row != case.row or metadata != stored_metadata:
-                    moved.append((case.row, metadata, key))
+                    after = [case.row, *_updated(case, keep, before[1], before[2])]
+                if after != before:
+                    moved.append((*after, key))
         self._db.execute_all(_MOVE, moved)
         return {case_id: key for case_id, (key, *_) in known.items()}
 
@@ -58,7 +58,7 @@ class StoredCases:
             key = known.get(case_id)
             if key is None:
                 key = last = last + 1
-                new.append((key, case_id, case.row, case.numbered, to_json(_kept(case, keep))))
+                new.append((key, case_id, case.row, case.numbered, *_updated(case, keep)))
                 self.numbered = case.numbered
             keys.append(key)
         self._db.execute_all(_ADD, new)
@@ -75,6 +75,18 @@ class StoredCases:
         )
 
 
-def _kept(case: CaseRef, keep: Collection[str] | None) -> dict[str, str]:
+def _updated(
+    case: CaseRef, keep: Collection[str] | None, metadata: str = "{}", kinds: str | None = None
+) -> tuple[str, str | None]:
+    """Return the stored metadata and kinds of a case with the columns to keep of its sheet, in place of what was there.
+
+    A case that comes without any metadata, such as a rating of one, leaves the kinds as they are.
+    """
     names = case.metadata if keep is None else keep
-    return {name: case.metadata[name] for name in names if name in case.metadata}
+    kept = {name: case.metadata[name] for name in names if name in case.metadata}
+    whole = to_json(json.loads(metadata) | kept)
+    if case.kinds is None and not kept:
+        return whole, kinds
+    others = {name: kind for name, kind in json.loads(kinds or "{}").items() if name and name not in kept}
+    own = {name: kind for name, kind in (case.kinds or {}).items() if not name or name in kept}
+    return whole, to_json(others | own) if others or case.kinds is not None else None

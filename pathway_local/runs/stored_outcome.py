@@ -21,7 +21,7 @@ def to_json(value: object) -> str:
 def to_columns(outcome: Outcome) -> tuple[object, ...]:
     """Return the values of `COLUMNS`.
 
-    Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}}}`; a probability keeps seven digits.
+    Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}, "mass": 0.9}}`; a probability keeps seven digits.
     """
     if isinstance(outcome, Failure):
         texts = (storable(text) for text in (outcome.kind, outcome.message))
@@ -53,14 +53,17 @@ def _score_values(score: Score) -> Mapping[str, object]:
         return {"value": score.value}
     # A model's probabilities come from 32-bit numbers: further digits are noise, and would double the column.
     probabilities = {value: float(f"{share:.7g}") for value, share in score.probabilities.items()}
-    return {"value": score.value, "probabilities": probabilities}
+    mass = {} if score.mass is None else {"mass": float(f"{score.mass:.7g}")}
+    return {"value": score.value, "probabilities": probabilities, **mass}
 
 
 def _score(values: Mapping[str, object]) -> Score:
-    value, probabilities = values["value"], values.get("probabilities", {})
+    value, probabilities, mass = values["value"], values.get("probabilities", {}), values.get("mass")
     if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(probabilities, dict):
         raise TypeError("not a stored score")
-    return Score(value, {_value(each): float(share) for each, share in probabilities.items()})
+    if mass is not None and not isinstance(mass, int | float):
+        raise TypeError("not a stored score")
+    return Score(value, {_value(each): float(share) for each, share in probabilities.items()}, mass)
 
 
 def _value(text: str) -> Number:

@@ -8,8 +8,9 @@ from shlex import quote
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import CaseError, CasesError, UsageError
+from pathway_local.rubrics.compiled import read_compiled
 from pathway_local.rubrics.pair import BOTH
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.merge_part import MergePart, Notify, opened
 from pathway_local.runs.run_cases import SETTING, cases_of
 from pathway_local.sheets.cases_file import CasesFile
@@ -50,10 +51,10 @@ def text_hashes(parts: Sequence[MergePart], cases: Path | None, pseudonyms: Path
                 hint = "Write the rows to a file and give it with --cases."
             raise UsageError("each of these runs recognises texts by its own key", hint)
         return found
-    rubrics = {name: text for part in parts for name, text in part.rubrics.items()}
+    rubrics = {name: stored for part in parts for name, stored in part.rubrics.items()}
     remembering = next((part for part in parts if SETTING in part.settings), parts[0])
     with opened(remembering.path) as run:
-        read = [parse_rubric(text, name, stored=True) for name, text in rubrics.items()]
+        read = [read_compiled(*stored) for stored in rubrics.values()]
         key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
         sheet = cases_of(cases, read, run, pseudonyms=key)
     for note in sheet.notes:

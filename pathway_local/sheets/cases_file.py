@@ -80,14 +80,14 @@ class CasesFile:
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
         """Yield every row of the sheet with its case or bad row; None for a blank row."""
         seen: dict[str, str] = {}
-        number = 0
+        found = False
         try:
             for row in self.sheet.rows():
-                number = max(number, row.number)
+                found |= not row.blank
                 yield row, None if row.blank else self._item(self._with_nested(row), seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
-        if not number:
+        if not found:
             raise CasesError(f"{self.path.name} has no rows below its header")
 
     def column(self, name: str) -> str:
@@ -142,14 +142,23 @@ class CasesFile:
             seen[name] = place
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
+        kinds = self._kinds(row, name)
         numbered = self.id_column is None
         own = {column: text for column, text in row.cells.items() if column not in self._used}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
-            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable, kind)
+            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable, kind, kinds)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
-        return Case(name, inputs, metadata, row.number, numbered)
+        return Case(name, inputs, metadata, row.number, numbered, kinds)
+
+    def _kinds(self, row: Row, id: str) -> dict[str, str] | None:
+        """Return the kinds of the row's metadata, and under "" that of its id if the case has the sheet's own."""
+        if row.kinds is None:
+            return None
+        kinds = {column: kind for column, kind in row.kinds.items() if column not in self._used}
+        column = self.id_column or ""
+        return kinds | {"": row.kinds[column]} if column in row.kinds and row.cells[column] == id else kinds
 
     def _duplicate(self, id: str, first: str) -> str:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""

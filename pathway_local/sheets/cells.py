@@ -3,7 +3,10 @@
 import json
 import math
 import re
+from collections.abc import Mapping
+from datetime import date, time
 
+from pathway_local.sheets.row import CellValue, plain_text
 from pathway_local.verdict import Value, storable
 
 # Spreadsheets skip control characters and marks without a width, and run a formula behind them; some read full-width
@@ -14,19 +17,23 @@ TEXT_LIMIT = 32_767
 """UTF-16 code units that a workbook's cell holds."""
 
 CUT_MARK = " … [cut]"
+FIRST_YEAR = 1900
 EXACT_LIMIT = 10**15
 """The smallest whole number that could lose digits in a spreadsheet."""
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def json_text(value: Value) -> str:
-    """Return the value as JSON; NaN and infinity become null."""
+def json_text(value: CellValue | Mapping[str, CellValue]) -> str:
+    """Return the value as JSON; dates are ISO texts, NaN and infinity become null."""
     return json.dumps(finite(value), ensure_ascii=False, allow_nan=False)
 
 
-def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
-    """Return the value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula."""
+def spreadsheet_cell(value: CellValue) -> bool | int | float | str | None:
+    """Return the value as a spreadsheet's cell: lists and objects as JSON, and no text that would run as a formula.
+
+    Dates become ISO texts.
+    """
     match value:
         case None | bool():
             return value
@@ -34,6 +41,8 @@ def spreadsheet_cell(value: Value) -> bool | int | float | str | None:
             return value if abs(value) < EXACT_LIMIT else str(value)
         case float():
             return value if math.isfinite(value) else None
+        case date() | time():
+            return plain_text(value)
         case str():
             text = storable(value)
             return f"'{text}" if _would_run(text) else text  # an apostrophe in front keeps it a text
@@ -50,7 +59,7 @@ def _would_run(text: str) -> bool:
     return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
 
 
-def delimited_cell(value: Value, decimal: str = ".") -> int | float | str:
+def delimited_cell(value: CellValue, decimal: str = ".") -> int | float | str:
     """Return the value as a field of a CSV or TSV file, a fraction with this decimal mark."""
     cell = spreadsheet_cell(value)
     if isinstance(cell, bool):
@@ -60,8 +69,10 @@ def delimited_cell(value: Value, decimal: str = ".") -> int | float | str:
     return "" if cell is None else cell
 
 
-def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
+def workbook_cell(value: CellValue) -> tuple[bool | int | float | str | date | time | None, bool]:
     """Return the value as a cell of an XLSX workbook, and whether its text was cut."""
+    if isinstance(value, date | time) and _is_in_workbooks(value):
+        return value, False
     cell = spreadsheet_cell(value)
     if not isinstance(cell, str):
         return cell, False
@@ -74,15 +85,27 @@ def workbook_cell(value: Value) -> tuple[bool | int | float | str | None, bool]:
     return units[: 2 * (TEXT_LIMIT - len(CUT_MARK))].decode("utf-16-le", "ignore") + CUT_MARK, True
 
 
-def finite(value: Value) -> Value:
+def _is_in_workbooks(value: date | time) -> bool:
+    """Whether a workbook can hold the date or time: it has no time zones, and its days begin in 1900."""
+    return getattr(value, "tzinfo", None) is None and (isinstance(value, time) or value.year >= FIRST_YEAR)
+
+
+def is_cut(text: str) -> bool:
+    """Whether a text is as long as a workbook's cell can be, so that its end may be missing."""
+    return len(text.encode("utf-16-le", "surrogatepass")) >= 2 * (TEXT_LIMIT - 1)
+
+
+def finite(value: CellValue | Mapping[str, CellValue]) -> Value:
     """Return the value without anything that JSON can't hold."""
     match value:
+        case date() | time():
+            return plain_text(value)
         case str():
             return storable(value)
         case float() if not math.isfinite(value):
             return None
         case list():
             return [finite(item) for item in value]
-        case dict():
+        case Mapping():
             return {storable(key): finite(item) for key, item in value.items()}
     return value

@@ -65,6 +65,20 @@ def match_columns(
     return ColumnMatch(columns, renamed)
 
 
+def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """Return the column of each input that has one among those `found`; leave out inputs that would share one.
+
+    An input in `mapping` has its column there or none: another column of its name is another text.
+    """
+    matching = _Matching({"": [name for name in inputs if name not in mapping]}, found, {}, ())
+    for fits in (eq, _is_spelled_alike, means_the_same):
+        matching.claim(fits)
+    chosen = {name: same_column(mapping[name], found) for name in inputs if name in mapping}
+    matched = {name: column for name, column in {**matching.columns, **chosen}.items() if column}
+    columns = list(matched.values())
+    return {name: column for name, column in matched.items() if columns.count(column) == 1}
+
+
 class _Matching:
     """Lets inputs claim columns in rounds, from exact names to loose ones.
 

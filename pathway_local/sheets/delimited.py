@@ -14,8 +14,7 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
-from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, has_surrogates
-from pathway_local.verdict import Value
+from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
 LOOKED_AT = 1_000
@@ -73,15 +72,11 @@ class DelimitedSheet(Sheet):
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
-        number = 0
-        for record in self._records():
-            if record.line > self._header_line:
-                number += not record.blank
-                yield self._row(record, 0 if record.blank else number)
+        return (self._row(record) for record in self._records() if record.line > self._header_line)
 
     def place(self, row: Row) -> str:
         """Return the row's line, and its row in a spreadsheet if cells above have several lines."""
-        return f"row {row.record} (line {row.line})" if row.record != row.line else super().place(row)
+        return f"row {row.number} (line {row.line})" if row.number != row.line else super().place(row)
 
     def count(self) -> int | None:
         """Return the number of lines that end outside quotes, without the header; None for a large file."""
@@ -131,17 +126,17 @@ class DelimitedSheet(Sheet):
             return "," if self.delimiter == ";" else "."
         return "," if 2 * commas > len(marks) else "."
 
-    def _extended(self, text: str, fields: Sequence[Value], decimal: str) -> str:
+    def _extended(self, text: str, fields: Sequence[CellValue], decimal: str) -> str:
         body = text.rstrip("\r\n")
         return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
-    def _row(self, record: RawRow, number: int) -> Row:
+    def _row(self, record: RawRow) -> Row:
         width = None if record.problem else len(record.fields)
         problem = record.problem or self._damage(record)
         if not problem and not record.blank and width != len(self.columns):
             problem = f"it has {width:,} fields where the header has {len(self.columns):,}"
         cells = {} if problem or record.blank else dict(zip(self.columns, record.fields, strict=True))
-        return Row(number, record.line, cells, problem, raw=record.raw, width=width, record=record.number)
+        return Row(record.number, record.line, cells, problem, raw=record.raw, width=width, blank=record.blank)
 
     def _damage(self, record: RawRow) -> str:
         damaged = record.raw is not None and has_surrogates(record.raw)
@@ -163,7 +158,7 @@ def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[l
     return csv.reader(lines, delimiter=delimiter, strict=strict)
 
 
-def _line(values: Iterable[Value], delimiter: str, decimal: str = ".") -> str:
+def _line(values: Iterable[CellValue], delimiter: str, decimal: str = ".") -> str:
     """Return the values as fields of a record, without its line break."""
     line = io.StringIO()
     # The writer quotes a line break in a field only if its own line end has that character, so it needs both here.
@@ -172,7 +167,7 @@ def _line(values: Iterable[Value], delimiter: str, decimal: str = ".") -> str:
     return line.getvalue().removesuffix("\r\n")
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]], *, delimiter: str) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]], *, delimiter: str) -> int:
     file.write(f"{_line(columns, delimiter)}\r\n".encode())
     for row in rows:
         file.write(f"{_line([row.get(column) for column in columns], delimiter)}\r\n".encode())

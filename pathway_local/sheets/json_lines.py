@@ -10,8 +10,17 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding, own_text
-from pathway_local.sheets.row import COLUMN_LIMIT, ROW_LIMIT, Row, column_names, flaw, has_surrogates, refuse_columns
-from pathway_local.verdict import Value
+from pathway_local.sheets.row import (
+    COLUMN_LIMIT,
+    ROW_LIMIT,
+    CellValue,
+    Row,
+    column_names,
+    flaw,
+    has_surrogates,
+    kind_of,
+    refuse_columns,
+)
 
 SAMPLE_LINES = 1_000
 SAMPLE_SIZE = 8 * 2**20
@@ -36,7 +45,6 @@ class JsonLinesSheet(Sheet):
 
     def rows(self) -> Iterator[Row]:
         """Yield every line; blank ones are blank rows."""
-        number = 0
         # Lines end at line feeds alone: a carriage return may stand between the parts of one JSON object.
         with Lines(self.path, self.encoding, newline="\n") as lines:
             while True:
@@ -48,9 +56,7 @@ class JsonLinesSheet(Sheet):
                     return
                 except RowTooLong:
                     line, problem = "-", f"it has more than {ROW_LIMIT:,} characters"
-                blank = not line.strip()
-                number += not blank
-                yield self._row(line, 0 if blank else number, start, problem, lines.row)
+                yield self._row(line, start, problem, lines.row)
 
     def count(self) -> int | None:
         """Return the number of lines that are not blank; None for a large file."""
@@ -64,7 +70,7 @@ class JsonLinesSheet(Sheet):
             file.write(encoding.encode(self._extended(row, columns, cells)))
         return 0
 
-    def _extended(self, row: Row, columns: Sequence[str], cells: Sequence[Value] | None) -> str:
+    def _extended(self, row: Row, columns: Sequence[str], cells: Sequence[CellValue] | None) -> str:
         text = own_text(self.path, row)
         if cells is None or row.problem:
             return text
@@ -76,15 +82,16 @@ class JsonLinesSheet(Sheet):
         added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
         return f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
 
-    def _row(self, line: str, number: int, start: int, problem: str, raw: str | None) -> Row:
-        if problem or not number:
-            return Row(number, start, problem=problem, raw=raw)
+    def _row(self, line: str, number: int, problem: str, raw: str | None) -> Row:
+        if problem or not line.strip():
+            return Row(number, number, problem=problem, raw=raw, blank=not problem)
         if has_surrogates(line):
-            return Row(number, start, problem=f"it has bytes that are not {self.encoding.name}", raw=raw)
+            return Row(number, number, problem=f"it has bytes that are not {self.encoding.name}", raw=raw)
         try:
-            return Row(number, start, _cells(line), raw=raw)
+            cells, kinds = _cells(line)
+            return Row(number, number, cells, raw=raw, kinds=kinds)
         except _NotCells as error:
-            return Row(number, start, problem=str(error), raw=raw)
+            return Row(number, number, problem=str(error), raw=raw)
 
     def _keys(self) -> list[str]:
         keys: dict[str, None] = {}
@@ -110,7 +117,7 @@ class JsonListSheet(JsonLinesSheet):
     def rows(self) -> Iterator[Row]:
         """Yield every item of the list."""
         for number, text in enumerate(self._items(), 1):
-            yield self._row(text, number, number, "", text)
+            yield self._row(text, number, "", text)
 
     def count(self) -> int | None:
         """Return None: only reading the items would tell."""
@@ -165,7 +172,8 @@ class _NotCells(Exception):
     """A line can't be read as cells; the message says why and never quotes the line."""
 
 
-def _cells(line: str) -> dict[str, str]:
+def _cells(line: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the texts and the kinds of a line's cells. Raises _NotCells."""
     try:
         found = json.loads(line.rstrip(), object_pairs_hook=_object, parse_constant=_no_number)
         if not isinstance(found, dict):
@@ -181,7 +189,7 @@ def _cells(line: str) -> dict[str, str]:
         raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
     if any(flaw(key) or not key.strip() for key in cells):
         raise _NotCells("it has a key that can't be a column's name")
-    return cells
+    return cells, {key: kind for key, value in found.items() if (kind := kind_of(value))}
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -201,13 +209,13 @@ def _text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
     for row in rows:
         file.write(json_text({column: row.get(column) for column in columns}).encode() + b"\n")
     return 0
 
 
-def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
     before = "[\n"
     for row in rows:
         file.write((before + json_text({column: row.get(column) for column in columns})).encode())

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.row import Row
-from pathway_local.verdict import Value
+from pathway_local.sheets.row import CellValue, Row
 
 KINDS = {
     ".csv": "pathway_local.sheets.delimited.CSV",
@@ -28,10 +27,10 @@ imported only when a file of its kind is opened or written."""
 OTHER_WORKBOOKS = (".ods", ".xls", ".xlsb", ".xlsm", ".numbers")
 """Workbooks that no library of ours reads; the programs that write them can save them as .xlsx."""
 
-Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, Value]]], int]
+Writer = Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, CellValue]]], int]
 """Writes rows below the named columns to a file; returns how many texts were cut to fit their cells."""
 
-NewCells = Iterable[tuple[Row, Sequence[Value] | None]]
+NewCells = Iterable[tuple[Row, Sequence[CellValue] | None]]
 """Every row of a sheet with the cells to add to it; None for a blank row."""
 
 
@@ -82,7 +81,7 @@ class Page:
 
     title: str
     columns: Sequence[str]
-    rows: Iterable[Mapping[str, Value]]
+    rows: Iterable[Mapping[str, CellValue]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Rows of a sheet, two by two: a file with a row for each answer as one with a row for each pair of answers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -110,4 +110,12 @@ class PairedRows(Sheet):
                 cells[name] = first.cells[name]
             elif name in first.cells or name in second.cells:
                 bad.setdefault(name, "different texts in the two rows")
-        return Row(second.number, second.line, cells, bad_cells=bad, record=second.record)
+        return Row(second.number, second.line, cells, bad_cells=bad, kinds=_kinds(first, second, cells))
+
+
+def _kinds(first: Row, second: Row, cells: Collection[str]) -> dict[str, str] | None:
+    if first.kinds is None or second.kinds is None:
+        return None
+    both = ((FIRST, first.kinds), (SECOND, second.kinds))
+    ended = {f"{name}{end}": kind for end, kinds in both for name, kind in kinds.items()}
+    return {name: kind for name, kind in {**second.kinds, **ended}.items() if name in cells}

@@ -3,7 +3,9 @@
 import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, time
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -13,8 +15,7 @@ import pyarrow.parquet as pq
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.row import CELL_LIMIT, Row, column_names, plain_text
-from pathway_local.verdict import Value
+from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, column_names, kind_of, plain_text
 
 BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
@@ -23,6 +24,9 @@ BATCH_ROWS = 1_024
 
 BATCH_MEMORY = 320 * 2**20
 """Bytes that reading one batch may take."""
+
+_LIMITING = Lock()
+"""Held while the limit applies, which is the whole process's: of two threads, the last would restore the other's."""
 
 DICTIONARIES = 64 * 2**20
 """Bytes of a row group, unpacked but with each text stored once, whose texts are read as dictionaries."""
@@ -114,6 +118,7 @@ class ParquetSheet(Sheet):
 
     def _row(self, number: int, batch: pa.RecordBatch, place: int, heavy: list[bool]) -> Row:
         cells: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         bad_cells: dict[str, str] = {}
         for column, array, weighed in zip(self.columns, batch.columns, heavy, strict=True):
             limit = CELL_LIMIT if pa.types.is_nested(array.type) else 4 * CELL_LIMIT
@@ -121,10 +126,12 @@ class ParquetSheet(Sheet):
                 bad_cells[column] = f"more than {CELL_LIMIT:,} characters"
                 continue
             try:
-                cells[column] = _text(array[place])
+                cells[column], kind = _text_and_kind(array[place])
+                if kind:
+                    kinds[column] = kind
             except (pa.ArrowException, ValueError, OverflowError, LookupError):
                 bad_cells[column] = f"a value of type {array.type} that can't be written as text"
-        return Row(number, number, cells, bad_cells=bad_cells)
+        return Row(number, number, cells, bad_cells=bad_cells, kinds=kinds)
 
 
 @contextmanager
@@ -133,13 +140,15 @@ def _limited_memory() -> Iterator[None]:
 
     The sizes that a file states can't be relied on, and no setting of Arrow limits what it takes.
     """
-    limits = soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    most = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize() + BATCH_MEMORY
-    try:
-        resource.setrlimit(resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, limits)
+    with _LIMITING:
+        limits = soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize() + BATCH_MEMORY
+        lower = most if soft == resource.RLIM_INFINITY else min(most, soft)
+        try:
+            resource.setrlimit(resource.RLIMIT_DATA, (lower, hard))
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
 def _weight(array: pa.Array) -> int:
@@ -177,32 +186,33 @@ def _batch_rows(file: pq.ParquetFile) -> int:
     return int(min(max(BATCH_SIZE / max(widest, 1.0), 1), BATCH_ROWS))
 
 
-def _text(scalar: pa.Scalar) -> str:
+def _text_and_kind(scalar: pa.Scalar) -> tuple[str, str]:
     try:
-        return plain_text(scalar.as_py())
+        value = scalar.as_py()
+        return plain_text(value), kind_of(value)
     except ValueError:
         # Python has no value for times finer than a microsecond.
         if not pa.types.is_temporal(scalar.type):
             raise
-        return str(scalar.cast(pa.string()).as_py())
+        return str(scalar.cast(pa.string()).as_py()), ""
 
 
-def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> pa.Table:
+def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> pa.Table:
     """Return rows as an Arrow table; a column that a row lacks is null there."""
-    values: dict[str, list[Value]] = {column: [] for column in columns}
+    values: dict[str, list[CellValue]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:
             values[column].append(row.get(column))
     return pa.table({column: _arrow_column(cells) for column, cells in values.items()})
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
     pq.write_table(arrow_table(columns, rows), file)
     return 0
 
 
-def _arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
-    """Return the values as a column of booleans, integers, numbers, texts or lists of texts; mixed values as JSON."""
+def _arrow_column(values: Sequence[CellValue]) -> pa.Array | pa.ChunkedArray:
+    """Return a column of booleans, integers, numbers, dates, times, texts or lists of texts; mixed values as texts."""
     present = [value for value in values if value is not None]
     if not present:
         kind = pa.string()
@@ -212,13 +222,39 @@ def _arrow_column(values: Sequence[Value]) -> pa.Array | pa.ChunkedArray:
         kind = pa.int64() if all(isinstance(value, int) for value in present) else pa.float64()
     elif all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present):
         kind = pa.list_(pa.string())
+    elif (times := _arrow_times(values, present)) is not None:
+        return times
     else:
         kind = pa.string()
-        values = [value if value is None or isinstance(value, str) else json_text(value) for value in values]
+        values = [value if value is None or isinstance(value, str) else _as_text(value) for value in values]
     return pa.array([finite(value) for value in values], kind)
 
 
-def _is_number(value: Value) -> bool:
+def _arrow_times(values: Sequence[CellValue], present: Sequence[CellValue]) -> pa.Array | None:
+    """Return a column of dates, of points in time or of times of day; None if the values are none of these."""
+    if any(type(value) not in (date, datetime, time) for value in present):
+        return None
+    if all(isinstance(value, time) and value.tzinfo is None for value in present):
+        return pa.array(values, pa.time64("us"))
+    if all(type(value) is date for value in present):
+        return pa.array(values, pa.date32())
+    if all(isinstance(value, datetime) and value.tzinfo for value in present):
+        return pa.array(values, pa.timestamp("us", tz="UTC"))
+    if all(isinstance(value, date) and not getattr(value, "tzinfo", None) for value in present):
+        # The midnights of a column of points in time are read as dates.
+        return pa.array([_midnight(value) for value in values], pa.timestamp("us"))
+    return None
+
+
+def _midnight(value: CellValue) -> CellValue:
+    return datetime.combine(value, time()) if type(value) is date else value
+
+
+def _as_text(value: CellValue) -> str:
+    return plain_text(value) if isinstance(value, date | time) else json_text(value)
+
+
+def _is_number(value: CellValue) -> bool:
     """Whether the value is a number that a column of integers or floats can hold; bool is a subclass of int."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

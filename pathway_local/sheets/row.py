@@ -4,13 +4,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
 from msgspec import Struct
 
 from pathway_local.errors import CasesError, UsageError
+from pathway_local.verdict import Value, is_nested_deep
 
 CELL_LIMIT = 16 * 2**20
 """Characters in one cell; a longer one counts as damage, not as a text to judge."""
@@ -27,15 +29,28 @@ _SENTENCE = re.compile(r"""[.,;:!?…](?=["')\]”’»]*(\s|$))|[。，、；�
 _ABBREVIATED = re.compile(r"(?i:\b(?:lfd|\w*nr|no|num|núm)\.(?=\s|$)|^\w{1,12}\.$|\b[dl]['’](?=\w))")
 """Marks that names have, too: "Lfd. Nr.", "Matrikelnr.", "réponse de l'IA"."""
 
+CellValue = Value | date | time
+"""A cell with the type that its sheet gave it; a datetime is a date."""
+
+_READERS: Mapping[str, Callable[[str], CellValue]] = {
+    "json": json.loads,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "time": time.fromisoformat,
+}
+
 
 class Row(Struct, frozen=True):
     """One row below the header.
 
-    `number` counts rows that hold anything, from 1 (0 if `blank`); `line` is where a person finds the row: the line of
-    a text file, the row of a workbook or a Parquet file. `cells` has every cell that could be read, by column; a cell
+    `number` is the row's number at the left of a spreadsheet that shows the file: the header and blank rows count, and
+    a cell of several lines takes one row. Files that no spreadsheet shows count their lines or items. `line` is the
+    row's first line in a text file, elsewhere its number. A `blank` row holds nothing, as rows below the last one of a
+    sheet often do. `cells` has every cell that could be read, by column; a cell
     that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
     can't. `raw` is the row's text as it is in a text file (None if it is too long to keep), and `width` its number
-    of fields (None if they can't be told apart). `record` is the row in a spreadsheet that opens the text file.
+    of fields (None if they can't be told apart). `kinds` has the `kind_of` each cell that was no text; None for files
+    in which all is text.
     """
 
     number: int
@@ -45,12 +60,8 @@ class Row(Struct, frozen=True):
     bad_cells: Mapping[str, str] = {}
     raw: str | None = None
     width: int | None = None
-    record: int = 0
-
-    @property
-    def blank(self) -> bool:
-        """Whether the row holds nothing, as rows below the last one of a sheet often do."""
-        return self.number == 0
+    blank: bool = False
+    kinds: Mapping[str, str] | None = None
 
 
 def column_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -142,3 +153,29 @@ def plain_text(value: object) -> str:
         case list() | tuple() | dict():
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain_text)
     return str(value)
+
+
+def kind_of(value: object) -> str:
+    """Return the kind by which `typed_value` reads the text of a cell as this value again; "" if it stays a text."""
+    match value:
+        case bool() | int():
+            return "json"
+        case float():
+            return "json" if math.isfinite(value) else ""
+        case Decimal():
+            exact = value.is_finite() and Decimal(str(float(value))) == value
+            return "json" if exact else ""  # other decimals would lose digits
+        case datetime():
+            return "datetime" if "T" in plain_text(value) else "date"
+        case date():
+            return "date"
+        case time():
+            return "time"
+        case list() | tuple() | dict():
+            return "" if is_nested_deep(value) else "json"
+    return ""
+
+
+def typed_value(text: str, kind: str) -> CellValue:
+    """Return the value of a cell from its text and its kind. Raises ValueError if they don't fit."""
+    return _READERS[kind](text) if kind else text

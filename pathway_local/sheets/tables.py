@@ -12,10 +12,9 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
 from pathway_local.sheets.paired_rows import PairedRows
-from pathway_local.sheets.row import Row, refuse_columns
+from pathway_local.sheets.row import CellValue, Row, refuse_columns
 from pathway_local.system.output_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible
-from pathway_local.verdict import Value
 
 SIDE = "side"
 """The column of a copied sheet that says whether a row is response A or B of its pair."""
@@ -24,7 +23,7 @@ SIDE = "side"
 def write_table(
     path: Path,
     columns: Sequence[str],
-    rows: Iterable[Mapping[str, Value]],
+    rows: Iterable[Mapping[str, CellValue]],
     further: Iterable[Page] = (),
     *,
     title: str = "verdicts",
@@ -65,7 +64,7 @@ def add_columns(
     cases: CasesFile,
     target: Path,
     columns: Sequence[str],
-    values: Callable[[Case | BadRow], Mapping[str, Value]],
+    values: Callable[[Case | BadRow], Mapping[str, CellValue]],
     *,
     force: bool = False,
 ) -> int:
@@ -91,7 +90,7 @@ def add_columns(
     columns = [SIDE, *columns] if pairs else columns
     refuse_columns(source, columns, sheet.columns)
 
-    def new_cells() -> Iterator[tuple[Row, list[Value] | None]]:
+    def new_cells() -> Iterator[tuple[Row, list[CellValue] | None]]:
         # Rows and cases come from one pass over the sheet, so cells can't shift against the rows that they belong to.
         found = ((row, None if item is None else values(item)) for row, item in cases.rows())
         if pairs:

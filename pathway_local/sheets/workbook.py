@@ -18,9 +18,8 @@ from openpyxl.utils import get_column_letter
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
-from pathway_local.sheets.row import Row, column_names, plain_text
+from pathway_local.sheets.row import CellValue, Row, column_names, kind_of, plain_text
 from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas
-from pathway_local.verdict import Value
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
@@ -57,7 +56,6 @@ class WorkbookSheet(Sheet):
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
-        number = 0
         with ExitStack() as stack:
             values = _rows(stack.enter_context(_open(self.path, self.title)))
             # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
@@ -67,9 +65,7 @@ class WorkbookSheet(Sheet):
                 written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
                 if line > self._header_row:
-                    row = self._row(number + 1, line, cells, sources)
-                    number += not row.blank
-                    yield row
+                    yield self._row(line, cells, sources)
 
     def count(self) -> int | None:
         """Return the number of rows below the header, if the workbook states its size."""
@@ -101,7 +97,7 @@ class WorkbookSheet(Sheet):
         if first + len(columns) > LAST_COLUMN:
             raise UsageError(f"{self.path.name} has no room for {len(columns)} more columns", "Save it as CSV.")
         cut = 0
-        for line, cells in [(self._header_row, list[Value](columns)), *((row.line, cells) for row, cells in new)]:
+        for line, cells in [(self._header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
         self._save(book, file)
@@ -117,8 +113,9 @@ class WorkbookSheet(Sheet):
                 f"{self.path.name} can't be copied ({type(error).__name__})", "Save it as CSV, and copy that."
             ) from None
 
-    def _row(self, number: int, line: int, cells: Cells, sources: Cells) -> Row:
+    def _row(self, line: int, cells: Cells, sources: Cells) -> Row:
         texts = dict.fromkeys(self.columns, "")
+        kinds: dict[str, str] = {}
         bad_cells: dict[str, str] = {}
         for place, (column, cell) in enumerate(zip(self.columns, cells, strict=False)):
             if cell.data_type == "e":
@@ -127,14 +124,16 @@ class WorkbookSheet(Sheet):
                 bad_cells[column] = "a formula without its result (open the file in a spreadsheet and save it)"
             else:
                 texts[column] = plain_text(cell.value)
+                if kind := kind_of(cell.value):
+                    kinds[column] = kind
         filled = [place for place, cell in enumerate(cells, 1) if cell.value not in (None, "")]
         width = max((len(self.columns), *filled))
         if width > len(self.columns):
-            return Row(number, line, problem="it has cells to the right of the last column", width=width)
+            return Row(line, line, problem="it has cells to the right of the last column", width=width)
         if not bad_cells and not any(texts.values()):
-            return Row(0, line)
+            return Row(line, line, blank=True)
         cells_read = {column: text for column, text in texts.items() if column not in bad_cells}
-        return Row(number, line, cells_read, bad_cells=bad_cells, width=width)
+        return Row(line, line, cells_read, bad_cells=bad_cells, width=width, kinds=kinds)
 
 
 @contextmanager
@@ -185,7 +184,7 @@ def _is_uncalculated(cell: Any, source: Cells) -> bool:
     return bool(source) and source[0].data_type == "f" and cell.data_type == "n"
 
 
-def fill_cell(cell: Cell, value: Value) -> bool:
+def fill_cell(cell: Cell, value: CellValue) -> bool:
     """Put a value into a workbook's cell, a text always as a text. Return whether it was cut."""
     filled, cut = workbook_cell(value)
     cell.value = None if filled == "" else filled  # an empty text makes the cell invalid
@@ -195,7 +194,7 @@ def fill_cell(cell: Cell, value: Value) -> bool:
     return cut
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
     return _write_pages(file, [Page("verdicts", columns, rows)])
 
 
@@ -211,7 +210,7 @@ def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
     return cut
 
 
-def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Value]]) -> int:
+def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
     """Add a sheet with a frozen header, a filter and columns as wide as their first rows need; return the texts cut."""
     sheet = book.create_sheet(title)
     stream = iter(rows)
@@ -240,9 +239,11 @@ def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[
 
 
 def _format(cell: Any) -> None:
-    """Show fractions with two decimals and ISO dates as dates, and wrap long texts."""
+    """Show fractions with two decimals or their own, and ISO dates as dates, and wrap long texts."""
     if isinstance(cell.value, float):
-        cell.number_format = "0.00"
+        # A computed fraction has many digits; one that a person wrote, such as a price of 0.0492, keeps its own.
+        computed = cell.value != round(cell.value, 6)
+        cell.number_format = "0.00" if computed else "0.00####"
     elif isinstance(cell.value, str) and _DATE.fullmatch(cell.value):
         with suppress(ValueError):  # such as 2026-02-30
             cell.value = date.fromisoformat(cell.value)
@@ -251,7 +252,7 @@ def _format(cell: Any) -> None:
         cell.alignment = WRAPPED
 
 
-def _seen(value: Value) -> str:
+def _seen(value: CellValue) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 

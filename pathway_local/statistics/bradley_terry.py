@@ -39,7 +39,7 @@ class Strengths:
             return Estimate(float(expit(value)), Undefined("there is too little to estimate an error from"))
         reach = t_quantile(LEVEL, self.clusters - 1) * error
         low, chance, high = map(float, expit(np.array([value - reach, value, value + reach])))
-        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters))
+        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters, LEVEL))
 
 
 def bradley_terry(

@@ -68,7 +68,7 @@ def corrected_difference(
         found.append(_effect(value, influence, codes, codes[labelled]))
         spreads.append(float(np.sum(by_labels**2)))
     fixed = max(found[0].error ** 2 - spreads[0], 0.0)
-    spread = Spread(fixed, spreads[0] * sum(counts), sum(counts), len(judge))
+    spread = Spread(fixed, spreads[0] * sum(counts), sum(counts), len(judge), found[0].freedom or None)
     return CorrectedDifference(counts, slope, found[0], found[1], spread)
 
 

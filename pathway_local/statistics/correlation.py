@@ -147,4 +147,4 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> Estimate:
         return Estimate(value, Undefined("all pairs are in the same order"))
     reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt((1 + value**2 / 2) / (len(first) - 3))
     low, high = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
-    return Estimate(value, Interval(float(low), float(high), "Bonett and Wright", len(first)))
+    return Estimate(value, Interval(float(low), float(high), "Bonett and Wright", len(first), LEVEL))

@@ -48,7 +48,7 @@ def corrected_domain_mean(
     that mean divided by E[z] squared. The level of the survey is that of the mean, and the share's is 95%.
     """
     z, g = _has_place(people, people_special), _has_place(judge, judge_special)
-    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, level=LEVEL))
+    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, level=LEVEL, noise=None))
     if isinstance(special, Undefined):
         return Placed(special, special)
     inside = True if survey.inside is None else survey.inside
@@ -60,6 +60,9 @@ def corrected_domain_mean(
         ends = (scale[0] - middle, scale[1] - middle)
         return corrected_mean(_deviations(judge, g, middle), _deviations(people, z, middle), ends, survey)
 
+    if survey.noise:  # labels off the scale count as exact
+        share = float(np.nanmean(z))
+        survey = replace(survey, noise=replace(survey.noise, variance=survey.noise.variance * share))
     start = float(labels.mean())
     found, corrected = _solved(deviation, lambda each: each.corrected, start, special, scale)
     if isinstance(found, Undefined):

@@ -25,8 +25,13 @@ def holm_levels(p_values: Sequence[float]) -> list[float]:
     return levels
 
 
-def at_holm_levels(effects: Sequence[Effect]) -> list[Estimate]:
-    """Each effect with its interval at Holm's level among all that have an error."""
+def family_levels(effects: Sequence[Effect]) -> list[float]:
+    """Holm's level for each effect among all that have an error."""
     tested = [place for place, effect in enumerate(effects) if not effect.missing]
     levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested]), strict=True))
-    return [effect.estimate(levels.get(place, LEVEL)) for place, effect in enumerate(effects)]
+    return [levels.get(place, LEVEL) for place in range(len(effects))]
+
+
+def at_holm_levels(effects: Sequence[Effect]) -> list[Estimate]:
+    """Each effect with its interval at Holm's level among all that have an error."""
+    return [effect.estimate(level) for effect, level in zip(effects, family_levels(effects), strict=True)]

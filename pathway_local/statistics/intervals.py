@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
 
 Standing = Literal["better", "not worse", "worse", "can't tell"]
@@ -49,33 +50,6 @@ def effective_clusters(codes: IntArray) -> float:
     return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1.0))
 
 
-def standard_error(influence: FloatArray, codes: IntArray, sides: IntArray | None = None) -> tuple[float, float]:
-    """The standard error of a mean from what each case adds to it, and its degrees of freedom; both (cases,).
-
-    Influences sum to zero. With `sides` (codes from 0) they are those of a difference of two means, and sum to zero on
-    each side. Those of one cluster are added before they are squared, so cases of a cluster may depend on each other in
-    any way. Each part is first divided by sqrt(1 - n_g/n), with the cluster's n_g of the n cases on its side, because
-    large clusters pull the mean towards themselves; the degrees of freedom are Satterthwaite's for independent cases
-    (CR2: Bell and McCaffrey 2002). Clusters of one size give C - 1, and single cases s/sqrt(n). Not defined, with 0
-    degrees of freedom, if a side has only one cluster.
-    """
-    sides = np.zeros(len(codes), dtype=np.int64) if sides is None else sides
-    number = int(sides.max()) + 1
-    cells, shape = codes * number + sides, (int(codes.max()) + 1, number)
-    sizes = np.bincount(cells, minlength=shape[0] * number).reshape(shape).astype(np.float64)
-    whole = sizes.sum(axis=0)
-    if np.any(sizes == whole):
-        return float("nan"), 0.0
-    parts = np.bincount(cells, influence, shape[0] * number).reshape(shape)
-    scale = 1 / np.sqrt(1 - sizes / whole)
-    error = float(np.sqrt(np.sum(np.sum(scale * parts, axis=1) ** 2)))
-    # Under independence the products of the clusters' parts have these expectations: `own` on the diagonal, minus the
-    # sum over sides of pull_g pull_h beside it.
-    own, pull = np.sum(sizes / whole**2, axis=1), scale * sizes / whole**1.5
-    beside = np.sum((pull.T @ pull) ** 2) - np.sum(np.sum(pull**2, axis=1) ** 2)
-    return error, float(np.sum(own) ** 2 / (np.sum(own**2) + beside))
-
-
 def t_quantile(level: float, freedom: float) -> float:
     """Student's quantile for a two-sided interval of that level (Student 1908)."""
     from scipy import special  # scipy.stats would take seconds to import, and most commands need no interval
@@ -86,7 +60,7 @@ def t_quantile(level: float, freedom: float) -> float:
 def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = LEVEL) -> Interval:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
     reach = t_quantile(level, freedom) * error
-    return Interval(value - reach, value + reach, "t", clusters)
+    return Interval(value - reach, value + reach, "t", clusters, level)
 
 
 def log_odds_interval(
@@ -102,10 +76,10 @@ def log_odds_interval(
     reach = t_quantile(level, freedom) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
-        return Interval(max(low, value - reach), min(high, value + reach), "t", clusters)
+        return Interval(max(low, value - reach), min(high, value + reach), "t", clusters, level)
     odds, reach = float(np.log(place / (1 - place))), reach / (high - low) / (place * (1 - place))
     ends = low + (high - low) / (1 + np.exp(-np.array([odds - reach, odds + reach])))
-    return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters)
+    return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters, level)
 
 
 def tailed_freedom(parts: FloatArray) -> float:
@@ -168,7 +142,7 @@ def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: s
         return Effect(value, missing=f"there is only one {'case' if clusters is None else 'cluster'}")
     if np.ptp(scores) == 0:
         return Effect(value, missing=f"every {each} is {scores[0]:g}")
-    error, freedom = standard_error((scores - value) / len(scores), codes)
+    error, freedom = contrast_error(np.ones((len(scores), 1)), scores - value, np.ones(1), codes)
     if error <= 1e-12:
         return Effect(value, missing="every cluster has the same mean")
     return Effect(value, error, freedom, count)
@@ -204,8 +178,9 @@ def difference_effect(
     if min(len(own), len(rest)) == 0:
         return Effect(None, missing="one side of the comparison has no case")
     value, codes = float(own.mean() - rest.mean()), cluster_codes(clusters, len(scores))
-    influence = np.where(inside, (scores - own.mean()) / len(own), -(scores - rest.mean()) / len(rest))
-    error, freedom = standard_error(influence, codes, inside.astype(np.int64))
+    sides = np.column_stack([inside, ~inside]).astype(np.float64)
+    residuals = scores - np.where(inside, own.mean(), rest.mean())
+    error, freedom = contrast_error(sides, residuals, np.array([1.0, -1.0]), codes)
     if not freedom:
         return Effect(value, missing="one side of the comparison has only one cluster")
     if error <= 1e-12:
@@ -228,7 +203,7 @@ def wilson(successes: float, cases: int) -> Interval:
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)
     low, high = float(middle - reach), float(middle + reach)
-    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", cases)
+    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", cases, LEVEL)
 
 
 def standing(difference: Interval | Undefined, margin: float) -> Standing:

@@ -12,7 +12,7 @@ from pathway_local.statistics.sequential import NORMAL, look_alpha, planned_coun
 Aim = Literal["half-width", "detect", "margin"]
 
 POWER = 0.8
-"""The chance to find a difference as large as named, or to show that equal chatbots differ by less than the margin."""
+"""The chance to reach an aim: the width, a difference as large as named, or to show that equal chatbots are equal."""
 
 LEAST = 20
 """Units below which nothing is planned: intervals of fewer rest on a spread that is hardly known."""
@@ -20,18 +20,25 @@ LEAST = 20
 MANY = 10_000_000
 """Units that nobody has: an aim that asks for more can't be reached."""
 
-ROUNDS = 4
+SURE = 1e-12
+"""A variance at which nothing is left to chance: every case is labelled, and the mean is about these very cases."""
+
+ROUNDS = 6
 """After these the number does not change any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of an estimate: `fixed` + `each` / n from n units; there are `now` units, and can be `most`."""
+    """The variance of an estimate: `fixed` + `each` / n from n units; there are `now` units, and can be `most`.
+
+    `each` is estimated from those that are there, with so many degrees of `freedom`; without a number, it is assumed.
+    """
 
     fixed: float
     each: float
     now: int
     most: int | None = None
+    freedom: float | None = None
 
     def scaled(self, factor: float) -> "Spread":
         """Return the same with variances multiplied."""
@@ -42,8 +49,8 @@ class Spread:
 class Goal:
     """An `aim` in `points` of the scale, the number of evenly spaced `looks`, and the error `alpha` over all of them.
 
-    "half-width": the interval reaches so far to either side. "detect": it excludes zero in 80% of the files if the
-    difference is so large. "margin": it lies between minus and plus so many points in 80% of the files if nothing
+    Each holds in 80% of the files. "half-width": the interval reaches at most so far to either side. "detect": it
+    excludes zero if the difference is so large. "margin": it lies between minus and plus so many points if nothing
     differs (two one-sided tests: Schuirmann 1987).
     """
 
@@ -63,10 +70,13 @@ def needed(goal: Goal, spread: Spread) -> int | Undefined:
     count = MANY
     for _ in range(ROUNDS):  # the factor depends on the number, but hardly
         rest = (goal.points / _reach(goal, count)) ** 2 - spread.fixed
-        count = max(least, int(np.ceil(min(spread.each / rest, MANY)))) if rest > 0 else MANY
+        each = spread.each * (_chance(spread, count) if goal.aim == "half-width" else 1.0)
+        count = max(least, int(np.ceil(min(each / rest, MANY)))) if rest > 0 else MANY
         if count >= (MANY if spread.most is None else spread.most + 1):
             if spread.most is None:
                 return Undefined("no number of them is enough")
+            if spread.fixed + spread.each / spread.most <= SURE:
+                return spread.most
             return Undefined(f"even labels of all {spread.most:,} are too few")
     return count
 
@@ -76,3 +86,18 @@ def _reach(goal: Goal, count: int) -> float:
     level = 1 - look_alpha(goal.alpha, count, planned_counts(count, goal.looks))
     beyond = {"half-width": 0.0, "detect": NORMAL.inv_cdf(POWER), "margin": NORMAL.inv_cdf((1 + POWER) / 2)}
     return t_quantile(level, count - 1) + beyond[goal.aim]
+
+
+def _chance(spread: Spread, count: int) -> float:
+    """Return the factor below which the spread that `count` units will show stays in 80% of the files.
+
+    Widths vary because spreads do (Kupper and Hafner 1989): that of the units to come is to that of those that are
+    there as F, with as many degrees of freedom for each unit as these have.
+    """
+    from scipy import special
+
+    if spread.freedom is None:
+        return float(special.chdtri(count, 1 - POWER)) / count
+    more = max(count - spread.now, 0)
+    freedom = more * spread.freedom / max(spread.now, 1)
+    return 1 + more / count * (float(special.fdtri(freedom, spread.freedom, POWER)) - 1) if more else 1.0

@@ -27,6 +27,17 @@ UNSEEN = 0.02
 FEW_DISSENTERS = 15
 """With fewer labels unlike the commonest one, a sample may miss most of the tail, and the interval is too short."""
 
+TWICE = 20
+"""The least number of cases with several labels from which the noise of a label is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The variance of a label if the same people scored again, and the degrees of freedom of its estimate."""
+
+    variance: float
+    freedom: float
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -35,15 +46,16 @@ class Survey:
     `target` is these cases or the population that they are a random sample of. Labels were drawn at random within
     each code of `strata`. For a population, cases with the same code of `clusters` depend on each other; for the cases
     themselves, labels were drawn by whole clusters. With `inside` the mean is that of the group of cases for which it
-    is true. `noise` is the variance of a label among repetitions: the same people would not give every score again, so
-    some doubt about the cases themselves stays when all of them are labelled. `level` is that of the intervals.
+    is true. `noise` is that of a label: the same people would not give every score again, so some doubt about the cases
+    themselves stays when all of them are labelled. Without it, the mean is that of these labels. `level` is that of the
+    intervals.
     """
 
     target: Target = "file"
     strata: IntArray | None = None
     clusters: IntArray | None = None
     inside: BoolArray | None = None
-    noise: float = 0.0
+    noise: Noise | None = None
     level: float = LEVEL
 
 
@@ -171,8 +183,8 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
         slopes = np.zeros_like(slopes)
     # PPI++ divides by 1 + n/N' for N' further cases; those are the N - n unlabelled ones here: (N - n)/N.
     used = slopes if sample.survey.target == "file" else slopes * (cases - count) / cases
-    corrected, variance, residual = _estimate(sample, inside, slopes, used)
-    spread = Spread(variance - residual / count, residual, count, cases)
+    corrected, variance, residual, freedom = _estimate(sample, inside, slopes, used)
+    spread = Spread(variance - residual / count, residual, count, cases, freedom)
     return Correction(
         cases=cases,
         labelled=count,
@@ -189,17 +201,19 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
 
 def _estimate(
     sample: _Sample, inside: BoolArray, slopes: FloatArray, used: FloatArray
-) -> tuple[Estimate, float, float]:
-    """The corrected mean of the cases inside, its variance, and what one label adds to it, n -> s^2 (1/n - 1/N).
+) -> tuple[Estimate, float, float, float]:
+    """The corrected mean of the cases inside, its variance, what one label adds to it, and the freedom of that.
 
-    `slopes` are those of the file; `used` those of the target, which are smaller for the population.
+    What one label adds is s^2 in n -> s^2 (1/n - 1/N). `slopes` are those of the file; `used` those of the target,
+    which are smaller for the population.
     """
     labels, rest = inside & sample.labelled, inside & ~sample.labelled
     count, cases = int(labels.sum()), int(inside.sum())
     value, influence = _residuals(sample, labels, slopes, float(sample.judge[inside].mean()))
     variance, totals = _file_variance(sample, labels, influence)
     residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
-    variance += sample.survey.noise / cases
+    if noise := sample.survey.noise:
+        variance += noise.variance / cases
     if sample.survey.target == "population":
         weights = sample.weights[rest]
         centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
@@ -208,7 +222,8 @@ def _estimate(
         spread = np.zeros_like(influence)
         spread[rest] = slope * weights * (sample.judge[rest] - centre) / max(float(weights.sum()), 1.0)
         variance = _population_variance(sample, labels, rest, influence, spread)
-    return Estimate(value, _interval(sample, value, variance, totals, labels, cases)), variance, residual
+    freedom = tailed_freedom(totals) if len(totals) > 1 else 0.0
+    return Estimate(value, _interval(sample, value, variance, totals, labels, cases)), variance, residual, freedom
 
 
 def weighted_residuals(
@@ -277,23 +292,49 @@ def _interval(
     scores = sample.people[labels]
     clusters = len(np.unique(sample.clusters[labels]))
     if sample.survey.target == "file" and len(scores) == cases and not sample.survey.noise:
-        return Interval(value, value, "every case is labelled", clusters)
+        return Interval(value, value, "every case is labelled", clusters, sample.survey.level)
     if not np.isfinite(variance):
         return Undefined("a stratum, or the group, has labels in one cluster only")
     if variance <= 1e-18:
         alike = f"every label is {scores[0]:g}"
         return Undefined(alike if np.ptp(scores) == 0 else "the judge explains every label")
     error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
+    if (noise := sample.survey.noise) and sample.survey.target == "file":
+        part = noise.variance / cases  # Satterthwaite 1946
+        freedom = variance**2 / (max(variance - part, 0.0) ** 2 / freedom + part**2 / noise.freedom)
     return log_odds_interval(value, error, freedom, clusters, sample.scale, sample.survey.level)
 
 
 def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined:
     """The number of further labels that quarter the variance, and so halve the interval."""
-    if not np.isfinite(variance) or variance <= 1e-18 or spread.now == cases:
+    if spread.now == cases:
+        return Undefined("every case is labelled")
+    if not np.isfinite(variance) or variance <= 1e-18:
         return Undefined("there is no interval to halve")
     if variance / 4 <= spread.fixed + spread.each / cases:
         return Undefined(f"even with all {cases} cases labelled the interval would be more than half as wide")
     return int(np.ceil(spread.each / (variance / 4 - spread.fixed) - 1e-9)) - spread.now
+
+
+def label_noise(scores: FloatArray) -> Noise | None:
+    """The noise of a label, the mean of a case's scores (cases, people); None if too few cases have several.
+
+    The noise of one score is what cases and people leave over, by least squares, of the cases with several scores. A
+    label of m scores has a mth of it.
+    """
+    given = np.isfinite(scores)
+    times = given.sum(axis=1)
+    cases, people = np.nonzero(given & (times >= 2)[:, None])
+    several, cases = np.unique(cases, return_inverse=True)
+    if len(several) < TWICE:
+        return None
+    columns = np.column_stack([scores[several[cases], people], people[:, None] == np.arange(scores.shape[1])])
+    # Within cases: each score, and who gave it, less the mean of its case.
+    within = columns - np.stack([np.bincount(cases, column) / times[several] for column in columns.T], axis=1)[cases]
+    slopes, _, rank, _ = np.linalg.lstsq(within[:, 1:], within[:, 0], rcond=None)
+    left = within[:, 0] - within[:, 1:] @ slopes
+    freedom = len(cases) - len(several) - int(rank)
+    return Noise(float(left @ left / freedom * np.mean(1 / times[times > 0])), freedom)
 
 
 def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, float]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.kappa import Weights, disagreement, one_minus
-from pathway_local.statistics.resampling import Statistic
+from pathway_local.statistics.resampling import SAME_EVERYWHERE, Statistic
 
 
 def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
@@ -110,7 +110,9 @@ def _gwet(rows: FloatArray, values: Sequence[float], alike: FloatArray) -> Stati
         seen = weights @ agreed / np.where(shared > 0, shared, 1.0)
         return np.where(shared > 1, (seen - chance) / (1 - chance), np.nan)
 
-    return Statistic(measure, "fewer than two cases have two scores", least=-1.0, most=1.0)
+    # Chance agreement is at most T / q^2 (all levels equally common), so AC is at least -(T / q^2) / (1 - T / q^2).
+    least = -alike.sum() / (size**2 - alike.sum())
+    return Statistic(measure, "fewer than two cases have two scores", least=float(least), most=1.0)
 
 
 def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
@@ -135,9 +137,9 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
             with np.errstate(invalid="ignore", divide="ignore"):
                 return np.where(msr + noise > 1e-12, (msr - mse) / (msr + noise), np.nan)
 
-        def any_raters(counts: FloatArray) -> tuple[float, float]:
+        def any_raters(counts: FloatArray) -> tuple[float, float] | Undefined:
             ends = _ends_for_any_raters(raters, *(float(each[0]) for each in squares(counts[None, :])))
-            if not average:
+            if not average or isinstance(ends, Undefined):
                 return ends
             low, high = (raters * end / (1 + (raters - 1) * end) for end in ends)  # Spearman 1910, Brown 1910
             return low, high
@@ -167,18 +169,24 @@ def _mean_squares(rows: FloatArray) -> Callable[[FloatArray], tuple[FloatArray, 
     return measure
 
 
-def _ends_for_any_raters(k: int, n: float, msr: float, msc: float, mse: float) -> tuple[float, float]:
-    """The 95% interval of ICC(2,1) if cases and raters are both random (McGraw and Wong 1996, case 2A)."""
+def _ends_for_any_raters(k: int, n: float, msr: float, msc: float, mse: float) -> tuple[float, float] | Undefined:
+    """The 95% interval of ICC(2,1) if cases and raters are both random (McGraw and Wong 1996, case 2A).
+
+    The degrees of freedom rest on an estimate of the ICC, which is 0 where it comes out below. No ICC is at or below
+    -1/(k-1), where that of the mean of k raters has a pole: an end there says nothing.
+    """
     from scipy import special  # scipy.stats would take seconds to import
 
     rest = k * msc + (k * n - k - n) * mse
-    one = n * (msr - mse) / (rest + n * msr)
-    if mse <= 1e-12 or one >= 1 - 1e-9:
-        return 1.0, 1.0
+    one = max(n * (msr - mse) / (rest + n * msr), 0.0)
+    if one >= 1 - 1e-9 or msr + mse <= 1e-12:
+        return SAME_EVERYWHERE
     a, b = k * one / (n * (1 - one)), 1 + k * one * (n - 1) / (n * (1 - one))
     freedom = (a * msc + b * mse) ** 2 / ((a * msc) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
     below, above = special.fdtri(n - 1, freedom, (1 + LEVEL) / 2), special.fdtri(freedom, n - 1, (1 + LEVEL) / 2)
     low = n * (msr - below * mse) / (below * rest + n * msr)
+    if not 1 + (k - 1) * low > 1e-9:
+        return Undefined("the raters differ too much, on too few cases, for it to have a lower end")
     return float(low), float(n * (above * msr - mse) / (rest + n * above * msr))
 
 

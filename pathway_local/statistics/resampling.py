@@ -63,7 +63,7 @@ class Statistic:
     module. `reason` says why the data themselves may define none. `needs` is the smallest number of cases, `least` and
     `most` bound the figure, a `share` is a share of cases, and a `costly` one is too slow for thousands of weightings.
     `unweighted` says why the figure is refused where cases weigh differently; empty if it is not. `any_raters` makes
-    both ends of an interval that also allows for other raters, if cases are independent.
+    both ends of an interval that also allows for other raters, if cases are independent, or says why it has none.
     """
 
     measure: Callable[[FloatArray], FloatArray]
@@ -74,7 +74,7 @@ class Statistic:
     share: bool = False
     costly: bool = False
     unweighted: str = ""
-    any_raters: Callable[[FloatArray], tuple[float, float]] | None = None
+    any_raters: Callable[[FloatArray], tuple[float, float] | Undefined] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +171,11 @@ class CountedRows:
             kept = self.times - np.bincount(kinds[members], minlength=len(self.times))
             yield self._spread(kept[None, :].astype(np.float64))
 
-    def _any_raters(self, statistic: Statistic) -> Interval | None:
+    def _any_raters(self, statistic: Statistic) -> Interval | Undefined | None:
         if statistic.any_raters is None or self.clusters < self.cases or np.ptp(self.each) > 0:
             return None
-        low, high = statistic.any_raters(self.counts)
-        return Interval(low, high, OTHER_RATERS, self.clusters) if low < high else None
+        ends = statistic.any_raters(self.counts)
+        return ends if isinstance(ends, Undefined) else Interval(*ends, OTHER_RATERS, self.clusters, LEVEL)
 
     def _percentile(self, statistic: Statistic, value: float, drawn: FloatArray) -> Interval | Undefined:
         defined = drawn[np.isfinite(drawn)]
@@ -186,7 +186,7 @@ class CountedRows:
             return self._without_spread(statistic, value)
         outside = _widened(self.clusters)
         low, high = np.quantile(defined, [outside, 1 - outside])
-        return Interval(float(low), float(high), "bootstrap", self.clusters, lost)
+        return Interval(float(low), float(high), "bootstrap", self.clusters, LEVEL, lost)
 
     def _jackknife(self, statistic: Statistic, value: float, left: FloatArray) -> Interval | Undefined:
         groups = len(left)

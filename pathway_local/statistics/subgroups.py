@@ -3,50 +3,53 @@
 Errors are used because a kappa falls by itself where a group's scores span little of the scale.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.cluster_robust import contrast_error
+from pathway_local.statistics.families import family_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import (
-    LEVEL,
-    Effect,
-    cluster_codes,
-    cluster_sums,
-    difference_effect,
-    mean_effect,
-    tailed_freedom,
+from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, difference_effect, mean_effect
+
+STRONG = 10.0
+"""The least F of the first stage: with less, an instrument's estimate is biased and its interval too short (Staiger and
+Stock 1997)."""
+
+NO_SECOND = (
+    "it needs two people or more to compare with, who rated the same cases on their own: one person's noise looks like "
+    "a bias"
 )
 
-MOST_LEVELS = 12
-"""Different scores that are levels of their own; of more, each tenth of the cases makes one."""
+TOO_LITTLE = "people agree too little on these cases to tell their noise from quality"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupError:
-    """The errors of a rater in one group.
+    """The errors of a rater in one group, and the confidence level of each figure's interval, by name.
 
-    `signed` is the mean error and `excess` the mean absolute error less that of all other cases. Their intervals are at
-    Holm's levels, so that an interval leaves zero out exactly where Holm's test over all groups rejects. `absolute` is
-    the mean absolute error. No test belongs to it, so its interval is at the level of Holm's first step in every group
-    (Bonferroni's), and all of them hold at once. `unequal` is the mean error less that of other cases to which the
-    reference gave the same score, with intervals at Holm's levels: a rater who gives everybody middling scores errs in
-    a group of good answers, but does not treat it otherwise than equally good ones elsewhere.
+    `mean_difference` is the mean error and `excess_absolute_error` the mean absolute error less that of all other
+    cases. `excess_mean_at_equal_scores` is how much higher the rater scores the group than other cases that are as good
+    by people: a rater who gives everybody middling scores errs in a group of good answers, but does not treat it
+    otherwise than equally good ones elsewhere.
     """
 
     group: int
     cases: int
-    signed: Estimate
-    absolute: Estimate
-    excess: Estimate
-    unequal: Estimate
+    effects: Mapping[str, Effect]
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """Each figure with its interval."""
+        return {name: effect.estimate(self.levels.get(name, LEVEL)) for name, effect in self.effects.items()}
 
 
 def group_errors(
     rater: FloatArray,
+    people: FloatArray,
     reference: FloatArray,
     groups: IntArray,
     *,
@@ -55,94 +58,110 @@ def group_errors(
 ) -> tuple[GroupError, ...]:
     """Errors rater - reference of cases (cases,) by group code, on the cases with both scores, by group code.
 
-    Intervals are Student's t, robust to dependence within `clusters`. Groups under `smallest` cases get the
-    reason instead of figures and do not count for the correction (Holm 1979).
+    `people` (cases, people) are the scores behind the reference, where people rated on their own. Intervals are
+    Student's t, robust to dependence within `clusters`. Groups under `smallest` cases get a reason instead of figures.
     """
     both = np.isfinite(rater) & np.isfinite(reference)
-    errors = (rater - reference)[both]
-    own = groups[both]
+    errors, own = (rater - reference)[both], groups[both]
     codes = cluster_codes(None if clusters is None else clusters[both], len(errors))
-    names = np.unique(groups)
-    sizes = [int(np.sum(own == name)) for name in names]
-
-    def effects(of: Callable[[NDArray[np.bool_]], Effect]) -> list[Effect]:
-        return [
-            of(own == name)
-            if size >= smallest
-            else Effect(None, missing=f"the group has {size} cases, under {smallest}")
-            for name, size in zip(names, sizes, strict=True)
-        ]
-
     sizes_of_error = np.abs(errors)
-    signed = at_holm_levels(effects(lambda inside: mean_effect(errors[inside], codes[inside], each="error")))
-    excess = at_holm_levels(effects(lambda inside: difference_effect(sizes_of_error, inside, codes, each="error")))
-    levels = _levels(reference[both])
-    unequal = at_holm_levels(effects(lambda inside: _unequal_effect(errors, levels, inside, codes)))
-    absolute = _at_first_level(effects(lambda inside: mean_effect(sizes_of_error[inside], codes[inside], each="error")))
-    return tuple(
-        GroupError(int(name), size, *figures)
-        for name, size, *figures in zip(names, sizes, signed, absolute, excess, unequal, strict=True)
-    )
+    none = "under two cases, or clusters of cases, on one side were rated by two people"
+
+    def effects(inside: NDArray[np.bool_]) -> dict[str, Callable[[], Effect]]:
+        return {
+            "mean_difference": lambda: mean_effect(errors[inside], codes[inside], each="error"),
+            "excess_mean_at_equal_scores": lambda: _at_equal_scores(
+                rater[both], people[both], inside.astype(np.float64), codes, none
+            ),
+            "mean_absolute_error": lambda: mean_effect(sizes_of_error[inside], codes[inside], each="error"),
+            "excess_absolute_error": lambda: difference_effect(sizes_of_error, inside, codes, each="error"),
+        }
+
+    found = []
+    for name in np.unique(groups):
+        size = int(np.sum(own == name))
+        small = Effect(None, missing=f"the group has {size} cases, under {smallest}")
+        made = {figure: make() if size >= smallest else small for figure, make in effects(own == name).items()}
+        found.append(GroupError(int(name), size, made))
+    return tuple(found)
 
 
-def _levels(reference: FloatArray) -> IntArray:
-    """Return a code for each case (cases,): cases with the same score share one, or with about the same if many differ.
+def held_to_family(found: Sequence[GroupError]) -> list[GroupError]:
+    """The same with intervals that allow for all of them at once.
 
-    Then tenths of the cases, by score, are the levels.
+    An interval at Holm's level leaves zero out exactly where Holm's test over all of them rejects (Holm 1979). No test
+    belongs to a mean absolute error, so its interval is at the level of Holm's first step everywhere (Bonferroni's).
     """
-    values, levels = np.unique(np.round(reference, 9), return_inverse=True)
-    if len(values) > MOST_LEVELS:
-        bounds = np.unique(np.quantile(reference, np.arange(0.1, 1, 0.1)))
-        _, levels = np.unique(np.searchsorted(bounds, reference), return_inverse=True)
-    return levels.astype(np.int64)
-
-
-def _at_first_level(effects: Sequence[Effect]) -> list[Estimate]:
-    tested = sum(not effect.missing for effect in effects)
-    return [effect.estimate(1 - (1 - LEVEL) / max(tested, 1)) for effect in effects]
-
-
-def _unequal_effect(errors: FloatArray, levels: IntArray, inside: NDArray[np.bool_], codes: IntArray) -> Effect:
-    """The group's mean error less that of other cases with the same level, (cases,) each."""
-    if min(len(np.unique(codes[inside])), len(np.unique(codes[~inside]))) < 2:
-        return Effect(None, missing="one side of the comparison has only one cluster")
-    none = "hardly any other case got the same scores as this group"
-    return _at_equal_levels(errors, levels, inside.astype(np.float64), codes, none)
+    levels: dict[str, list[float]] = {}
+    for name in found[0].effects if found else ():
+        effects = [each.effects[name] for each in found]
+        tested = sum(not effect.missing for effect in effects)
+        first = [1 - (1 - LEVEL) / max(tested, 1)] * len(found)
+        levels[name] = first if name == "mean_absolute_error" else family_levels(effects)
+    return [
+        replace(each, levels={name: own[place] for name, own in levels.items()}) for place, each in enumerate(found)
+    ]
 
 
 def drift(
-    rater: FloatArray, reference: FloatArray, position: FloatArray, *, clusters: IntArray | None = None
+    rater: FloatArray, people: FloatArray, position: FloatArray, *, clusters: IntArray | None = None
 ) -> tuple[int, Effect]:
-    """The cases that count, and how far a rater's errors move from the first to the last position, at equal scores.
+    """How many cases two people rated, and how far a rater's scores move along the positions among equally good cases.
 
-    All are (cases,): NaN where there is no score, and positions from 0 to 1 in the order of dates, batches or versions,
-    NaN where it is not known. The errors are taken to move along a straight line.
+    Rater and position are (cases,), people (cases, people): NaN where there is no score, and positions from 0 to 1 in
+    the order of dates, batches or versions, NaN where it is not known. The scores are taken to move along a straight
+    line.
     """
-    known = np.isfinite(rater) & np.isfinite(reference) & np.isfinite(position)
+    known = np.isfinite(rater) & (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(position)
     codes = cluster_codes(None if clusters is None else clusters[known], int(known.sum()))
-    if len(np.unique(codes)) < 2:
-        return int(known.sum()), Effect(None, missing="fewer than two cases, or clusters of cases, have both scores")
-    errors, levels = rater[known] - reference[known], _levels(reference[known])
-    none = "cases with the same score lie too close together in that order"
-    return len(errors), _at_equal_levels(errors, levels, position[known], codes, none)
+    none = "cases that two people rated lie too close together in that order"
+    return int(known.sum()), _at_equal_scores(rater[known], people[known], position[known], codes, none)
 
 
-def _at_equal_levels(errors: FloatArray, levels: IntArray, amounts: FloatArray, codes: IntArray, none: str) -> Effect:
-    """The coefficient of the amounts in a regression of errors on them and on a constant for each level; all (cases,).
+def _at_equal_scores(rater: FloatArray, people: FloatArray, amounts: FloatArray, codes: IntArray, none: str) -> Effect:
+    """How much a rater's scores rise with the amounts (cases,) among cases that are equally good by people.
 
-    With amounts of 0 and 1 it is the analysis of covariance; levels count by how much they tell about the difference.
-    Clusters are added up before they are squared. `none` is the reason if the amounts hardly vary within levels.
+    Two-stage least squares: the rater's scores on one person's, whose instrument is the mean of the other people's. A
+    regression on the scores as they are takes their noise for quality, so that part of a difference in quality between
+    groups looks like a bias (Fuller 1987, section 1.4). Each person takes each role in turn, with a severity of their
+    own, in one regression in which a case counts once. `none` is the reason if the amounts do not vary.
     """
-    sizes = np.bincount(levels)
-    held = amounts - (np.bincount(levels, amounts) / sizes)[levels]
-    told = float(np.sum(held**2))
-    if told < 1:
+    given = np.isfinite(people)
+    times = given.sum(axis=1)
+    given &= (times >= 2)[:, None]
+    cases, person = np.nonzero(given)
+    if not len(cases):
+        return Effect(None, missing=NO_SECOND)
+    own, codes, weights = people[given], codes[cases], 1 / times[cases]
+    others = (np.nansum(people, axis=1)[cases] - own) / (times[cases] - 1)
+    columns = np.column_stack([amounts[cases], own, others, rater[cases]])
+    # Each person's severity is taken out of all columns first: a column for each would take minutes with forty people.
+    sums = np.stack([np.bincount(person, weights * column) for column in columns.T], axis=1)
+    columns -= (sums / np.maximum(np.bincount(person, weights), 1e-9)[:, None])[person]
+    columns *= np.sqrt(weights)[:, None]
+    amount, own, others, scores = columns.T
+    few = len(cases) / max(len(cases) - len(np.unique(person)), 1)
+    if not np.any(np.abs(amount) > 1e-9):
         return Effect(None, missing=none)
-    value = float(held @ errors) / told
-    rest = errors - (np.bincount(levels, errors) / sizes)[levels] - value * held
-    totals = cluster_sums(held * rest / told, codes)
-    count, lost = len(totals), len(sizes) + 1
-    error = float(np.sqrt(count / (count - 1) * len(errors) / max(len(errors) - lost, 1) * np.sum(totals**2)))
+    first, weak = np.column_stack([others, amount]), Effect(None, missing=TOO_LITTLE)
+    if np.linalg.matrix_rank(first) < 2:
+        return weak
+    slopes, error, _ = _fit(first, first, own, 0, codes)
+    if not slopes[0] > (STRONG * few) ** 0.5 * error:
+        return weak
+    slopes, error, freedom = _fit(
+        np.column_stack([first @ slopes, amount]), np.column_stack([own, amount]), scores, 1, codes
+    )
+    if not freedom:
+        return Effect(None, missing=none)
     if error <= 1e-12:
-        return Effect(value, missing="errors at equal scores do not vary")
-    return Effect(value, error, tailed_freedom(totals), count)
+        return Effect(float(slopes[1]), missing="errors at equal scores do not vary")
+    return Effect(float(slopes[1]), few**0.5 * error, freedom, len(np.unique(codes)))
+
+
+def _fit(
+    design: FloatArray, columns: FloatArray, scores: FloatArray, place: int, codes: IntArray
+) -> tuple[FloatArray, float, float]:
+    """The coefficients of a design, and the error and freedom of the one at `place`, by residuals from the columns."""
+    slopes = np.linalg.lstsq(design, scores, rcond=None)[0].astype(np.float64)
+    return slopes, *contrast_error(design, scores - columns @ slopes, np.eye(len(slopes))[place], codes)

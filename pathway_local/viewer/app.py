@@ -23,7 +23,7 @@ from pathway_local.verdict import Number
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
-from pathway_local.viewer.table_page import choices, heads, line, order_in, pages, query_of, selection_in
+from pathway_local.viewer.table_page import cautions_of, choices, heads, line, order_in, pages, query_of, selection_in
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
 
 FOLDER = Path(__file__).with_name("templates")
@@ -109,7 +109,8 @@ class Viewer:
             shown = self._index.show(chosen, order)
             last = pages(shown)
             page = min(max(1, asked), last)
-            lines = [line(row, self._say) for row in self._index.page(page)]
+            rows = self._index.page(page)
+            cautions = list(cautions_of(self._index, rows, self._say))
 
         def link(to: int) -> str:
             return f"{self.folder}/table/{number}?{query_of(order, to)}" if 1 <= to <= last else ""
@@ -123,7 +124,8 @@ class Viewer:
             query=query_of(order),
             choices=list(choices(self._index, chosen, self._say)),
             heads=heads(order, self._say),
-            lines=lines,
+            lines=[line(row, self._say) for row in rows],
+            cautions=cautions,
             several_rubrics=len(self._index.rubrics) > 1,
             has_texts=self._texts is not None,
             page=page,

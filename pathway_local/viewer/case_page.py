@@ -8,10 +8,11 @@ from itertools import groupby
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import Passage, outside, passages
+from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import Kind
 from pathway_local.ratings.adjudication import NOTE, adjudicator
 from pathway_local.results.reading_list import given_by
+from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -38,10 +39,11 @@ class GivenScore:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Everything that one rater said."""
+    """Everything that one rater said, and what to know about a judge."""
 
     rater: str
     kind: str
+    caution: str
     scores: tuple[GivenScore, ...]
     fields: tuple[Passage, ...]
     marks: str
@@ -110,14 +112,17 @@ def case_page(
     """Return the page of a case for a person; `filled` is what that person has just tried to give."""
     inputs = texts.of(case.id) if texts else None
     kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
-    order = list(index.rubrics)
+    labels, order = labels_of(index.run), list(index.rubrics)
     records = sorted(index.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
     judged = []
     for name, group in groupby(records, key=lambda record: record.rubric):
         own = list(group)
         now = _hash(index, own[0], inputs) if inputs is not None else None
         ref, why = _ref(own, now, say)
-        voices = tuple(_voice(record, kinds[record.rater, name], index.rubrics[name], say) for record in own)
+        voices = tuple(
+            _voice(record, kinds[record.rater, name], labels.get(record.rater, ""), index.rubrics[name], say)
+            for record in own
+        )
         form = _form(index.rubrics[name], own, person, filled) if ref else None
         changed = now is not None and any(record.case_hash not in ("", now) for record in own)
         judged.append(Judged(outside(name, 120), say("changed_texts") if changed else "", voices, why, form))
@@ -160,13 +165,14 @@ def _filled(texts: Mapping[str, str]) -> tuple[Passage, ...]:
     return passages({name: text for name, text in texts.items() if text})
 
 
-def _voice(record: Record, kind: Kind, rubric: Rubric, say: Language) -> Voice:
+def _voice(record: Record, kind: Kind, label: str, rubric: Rubric, say: Language) -> Voice:
     rater, worded, outcome = outside(record.rater, 120), say(f"kind_{kind}"), record.outcome
+    known = caution(record.rater, label, say)
     if isinstance(outcome, Failure):
-        return Voice(rater, worded, (), (), "", outside(f"{outcome.kind}: {outcome.message}", 600))
+        return Voice(rater, worded, known, (), (), "", outside(f"{outcome.kind}: {outcome.message}", 600))
     scores = tuple(_scores(outcome, rubric, say))
     fields = _filled({name: _worded(value) for name, value in outcome.fields.items()})
-    return Voice(rater, worded, scores, fields, outside(", ".join(outcome.marks), 600), "")
+    return Voice(rater, worded, known, scores, fields, outside(", ".join(outcome.marks), 600), "")
 
 
 def _worded(value: Value) -> str:

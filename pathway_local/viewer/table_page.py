@@ -1,15 +1,16 @@
 """The table of verdicts: its rows, what a person can choose, and the links to other pages of it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from msgspec import ValidationError, convert
 
 from pathway_local.pages.language import Language
-from pathway_local.pages.page import outside, score_title
+from pathway_local.pages.page import caution, outside, score_title
 from pathway_local.results.reading_list import Given
+from pathway_local.results.summary import labels_of
 from pathway_local.system.visible import visible
 from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Order, Selection
 from pathway_local.viewer.verdict_index import PAGE, Row, Shown, VerdictIndex
@@ -135,6 +136,14 @@ def line(row: Row, say: Language) -> Line:
         failure=outside(said.failure, EXCERPT),
         marks=outside(", ".join(row.marks), EXCERPT),
     )
+
+
+def cautions_of(index: VerdictIndex, rows: Iterable[Row], say: Language) -> Iterator[str]:
+    """Yield what to know about each judge with verdicts among these rows."""
+    labels = labels_of(index.run)
+    for rater in dict.fromkeys(row.said.rater for row in rows):
+        if label := labels.get(rater):
+            yield caution(rater, label, say)
 
 
 def pages(shown: Shown) -> int:

@@ -73,7 +73,7 @@ class Stage:
         if ENGINES[variant] != "judge":
             return self._measure_raw(variant, detail, count, seed)
         own = seed + OTHER_SEEDS * JUDGES.index(variant)
-        patched = patch.object(Probe, "passes", _no_passes) if variant != "judge" else nullcontext()
+        patched = patch.object(Probe, "passes", no_passes) if variant != "judge" else nullcontext()
         for file, rubric in self._rubrics.items():  # loads the engine and caches the rubric's start
             self._judged(self._work.cases(rubric, 2, 999), file, detail)
         files = {name: self._work.cases(rubric, count, own) for name, rubric in self._rubrics.items()}
@@ -169,6 +169,7 @@ def gpu_gib() -> float | None:
     return None if used is None else round(used / GIB, 1)
 
 
-def _no_passes(*_: object) -> Any:
+def no_passes(*_: object) -> Any:
+    """Replace `Probe.passes`: no pass, no probabilities."""
     return {}
     yield

@@ -7,7 +7,7 @@ from statistics import mean
 from benchmark.made_cases import SHARED, write_cases
 from benchmark.raw import Asked
 from pathway_local.case import Case
-from pathway_local.engines.wire import PassWriter, Work
+from pathway_local.engines.wire import PassWriter
 from pathway_local.passes import Pass
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -46,16 +46,17 @@ class WorkWriter:
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
         if variant == "prometheus-eval":
             return Asked(graded=tuple(self._graded(count, seed)), max_tokens=round(mean(lengths)) if lengths else plan)
-        return Asked(tuple(self._passes(detail, count, seed)), tuple(lengths))
+        return Asked(tuple(map(PassWriter().message, self.passes(detail, count, seed))), tuple(lengths))
 
-    def _passes(self, detail: Detail, count: int, seed: int) -> Iterator[Work]:
-        out = PassWriter()
-        for at, prompt in enumerate(self._prompts(detail, count, seed)):
+    def passes(self, detail: Detail, count: int, seed: int) -> Iterator[Pass]:
+        """Yield the pass of each reply."""
+        for at, prompt in enumerate(self.prompts(detail, count, seed)):
             limit = min(prompt.reply.form.limit, CONTEXT - len(prompt.ids))
             own, grammar = prompt.own + prompt.start, prompt.reply.form.grammar()
-            yield out.message(Pass(str(at), own, grammar, limit, shared=prompt.shared))
+            yield Pass(str(at), own, grammar, limit, shared=prompt.shared)
 
-    def _prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
+    def prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
+        """Yield the prompts of all rubrics' cases."""
         for rubric in self.rubrics:
             writer = PromptWriter(rubric, self._tokenizer, Chat(), context=CONTEXT, detail=detail)
             for prompt in writer.write(case.inputs for case in self._read(rubric, count, seed)):

@@ -11,7 +11,7 @@ from demo_judge.made_case import MadeCase
 from demo_judge.network import write_greedily
 from demo_judge.world import Split
 from pathway_local.errors import ReplyError
-from pathway_local.rubrics.output_format import Reading
+from pathway_local.rubrics.form import Reading
 
 BATCH = 64
 LIMIT = 400

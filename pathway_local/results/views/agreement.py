@@ -10,11 +10,10 @@ from pathway_local.results.views.cells import Cells, Row, figure_table
 from pathway_local.results.views.stand_in import stand_in
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
 from pathway_local.statistics.coefficients import COEFFICIENTS, coefficients
-from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.levels import WITHIN, GroupedCorrelation
 from pathway_local.statistics.resampling import OTHER_RATERS
-from pathway_local.statistics.subgroups import GroupError
 from pathway_local.system.visible import visible
 
 SHOWN_MATRICES = 6
@@ -46,7 +45,7 @@ def agreement_view(found: ScoreAgreement) -> View:
         sentences.append(f"The intervals hold for these raters on other cases like these, not for others.{others}")
     sentences += [*_of_level(found), *_of_groups(found)]
     if len(matrices) > len(shown):
-        sentences.append(f"{len(matrices)} confusion matrices: --json has them, --rater A --rater B shows one.")
+        sentences.append(f"{len(matrices)} confusion matrices: --json has them; --full --rater A --rater B shows one.")
     remarks = Remarks(tuple(sentences), _notes(found), found.warnings, _readings(found), stand_in(found))
     return View(tables, remarks, cells.footnotes(), _title(found))
 
@@ -89,8 +88,9 @@ def _of_groups(found: ScoreAgreement) -> list[str]:
     if not found.people.groups:
         return []
     return [
-        "At equal scores: the mean error less that of other groups' cases with the same score by people. If its "
-        "interval leaves 0 out, the rater treats the group otherwise; a mean error alone does not show that."
+        "At equal scores: how much higher the rater scores the group than other cases that are equally good by people; "
+        "where two people rated a case, each one's score corrects for the noise in the other's. If its interval leaves "
+        "0 out, the rater treats the group differently; a mean error alone does not show that."
     ]
 
 
@@ -124,7 +124,7 @@ def judges_and_people(found: ScoreAgreement) -> View:
 
 def _raters(found: ScoreAgreement) -> TableView:
     rows = tuple(
-        (rater.name, rater.kind, f"{rater.verdicts:,}", f"{found.coverage(rater):.0%}", f"{rater.failures or ''}")
+        (rater.name, rater.kind, rater.scored, f"{found.coverage(rater):.0%}", f"{rater.failures or ''}")
         for rater in found.raters
     )
     return TableView(f"{found.cases:,} cases", ("rater", "kind", "scored", "coverage", "failed"), rows, 2)
@@ -226,8 +226,8 @@ def _drift(found: ScoreAgreement, cells: Cells) -> Iterator[TableView]:
         rows = tuple(
             (each.rater, each.reference, f"{each.cases:,}", cells.cell(each.change)) for each in found.people.drift
         )
-        moved = f"errors at the last {found.plan.drift} less those at the first"
-        title = f"drift: {moved}, at equal scores (Holm){_once(found.people)}"
+        moved = f"scores at the last {found.plan.drift} less those at the first"
+        title = f"drift: {moved}, at equal scores, for all raters and scores at once (Holm){_once(found.people)}"
         yield TableView(title, ("rater", "against", "cases", "change"), rows, 2)
 
 
@@ -256,23 +256,20 @@ def _contrast(found: Contrast, cells: Cells) -> tuple[str, ...]:
 
 
 def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]:
+    against = f"errors against {people.reference} by {by}, for all groups, judges and scores at once (Holm)"
     for title, persons in (
-        (f"errors against {people.reference} by {by}, intervals for all groups at once (Holm){_once(people)}", False),
+        (f"{against}{_once(people)}", False),
         (f"for comparison, errors of each person against the {MEAN_OF_OTHERS}{_once(people)}", True),
     ):
         rows = tuple(
-            (each.rater, visible(name), f"{group.cases:,}", *(cells.cell(figure) for figure in _figures(group)))
+            (each.rater, visible(name), f"{group.cases:,}", *map(cells.cell, group.figures.values()))
             for each in people.groups
-            if (each.reference == MEAN_OF_OTHERS) is persons
+            if each.of_person is persons
             for name, group in each.groups
         )
         if rows:
             heads = ("rater", by, "cases", "mean error", "at equal scores", "mean abs. error", "above the others by")
             yield TableView(title, heads, rows, 2)
-
-
-def _figures(group: GroupError) -> tuple[Estimate, ...]:
-    return group.signed, group.unequal, group.absolute, group.excess
 
 
 def _matrix(found: ScoreAgreement, pair: Pair) -> TableView:

@@ -12,6 +12,7 @@ from pathway_local.system.visible import visible
 
 HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it")
 DRAWN = "The labels were drawn case by case, so it does not matter here which cases belong together."
+ASSUMED = "This takes the labels as drawn case by case, so it does not matter here which cases belong together."
 
 
 def calibration_view(found: Calibration) -> View:
@@ -33,7 +34,11 @@ def calibration_view(found: Calibration) -> View:
             warnings += [f"{where}{warning}." for warning in part.mean.warnings]
     if found.hidden:
         notes.append(f"{hidden_groups(found.hidden, plan.by, plan.smallest)}.")
-    said = cells.sentences(plan.cluster) if plan.target == "population" else cells.sentences("", DRAWN)
+    said = (
+        cells.sentences(plan.cluster)
+        if plan.target == "population"
+        else cells.sentences("", DRAWN if found.sample else ASSUMED)
+    )
     sentences = (*said, _meaning(found), *_map_sentences(found))
     table = TableView(title, (plan.by, *HEADS), tuple(rows))
     return View((table,), Remarks(sentences, tuple(notes), tuple(warnings)), cells.footnotes())

@@ -5,15 +5,23 @@ from collections.abc import Iterator, Sequence
 from pathway_local.results.comparison import Comparison, PairedComparison
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.figure_row import FigureRow
+from pathway_local.results.pairing import Pairing
 from pathway_local.results.study import PlannedLook
-from pathway_local.results.views.cells import Cells
+from pathway_local.results.views.cells import ALONE, Cells
 from pathway_local.results.views.planning import look_notes
 from pathway_local.results.views.view import Remarks, TableView, View
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
+from pathway_local.statistics.intervals import LEVEL
 from pathway_local.verdict import Value
 
 UNEVEN = 0.5
 """Effective clusters per cluster below which a note says that they are uneven."""
+
+
+QUESTIONS = (
+    "Each question counts as independent; if a student or a conversation asked several, name the column with --cluster."
+)
+UNCLEAR = "the data do not show which is better"
 
 
 class WordedComparison:
@@ -58,8 +66,9 @@ class WordedComparison:
     def as_json(self) -> dict[str, Value]:
         """The first row with the column of clusters, and the others."""
         row, *others = (row.as_json() for row in self.rows())
-        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.found.plan.cluster or None}
-        return named | row | {"corrected": [*others]}
+        plan = self.found.plan
+        named = {"rubric": self.rubric, "score": self.score, "pair_by": plan.pair_by or None}
+        return named | {"cluster_by": plan.cluster or None} | row | {"corrected": [*others]}
 
 
 def comparison_view(found: Sequence[Comparison]) -> View:
@@ -75,21 +84,28 @@ def comparison_view(found: Sequence[Comparison]) -> View:
     where = [f"{each.rubric} {each.score}: " for each in found]
     sentences = [f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.sentences]
     notes = tuple(f"{at}{line}" for at, each in zip(where, remarks, strict=True) for line in each.notes)
-    pair_by = found[0].plan.pair_by
-    how = f"paired by {pair_by}" if pair_by else "not paired"
-    table = TableView(f"{first} against {second}, {how}", tuple(heads), rows, 3)
-    made = [*cells.sentences(found[0].plan.cluster), *_family(max(each.family for each in found))]
-    said = Remarks((*made, *sentences), notes)
+    table = TableView(f"{first} against {second}, {_paired(found[0].plan.pairing)}", tuple(heads), rows, 3)
+    made = [
+        *cells.sentences(found[0].plan.cluster, QUESTIONS if found[0].plan.pair_by else ALONE),
+        *_family(max(each.family for each in found)),
+    ]
+    warnings = dict.fromkeys(line for each in remarks for line in each.warnings)
+    said = Remarks((*made, *sentences), notes, tuple(warnings))
     return View((table,), said, cells.footnotes())
+
+
+def _paired(by: Pairing) -> str:
+    counts = f": {by.shared:,} of {by.different:,} shared" if by.texts is not None else ""
+    return f"paired by {by.name}{counts}" if by.name else "not paired"
 
 
 def _family(size: int) -> list[str]:
     if size < 2:
         return []
     return [
-        f"This command tests {size} differences, so the intervals are wider (Holm's levels): if the chatbots were "
-        "equal, at least one of them would exclude zero in 5% of the files. To test fewer, name the --rubric and "
-        "--rater that you chose beforehand."
+        f"This command tests {size} differences, so the intervals are wider (Holm's levels): if both were "
+        "scored alike, at least one of them would exclude zero in 5% of the files. To test fewer, name the --rubric "
+        "and --rater that you chose beforehand."
     ]
 
 
@@ -106,16 +122,12 @@ def comparison_remarks(each: Comparison) -> Remarks:
         if each.several:
             notes.append(f"{each.several:,} questions have several answers of one side: their mean counts.")
         notes += _uneven(each.found, each.plan.cluster)
-    if not each.plan.pair_by:
-        notes.append(
-            "The sides count as groups that share no questions. If both answered the same, name their column with "
-            "--pair-by: hard questions then hurt neither."
-        )
+    notes += [each.plan.pairing.note] if each.plan.pairing.note else []
     if isinstance(each.corrected, Undefined):
         notes.append(f"People's labels can't correct this, because {each.corrected.reason}.")
     said = [_corrected_sentence(each, each.corrected)] if isinstance(each.corrected, CorrectedComparison) else []
     notes += [note for look in each.looks for note in look_notes(look)]
-    return Remarks((_sentence(each), *said), tuple(notes))
+    return Remarks((_sentence(each), *said), tuple(notes), tuple(f"{line}." for line in each.warnings))
 
 
 def _uneven(found: PairedComparison, cluster: str) -> list[str]:
@@ -135,26 +147,36 @@ def _sentence(each: Comparison) -> str:
         return f"{missing} {each.found.reason}."
     if isinstance(each.found.difference.value, Undefined):
         return f"{missing} {each.found.difference.value.reason}."
-    return f"By {each.rater}, {_finding(each, each.found.difference, each.found.pairs, _wider(each.family, each.look))}"
+    finding = _finding(each, each.found.difference, each.found.pairs, each.family, each.look, each.rater)
+    return f"By {each.rater}, {finding}"
 
 
 def _corrected_sentence(each: Comparison, corrected: CorrectedComparison) -> str:
     """Say how people would compare the chatbots; this is the sentence to quote."""
     if isinstance(corrected.difference.value, Undefined):
         return f"People's labels can't correct {each.rater}, because {corrected.difference.value.reason}."
-    labels = f"{sum(corrected.found.labels):,} labels (sample with seed {corrected.seed})"
-    finding = _finding(each, corrected.difference, corrected.questions, _wider(corrected.family, corrected.look))
-    return f"By {each.rater}, corrected by people's {labels}, {finding}"
+    count = sum(corrected.found.labels)
+    rated = f"{count:,} of people's {corrected.rated:,}" if count < corrected.rated else f"people's {count:,}"
+    labels = f"{rated} labels (sample with seed {corrected.seed})"
+    finding = _finding(each, corrected.difference, corrected.questions, corrected.family, corrected.look)
+    return f"By {each.rater}, corrected by {labels}, {finding}"
 
 
-def _wider(family: int, look: PlannedLook | None) -> str:
+def _wider(interval: Interval, family: int, look: PlannedLook | None) -> str:
     """Why an interval is wider than one for a single test; empty if it is not."""
+    if percent(interval.level) == percent(LEVEL):
+        return ""
+    if look and look.number == 1 and look.last:
+        return f", wider because {look.figures} figures share the error of a plan,"
     if look:
-        return "" if look.number == 1 and look.last else f", wider because it is look {look.number} of a plan,"
-    return f", wider because of {family} comparisons," if family > 1 else ""
+        return f", wider because it is look {look.number} of a plan,"
+    return f", wider because of {family} comparisons,"
 
 
-def _finding(each: Comparison, found: Estimate, questions: int, wider: str) -> str:
+def _finding(
+    each: Comparison, found: Estimate, questions: int, family: int, look: PlannedLook | None, rater: str = ""
+) -> str:
+    """Say the difference and what it shows: which side the `rater` scores higher, or without one, which is better."""
     a, b, difference, interval = each.first.name, each.second.name, found.value, found.interval
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
     apart = f"{abs(difference):.2f} points {'above' if difference > 0 else 'below'}"
@@ -162,8 +184,10 @@ def _finding(each: Comparison, found: Estimate, questions: int, wider: str) -> s
     means = f"on {of} {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
     if isinstance(interval, Undefined):
         return f"{means} on average; there is no interval, because {interval.reason}."
-    sure = f"95% interval{wider} of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
-    return f"{means} on average ({sure}): {_which_is_better(a, b, interval, each.plan.margin)}."
+    wider = _wider(interval, family, look)
+    sure = f"{percent(interval.level)} interval{wider} of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
+    shown = _which_is_better(a, b, interval, each.plan.margin, rater)
+    return f"{means} on average ({sure}): {shown}."
 
 
 def _corrected_cell(each: Comparison, cells: Cells) -> str:
@@ -172,16 +196,21 @@ def _corrected_cell(each: Comparison, cells: Cells) -> str:
     return cells.cell(Estimate(each.corrected, each.corrected)) if each.corrected else ""
 
 
-def _which_is_better(a: str, b: str, interval: Interval, margin: float) -> str:
+def _which_is_better(a: str, b: str, interval: Interval, margin: float, rater: str) -> str:
+    """Say which side an interval shows ahead. Only people's labels say which is better, a `rater` scores it higher."""
     near = -margin < interval.low and interval.high < margin
     if interval.low > 0 or interval.high < 0:
         though = f", though by less than the margin of {margin:g}" if near else ""
-        return f"{a if interval.low > 0 else b} is better{though}"
+        ahead = a if interval.low > 0 else b
+        return (f"{rater} scores {ahead} higher" if rater else f"{ahead} is better") + though
     if near:
-        return f"neither is better than the other by the margin of {margin:g}"
-    unclear = "the data do not show which is better"
+        neither = f"{rater} scores neither higher" if rater else "neither is better"
+        return f"{neither} than the other by the margin of {margin:g}"
+    unclear = f"the data do not show which of them {rater} scores higher" if rater else UNCLEAR
     if margin and (interval.low > -margin or interval.high < margin):
-        return f"{a if interval.low > -margin else b} is not worse by the margin of {margin:g}, but {unclear}"
+        behind = a if interval.low > -margin else b
+        not_worse = f"{rater} does not score {behind} lower" if rater else f"{behind} is not worse"
+        return f"{not_worse} by the margin of {margin:g}, but {unclear}"
     return unclear
 
 

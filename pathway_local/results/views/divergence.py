@@ -1,5 +1,7 @@
 """Disagreement of raters as tables."""
 
+from collections.abc import Mapping
+
 from pathway_local.results.divergence import Divergence, Kind, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.system.visible import visible
@@ -12,8 +14,8 @@ KINDS: dict[Kind, str] = {
 }
 
 
-def divergence_view(found: ScoreDivergence) -> View:
-    """The patterns of one score, and the cases to look at first."""
+def divergence_view(found: ScoreDivergence, labels: Mapping[str, str]) -> View:
+    """The patterns of one score, the cases to look at first, and the judges' labels that must stand beside them."""
     title = f"{found.rubric} {found.score}"
     if not found.cases:
         return View((), Remarks((f"{title}: no case has scores of two raters or more.",)))
@@ -27,7 +29,8 @@ def divergence_view(found: ScoreDivergence) -> View:
     if found.first:
         heads = ("case", "pattern", *found.raters, "mean", "spread")
         tables.append(TableView("to look at first", heads, tuple(_row(case, found) for case in found.first), 2))
-    return View(tuple(tables), Remarks())
+    warnings = tuple(visible(f"{rater}: {labels[rater]}") for rater in found.raters if rater in labels)
+    return View(tuple(tables), Remarks(warnings=(*warnings, *(visible(f"{line}.") for line in found.warnings))))
 
 
 def _row(case: Divergence, found: ScoreDivergence) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from pathway_local.results.planning import JUDGE_ALONE, Planned
+from pathway_local.results.planning import FOLLOWED, WELL_FOLLOWED, Planned
 from pathway_local.results.study import PlannedLook
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.runs.study_plans import CLUSTER, StudyPlan
-from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.statistics.figure import Estimate, Undefined, percent
 from pathway_local.statistics.needed import Aim, Spread
 from pathway_local.statistics.sequential import planned_counts
 from pathway_local.system.visible import visible
@@ -15,7 +15,7 @@ from pathway_local.system.visible import visible
 HEADS = ("rubric", "score", "rater", "now", "needed", "planned", "spread from")
 
 AIMS: dict[Aim, str] = {
-    "half-width": "an interval of {points:g} points to either side",
+    "half-width": "an 80% chance of an interval of at most {points:g} points to either side",
     "detect": "an 80% chance to find a difference of {points:g} points",
     "margin": "an 80% chance to show that equal chatbots differ by less than {points:g} points",
 }
@@ -44,15 +44,22 @@ def planning_view(found: Sequence[Planned], aim: Aim, points: float) -> View:
                 f"{len(plans)} figures share the error of 5%, so each needs more: name the --rubric and the judge that "
                 "you mean to report."
             )
-        if any(each.source == JUDGE_ALONE for each in found if each.plan and each.plan.counted == "labels"):
-            notes.append(
-                "Too few labels show how people's scores vary, so we assume that they vary as the judge's do and have "
-                "nothing to do with them. Fewer labels may do: plan again once you have some labels, before you look."
-            )
+        notes += [_assumed(each) for each in found if each.plan and each.between]
         if plans[0].began:
             notes.append(f"The {plans[0].began:,} {units(plans[0])} that are there count as the first look.")
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
+
+
+def _assumed(each: Planned) -> str:
+    """Say what a number of labels rests on where there are none yet."""
+    assert each.between
+    good, none = (f"{one:,}" if isinstance(one, int) else "more than there can be" for one in each.between)
+    return (
+        f"Too few labels show how far {each.rater} follows people on {each.score}: we assume a correlation of "
+        f"{FOLLOWED:g}, and that people's scores vary as the judge's do. With {WELL_FOLLOWED:g} the number would be "
+        f"{good}, with 0 {none}. Plan again once you have some labels, before you look."
+    )
 
 
 def _why_nothing(found: Sequence[Planned], what: str) -> str:
@@ -124,12 +131,8 @@ def look_notes(look: PlannedLook) -> list[str]:
         ]
     if look.last:
         return [f"Look {look.number} of the plan, at {there}, is the last one: what it shows counts."]
+    every = f"all looks at the {look.figures} figures planned together" if look.figures > 1 else "all looks together"
     return [
-        f"Look {look.number} of the plan, at {there}: its level is {_percent(look.level)}, so that all looks "
-        f"together err in 5% of the files. The next look is at {look.next:,}."
+        f"Look {look.number} of the plan, at {there}: its level is {percent(look.level)}, so that {every} err in 5% of "
+        f"the files. The next look is at {look.next:,}."
     ]
-
-
-def _percent(level: float) -> str:
-    digits = 1 if level < 0.999 else 4
-    return f"{100 * level:.{digits}f}%"

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from pathway_local.results.preferences import Preferences
-from pathway_local.results.views.cells import number
+from pathway_local.results.views.cells import interval_head, number
 from pathway_local.results.views.view import TableView
 from pathway_local.rubrics.pair import FLIPPED
-from pathway_local.statistics.figure import Estimate, Interval
-
-HEADS = ("n", "A", "tie", "B", "A's wins", "95% interval", "flips", "P(A)")
+from pathway_local.statistics.figure import Estimate, Interval, percent
 
 
 def preferences_table(
@@ -17,13 +15,18 @@ def preferences_table(
     """A row for the choices of each group, given with its names and its failures."""
     failed = any(failures for _, _, failures in rows)
     cells = tuple((*names, *_cells(found), *([str(count or "")] if failed else [])) for names, found, count in rows)
-    return TableView(title, (*heads, *HEADS, *(["failed"] if failed else [])), cells, len(heads))
+    ends = interval_head(found.win_rate.interval for _, found, _ in rows)
+    own = ("n", "A", "tie", "B", "A's wins", ends, "flips", "P(A)", *(["failed"] if failed else []))
+    return TableView(title, (*heads, *own), cells, len(heads))
 
 
 def preferences_meaning(found: Preferences) -> str:
     """Say which response is A, and what the columns mean."""
     first, second = (", ".join(names) for names in (found.pair.swap, found.pair.swap.values()))
-    return f"A is {first}, B is {second}. A's wins count a tie as half; P(A) is the mean probability that A is better."
+    return (
+        f"A is {first}, B is {second}. A's wins count a tie as half; P(A) is the mean probability with which the judge "
+        "chose A."
+    )
 
 
 def preferences_sentences(found: Preferences) -> Iterator[str]:
@@ -50,4 +53,5 @@ def _cells(found: Preferences) -> list[str]:
 def _percent(share: Estimate) -> str:
     """The share and its interval; both are defined where a flip was found."""
     assert isinstance(share.value, float) and isinstance(share.interval, Interval)
-    return f"{share.value:.0%}, 95% interval {share.interval.low:.0%}–{share.interval.high:.0%}"
+    ends = f"{share.interval.low:.0%}–{share.interval.high:.0%}"
+    return f"{share.value:.0%}, {percent(share.interval.level)} interval {ends}"

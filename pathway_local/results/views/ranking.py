@@ -4,7 +4,7 @@ from pathway_local.results.ranking import Ranking
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.statistics.bradley_terry import Strengths
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent
 from pathway_local.system.visible import visible
 
 
@@ -23,7 +23,7 @@ def ranking_view(found: Ranking) -> View:
 
 
 def ranking_remarks(found: Ranking) -> Remarks:
-    """Say whether the first chatbot is better than the second, and which cases do not count."""
+    """Say whether the rater prefers the first chatbot to the second, and which cases do not count."""
     notes = ["A tie, or a choice that flipped with the order, counts half for each (Bradley and Terry's model)."]
     if found.unnamed:
         columns = f"{found.plan.first} and {found.plan.second}"
@@ -38,8 +38,9 @@ def _sentence(found: Ranking) -> str:
     ahead = found.strengths.chance(0, 1)
     if not isinstance(ahead.value, float) or not isinstance(ahead.interval, Interval):
         return f"By {found.rater}, no chatbot's lead has an interval, because {_missing(ahead)}."
-    sure = f"95% interval {ahead.interval.low:.0%} to {ahead.interval.high:.0%}"
-    verdict = f"{best} is better" if ahead.interval.low > 0.5 else "the data do not show which of both is better"
+    sure = f"{percent(ahead.interval.level)} interval {ahead.interval.low:.0%} to {ahead.interval.high:.0%}"
+    unclear = f"the data do not show which of both {found.rater} prefers"
+    verdict = f"{found.rater} prefers {best}" if ahead.interval.low > 0.5 else unclear
     return f"By {found.rater}, {best} comes first and wins {ahead.value:.0%} against {next_one} ({sure}): {verdict}."
 
 

@@ -9,7 +9,8 @@ from pathway_local.results.probe_result import MARGIN, MOVE, NEAR, ProbeResult, 
 from pathway_local.results.self_test import NECESSARY, JudgeTest, SelfTest
 from pathway_local.results.views.cells import interval, number
 from pathway_local.results.views.view import Remarks, TableView, View
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent
+from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 
 ENOUGH = 10
@@ -145,14 +146,17 @@ def _readings(found: SelfTest) -> dict[str, str]:
     scales = {name: found.test.measured.levels(name) for name in roles.scores}
     margins = ", ".join(f"{(own[-1] - own[0]) * MARGIN:g}" for own in dict.fromkeys(map(tuple, scales.values())))
     moves = ", ".join(f"{(own[-1] - own[0]) * MOVE:g}" for own in dict.fromkeys(map(tuple, scales.values())))
-    names = {each.probe.name: each.probe for judge in found.judges for each in judge.results}
+    results = [each for judge in found.judges for each in judge.results]
+    names = {each.probe.name: each.probe for each in results}
+    ends = (figure.interval for each in results for figure in (each.share, each.shift))
+    levels = {each.level for each in ends if isinstance(each, Interval)} or {LEVEL}
     return {
         "scores": f"Scores are expected scores. Up to {margins} apart they count as the same; a score falls, rises or "
         f"leaves a level by more than {moves}. The lowest levels are the lowest {NEAR:.0%} of the scale. A case passes "
         f"if all its changes do. More than {NEEDED:.0%} of the cases must pass, for injection {NEEDED_OF_ATTACKS:.0%}."
         " All of this was set beforehand.",
-        "statistics": "Intervals are 95%: Wilson's for shares, t for mean shifts, where the changes of a case are a "
-        "cluster. Holm's procedure covers all probes of a judge. There is no overall score.",
+        "statistics": f"Intervals are {percent(*levels)}: Wilson's for shares, t for mean shifts, where the changes of "
+        "a case are a cluster. Holm's procedure covers all probes of a judge. There is no overall score.",
         **({"alone": f"alone: the first {ALONE_AT_MOST} cases only."} if "alone" in names else {}),
         "roles": ". ".join(line[0].upper() + line[1:] for line in found.test.measured.lines()) + ".",
         "probes": " ".join(f"{name}: {probe.says}." for name, probe in names.items()),

@@ -1,9 +1,10 @@
 """A few plain sentences that answer what most people ask of agreement: can the judge stand in for us here?"""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from pathway_local.rater import REPEATS, raters_named
+from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.views.cells import interval, number
@@ -44,19 +45,26 @@ class _Answer:
         humans = [rater.name for rater in scored if rater.kind == "human"]
         against = found.plan.against
         self.people = raters_named(against, [rater.name for rater in scored]) if against else humans
+        self.no_people = [rater.name for rater in scored if rater.name in self.people and rater.kind in JUDGES]
         self.repeating = [rater.name for rater in scored if rater.name in self.people and rater.kind in REPEATS]
-        own = [rater.name for rater in scored if rater.kind in ("judge", "hosted") and rater.name not in self.people]
+        own = [rater.name for rater in scored if rater.kind in JUDGES and rater.name not in self.people]
         self.judges = list(found.people.benchmark.judges) if found.people.benchmark else own
         together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
         alphas = (each.found.figures[self.alpha_name] for each in together)
-        self.alpha = None if self.repeating else next(alphas, None)
+        self.alpha = None if self.repeating or self.no_people else next(alphas, None)
 
     def sentences(self) -> Iterator[str]:
         if not self.people:
-            none = "are among the raters that you named" if self.found.plan.raters else "have scored"
-            yield f"No people {none}, so nothing here shows whether {_names(self.judges)} can stand in for people."
+            yield f"{self._why_nobody()}, so nothing here shows whether {_names(self.judges)} can stand in for people."
             if len(self.judges) > 1:
                 yield "Judges that agree with each other may be wrong together: no figure here proves them right."
+        elif self.no_people:
+            kind = "is a judge" if len(self.no_people) == 1 else "are judges"
+            yield (
+                f"{_names(self.no_people)} {kind}, so nothing here shows whether {_names(self.judges)} can stand in "
+                "for people."
+            )
+            yield from self._quoted_pairs()
         elif self.found.people.benchmark:
             yield from self._standings(self.found.people.benchmark)
             yield from self._bias()
@@ -67,7 +75,13 @@ class _Answer:
             yield from self._quoted_pairs()
         if self.alpha:
             yield self._among(self.alpha)
-        yield self._help()
+        if said := self._help():
+            yield said
+
+    def _why_nobody(self) -> str:
+        if any(rater.kind == "human" for rater in self.found.raters):
+            return "No ratings of people count here"
+        return f"No people {'are among the raters that you named' if self.found.plan.raters else 'have scored'}"
 
     @property
     def alpha_name(self) -> str:
@@ -97,7 +111,8 @@ class _Answer:
 
     def _why_untested(self) -> str:
         if not self.judges:
-            return "No judge has scored: these figures are about people alone."
+            none = "" if self.found.plan.raters else "No judge has scores here: "
+            return f"{none}{'t' if none else 'T'}hese figures are about {_names(self.people)} alone."
         if self.repeating:
             return (
                 f"Nothing shows yet whether {_names(self.judges)} can stand in for people: the scores of "
@@ -127,10 +142,17 @@ class _Answer:
                     least = min(abs(value) for value in values)
                     than = self.people[0] if len(own) == 1 else "each of these people"
                     more = "" if len(own) == 1 else " or more"
-                    yield (
-                        f"On average {judge} scores {said} than {than}, by {least:.2f} points{more}; `calibrate` "
-                        "corrects its mean."
-                    )
+                    points = f"{least:.2f} points{more}"
+                    yield f"On average {judge} scores {said} than {than}, by {points}; {self._correct(judge)}."
+
+    def _correct(self, judge: str) -> str:
+        """Say how to correct a judge's mean, with a command if the run holds what it needs."""
+        found = self.found
+        if not found.sampled:
+            return "people's labels of a random sample (`sample`) can correct its mean"
+        options = ["--against", found.sampled, "--judge", judge, "--rubric", found.rubric]
+        command = shlex.join(["pathway-local", "calibrate", str(found.path), *options])
+        return f"`{command}` corrects its mean"
 
     def _quoted_benchmark(self, found: JudgesAndPeople) -> str:
         said = zip(found.judges, found.benchmark.averages, strict=True)
@@ -145,7 +167,7 @@ class _Answer:
     def _quoted_pairs(self) -> Iterator[str]:
         name = "kappa" if self.found.nominal else "kappa_quadratic"
         among = [] if self.repeating else self._pairs(self.people, self.people)
-        pairs = [*self._pairs(self.judges, self.people), *among]
+        pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.judges), *among]
         if pairs and self.judges:
             figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
             yield f"Quote {COEFFICIENTS[name].label}, with exact agreement beside it: {_figures(figures)}."
@@ -162,10 +184,14 @@ class _Answer:
             return f"To find out, draw cases with `sample` and let two people or more rate the same {LABELS} or more."
         if self.repeating and self.judges:
             return "To find out, compare with two people or more who each rated the same cases alone."
+        if self.no_people:
+            return "To find out, compare with people who rated the same cases."
         if len(self.people) == 1:
             return "To find out, compare with a second person who rated the same cases."
         if self.people_disagree:
             return "First agree on what the levels mean: `divergence` lists the cases on which people disagree."
+        if not self.judges and self.found.plan.raters:
+            return ""
         if not self.judges:
             return "Let a judge score the same cases: these ratings then show how far to trust it."
         benchmark = self.found.people.benchmark
@@ -183,6 +209,8 @@ class _Answer:
 
 
 def _names(names: Sequence[str]) -> str:
+    if not names:
+        return "judges"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

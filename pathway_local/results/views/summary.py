@@ -3,17 +3,23 @@
 from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 
-from pathway_local.results.summary import SHOWN_FAILURES, Group, ScoreSummary, Summary, column_name
+from pathway_local.results.summary import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, Summary, column_name
+from pathway_local.results.views.cells import interval_head
 from pathway_local.results.views.preferences import preferences_meaning, preferences_sentences, preferences_table
 from pathway_local.results.views.view import MARK, MIN_GROUP, Remarks, TableView, View, small_groups
 from pathway_local.rubrics.pair import FLIPPED, SWAPPED
-from pathway_local.statistics.figure import Interval
+from pathway_local.rubrics.verdict_list import VerdictListField
+from pathway_local.statistics.figure import Interval, percent
 from pathway_local.statistics.intervals import wilson
 from pathway_local.system.visible import visible
 from pathway_local.verdict import HELD, TURNED, Number
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
+
+
+OFTEN_RELUCTANT = 0.05
+"""The share of verdicts with a low mass from which we warn."""
 
 
 def summary_view(found: Summary) -> View:
@@ -75,7 +81,8 @@ def _scores_table(found: Summary, groups: Sequence[Group]) -> TableView:
     ]
     width = max((len(cell) for _, score in scores for cell in (*map(str, values), *_starred(score, values))), default=0)
     some_failed = any(group.failures for group in groups)
-    heads = (*named, "n", "mean", "95% interval", _side_by_side(map(str, values), width), "conf.")
+    ends = interval_head(score.mean.interval for _, score in scores)
+    heads = (*named, "n", "mean", ends, _side_by_side(map(str, values), width), "conf.")
     heads += ("failed",) if some_failed else ()
     rows = tuple(
         (
@@ -174,6 +181,18 @@ def _counts(group: Group) -> Iterator[str]:
         often = kind == "cut" and count > OFTEN_CUT * group.verdicts
         yield f"{count} marked {mark}" + (f": {_remedy(group, name)}" if often else "")
     yield from _double_checked(group)
+    yield from _reluctant(group)
+
+
+def _reluctant(group: Group) -> Iterator[str]:
+    """Say where the judge gave the legal values little of its probability in too many verdicts."""
+    for score in group.scores.values():
+        count, known = score.reluctant, len(score.masses)
+        if count > OFTEN_RELUCTANT * known:
+            yield (
+                f"{score.name}: in {count} of {known} verdicts the judge would rather have written something else: "
+                f"it gave all legal values together less than {LOW_MASS:.0%} (median of all: {score.median_mass:.2f})"
+            )
 
 
 def _double_checked(group: Group) -> Iterator[str]:
@@ -181,7 +200,7 @@ def _double_checked(group: Group) -> Iterator[str]:
     flips, count = group.marks[TURNED], group.marks[TURNED] + group.marks[HELD]
     if count:
         ends = wilson(flips, count)
-        share = f"{flips / count:.1%}, 95% interval {ends.low:.1%} to {ends.high:.1%}"
+        share = f"{flips / count:.1%}, {percent(ends.level)} interval {ends.low:.1%} to {ends.high:.1%}"
         yield f"{flips} of {count} double-checked verdicts flipped ({share})" + (
             ": `read` with --by flips lists them" if flips else ""
         )
@@ -189,6 +208,17 @@ def _double_checked(group: Group) -> Iterator[str]:
 
 def _remedy(group: Group, name: str) -> str:
     """Say what to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
-    own = name.removeprefix(SWAPPED)
-    more = f"its `tokens`, now {group.budgets[own]}, in the rubric's file" if own in group.budgets else "--think"
-    return f"that is {group.marks[f'cut:{name}'] / group.verdicts:.0%} of the verdicts; raise {more}"
+    often = f"that is {group.marks[f'cut:{name}'] / group.verdicts:.0%} of the verdicts"
+    fields = group.definition.format.fields if group.definition else {}
+    own = fields.get(name.removeprefix(SWAPPED))
+    if not group.definition or own is None:
+        return f"{often}; raise --think"
+    tokens = getattr(own, "tokens", 0)
+    if group.definition.format_from == "criteria":
+        return f"{often}; a file with criteria alone has no setting for its {tokens} tokens"
+    limits = f"its `tokens`, now {tokens}"
+    if isinstance(own, VerdictListField):
+        limits = f"its `items`, now {own.items}, or its texts' `tokens`"
+    if group.definition.format_from == "prompt":
+        return f"{often}; `rubrics adopt` writes the prompt's format into a file, in which you can raise {limits}"
+    return f"{often}; raise {limits}, in the rubric's file"

@@ -1,0 +1,118 @@
+"""Which answers of two chatbots belong to the same question: by a kept column, or by the hashes of an input's texts."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathway_local.case import hash_by_input, text_hash
+from pathway_local.probes.roles import input_roles
+from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.statistics.figure import IntArray
+
+APART = "the sides are compared as two groups"
+BY_COLUMN = (
+    "If a column names the questions that both answered, add --pair-by COLUMN: hard questions then hurt neither."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Cases with the same value of the kept column `name` answer the same question.
+
+    With `texts`, `name` is an input, `texts` has a code of its text by case id, and `shared` of its `different` texts
+    are on both sides. Without a `name`, cases are not paired, and `note` says why and how to pair them.
+    """
+
+    name: str = ""
+    texts: Mapping[str, int] | None = None
+    shared: int = 0
+    different: int = 0
+    note: str = ""
+
+    def codes(self, matrix: RatingsMatrix) -> tuple[IntArray, int]:
+        """Each case's question as a code (cases,), -1 for none, and the number of codes."""
+        if self.texts is None:
+            codes, known = matrix.codes(self.name, empty=False)
+            return codes, len(known)
+        codes = np.array([self.texts.get(case_id, -1) for case_id in matrix.case_ids], dtype=np.int64)
+        return codes, int(codes.max(initial=-1)) + 1
+
+
+def pairing_by_input(run: RunFile, name: str, between: str, values: Sequence[str]) -> Pairing:
+    """Return the pairing by the texts of the input `name`, of cases with these two values of `between`."""
+    return _by_texts(run, list(rubrics_of(run).values()), (name,), between, values)[0]
+
+
+def pairing_found(run: RunFile, between: str, values: Sequence[str], smallest: int) -> Pairing:
+    """Return how to pair cases with these two values of the kept column `between`, as the run's texts show it.
+
+    They are paired by their questions if the sides have at least `smallest` in common, and at least half of the side
+    with fewer. A run keeps keyed hashes of its texts, which are enough for this.
+    """
+    rubrics = list(rubrics_of(run).values())
+    tried = [_by_texts(run, rubrics, names, between, values) for names in _candidates(rubrics)]
+    fitting = [found for found, fewest in tried if found.shared >= smallest and 2 * found.shared >= fewest]
+    if len(fitting) == 1:
+        return fitting[0]
+    return Pairing(note=_why_apart(fitting or [found for found, _ in tried if found.different], values))
+
+
+def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
+    """Return the inputs that may be questions: those called so, which are one, else each that is not judged."""
+    roles = [(rubric, input_roles(rubric, {})) for rubric in rubrics]
+    questions = dict.fromkeys(own["question"] for _, own in roles if "question" in own)
+    others = dict.fromkeys(name for rubric, own in roles for name in rubric.inputs if name != own.get("answer"))
+    return [tuple(questions)] if questions else [(name,) for name in others]
+
+
+def _by_texts(
+    run: RunFile, rubrics: Sequence[Rubric], names: Sequence[str], between: str, values: Sequence[str]
+) -> tuple[Pairing, int]:
+    """Return the pairing by the texts of these inputs, and how many texts the side with fewer has."""
+    texts = dict(_coded(run, rubrics, names))
+    sides: tuple[set[int], set[int]] = (set(), set())
+    with decoding(run.path):
+        for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
+            value = json.loads(metadata).get(between)
+            if value in values and case_id in texts:
+                sides[values.index(value)].add(texts[case_id])
+    first, second = sides
+    return Pairing(names[0], texts, len(first & second), len(first | second)), min(len(first), len(second))
+
+
+def _coded(run: RunFile, rubrics: Sequence[Rubric], names: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield the ids of cases with a code of their text of one of these inputs; an empty text has none."""
+    codes: dict[str, int] = {}
+    empty = text_hash(run.key, "")
+    for rubric in rubrics:
+        name = next((name for name in names if name in rubric.inputs), "")
+        for case_id, case_hash in hash_by_case(run, rubric.name).items() if name else ():
+            digest = hash_by_input(case_hash).get(name, empty)
+            if digest and digest != empty:
+                yield case_id, codes.setdefault(digest, len(codes))
+
+
+def _why_apart(found: Sequence[Pairing], values: Sequence[str]) -> str:
+    both = " and ".join(values)
+    if not found:
+        return f"The run does not show which questions {both} have in common, so {APART}. {BY_COLUMN}"
+    if len(found) > 1 and all(each.shared for each in found):
+        names = " and ".join(each.name for each in found)
+        return (
+            f"{both} share texts of {names}, so {APART}: name the one that both answered, such as "
+            f"--pair-by {found[0].name}. Hard questions then hurt neither."
+        )
+    most = max(found, key=lambda each: each.shared)
+    if not most.shared:
+        return f"{both} share no text of {' or '.join(each.name for each in found)}, so {APART}. {BY_COLUMN}"
+    return (
+        f"{both} share {most.shared:,} of {most.different:,} texts of {most.name}, too few to pair by them unasked, so "
+        f"{APART}. --pair-by {most.name} compares the answers to the shared ones alone."
+    )

@@ -1,0 +1,152 @@
+"""The schema of a run file.
+
+A file's header says in which form it is. A run in another form is refused: verdicts that are read by another schema, or
+by another release's reading of a rubric, could silently mean something else.
+"""
+
+import sqlite3
+
+# This number in a file's header tells a run file from any other SQLite file.
+APPLICATION_ID = 0x50774C52
+
+FORM = 11
+"""Raise it with each change of the schema or of what a stored value means."""
+
+SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {FORM}",
+    # `state` is the sum of `row_sum`.
+    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL, state TEXT)",
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """CREATE TABLE jobs (
+        id INTEGER PRIMARY KEY,
+        command TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        started TEXT NOT NULL,
+        ended TEXT,
+        status TEXT,
+        counts TEXT
+    )""",
+    # `compiled` is what `rubrics.compiled` makes of the rubric's file; `text` is that file, kept as evidence.
+    """CREATE TABLE rubrics (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        sha256 TEXT NOT NULL,
+        text TEXT NOT NULL,
+        compiled TEXT NOT NULL
+    )""",
+    """CREATE TABLE raters (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        fingerprint TEXT NOT NULL,
+        spec TEXT NOT NULL,
+        UNIQUE (name, rubric_id)
+    )""",
+    # `kinds` says what the cells of a sheet were that are kept as texts, so that exports write numbers and dates again.
+    # It is empty for sheets that hold texts alone.
+    """CREATE TABLE cases (
+        key INTEGER PRIMARY KEY,
+        case_id TEXT NOT NULL UNIQUE,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        metadata TEXT NOT NULL,
+        kinds TEXT
+    )""",
+    "CREATE INDEX cases_by_row ON cases (row)",
+    # A superseded outcome is a verdict that another outcome replaced. The partial index allows one current outcome per
+    # case and rater, and makes INSERT OR REPLACE replace it. No CHECK on kinds or names: a new kind would need a new
+    # form. `source`, `source_row` and `reason` tell of a row that holds no case. An import gives its number to its
+    # outcomes as `job_id`, so that it can be undone; those of other commands have none. `sheet_job` is the job that
+    # handed out the sheet or page from which a rating came: only such ratings are labels of a sample.
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY,
+        case_key INTEGER NOT NULL REFERENCES cases (key),
+        rater_id INTEGER NOT NULL REFERENCES raters (id),
+        case_hash TEXT NOT NULL,
+        superseded INTEGER NOT NULL DEFAULT 0,
+        scores TEXT,
+        fields TEXT,
+        marks TEXT,
+        failure_kind TEXT,
+        failure_message TEXT,
+        prompt_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL,
+        generated_tokens INTEGER NOT NULL,
+        source TEXT,
+        source_row INTEGER,
+        reason TEXT,
+        job_id INTEGER REFERENCES jobs (id),
+        sheet_job INTEGER REFERENCES jobs (id),
+        CHECK ((scores IS NULL) <> (failure_kind IS NULL))
+    )""",
+    "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
+    # A handout is a case that was given to a person or a service under a random id, which does not tell which case.
+    """CREATE TABLE handouts (
+        custom_id TEXT PRIMARY KEY,
+        job_id INTEGER NOT NULL REFERENCES jobs (id),
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        rubric_sha256 TEXT NOT NULL,
+        case_id TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        case_hash TEXT NOT NULL,
+        recipient TEXT NOT NULL,
+        echoes TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE samples (
+        id INTEGER PRIMARY KEY,
+        job_id INTEGER NOT NULL REFERENCES jobs (id),
+        rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
+        seed INTEGER NOT NULL,
+        strata TEXT NOT NULL,
+        cases INTEGER NOT NULL,
+        drawn INTEGER NOT NULL
+    )""",
+    # Every case that a sample could have drawn, with its probability.
+    """CREATE TABLE inclusions (
+        sample_id INTEGER NOT NULL REFERENCES samples (id),
+        case_id TEXT NOT NULL,
+        case_hash TEXT NOT NULL,
+        row INTEGER NOT NULL,
+        numbered INTEGER NOT NULL,
+        stratum TEXT NOT NULL,
+        probability REAL NOT NULL,
+        drawn INTEGER NOT NULL,
+        PRIMARY KEY (sample_id, case_id)
+    ) WITHOUT ROWID""",
+    # Triggers refuse every change of an entry. INSERT OR REPLACE deletes rows without asking a trigger, so the third
+    # one also checks that a new entry has the next number.
+    "CREATE TABLE audit (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+    "CREATE TRIGGER audit_stays BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+    """CREATE TRIGGER audit_grows BEFORE INSERT ON audit
+        WHEN NEW.id IS NOT (SELECT COALESCE(MAX(id), 0) + 1 FROM audit)
+        BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END""",
+    # The audit trails of runs that were merged into this one, each under its last hash. An entry of `audit` names them.
+    """CREATE TABLE merged_audit (
+        head TEXT NOT NULL,
+        id INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        PRIMARY KEY (head, id)
+    ) WITHOUT ROWID""",
+    # How many units a figure was planned with, and the looks at it since, as JSON. `target` can hold values of columns,
+    # so a purge of everything removes plans, too.
+    """CREATE TABLE plans (
+        id INTEGER PRIMARY KEY,
+        rubric TEXT NOT NULL,
+        score TEXT NOT NULL,
+        rater TEXT NOT NULL,
+        target TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        looks TEXT NOT NULL
+    )""",
+)
+
+
+def schema_form(db: sqlite3.Connection) -> int:
+    """Return the form of a run file; 0 for a file that is not a run."""
+    ours = db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
+    return int(db.execute("PRAGMA user_version").fetchone()[0]) if ours else 0

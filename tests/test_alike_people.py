@@ -1,0 +1,74 @@
+"""Two people who may be one are named by every command that counts people."""
+
+from pathlib import Path
+
+import pytest
+from rated_run import add, cases, judged_run
+from typed_here import Run
+
+from pathway_local.results.alike_people import alike_people
+from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.verdict import Score, Verdict
+
+NAMES = tuple(f"s-{number}" for number in range(1, 25))
+ALIKE = "committee/A b and a-B count as two people, but their names look like one person's"
+AGAINST = ("--against", "committee", "--assume-random")
+
+
+@pytest.fixture
+def rated(tmp_path: Path) -> Path:
+    """A judge, and people of whom two have names like one person's."""
+    path = tmp_path / "may.run"
+    rows = [case for place, each in enumerate(NAMES) for case in cases(ids=[each], bot="xy"[place % 2])]
+    with judged_run(path, rows=rows) as run:
+        said = {name: Verdict({"score": Score((1, 2, 4, 5)[at % 4])}) for at, name in enumerate(NAMES)}
+        other = {name: Verdict({"score": Score((5, 4, 2)[at % 3])}) for at, name in enumerate(NAMES)}
+        add(run, "mine", said, rows=rows)
+        for name, verdicts in (("committee/A b", said), ("a-B", other), ("committee/Cy", other)):
+            add(run, name, verdicts, kind="human", rows=rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("agreement",),
+        ("compare", "--between", "bot=x,y"),
+        ("divergence",),
+        ("compare", "--between", "bot=x,y", "--json"),
+        ("divergence", "--json"),
+    ],
+)
+def test_commands_that_count_people_name_two_who_may_be_one(
+    run: Run, rated: Path, few_resamples: None, command: tuple[str, ...]
+) -> None:
+    said = run(command[0], rated, *command[1:]).words
+    assert ALIKE in said and "a-B and committee/Cy gave the same scores to all 24 cases of both" in said
+
+
+def test_only_the_people_whose_labels_count_are_named(run: Run, rated: Path, few_resamples: None) -> None:
+    assert ALIKE not in run("calibrate", rated, "--judge", "mine", *AGAINST).words
+    with RunFile.read(rated) as read:
+        (matrix,) = ratings_matrices(read, rubrics_of(read)["tiny"])
+        places = matrix.places(["committee/A b", "a-B"])
+        assert [line.partition(",")[0] for line in alike_people(matrix, places)] == [ALIKE.partition(",")[0]]
+
+
+def test_calibrate_and_panel_name_them(run: Run, rated: Path, few_resamples: None) -> None:
+    with RunFile.open(rated) as opened:
+        text = rubrics_of(opened)["tiny"]
+        rows = [case for place, each in enumerate(NAMES) for case in cases(ids=[each], bot="xy"[place % 2])]
+        same = {name: Verdict({"score": Score((1, 2, 4, 5)[at % 4])}) for at, name in enumerate(NAMES)}
+        add(opened, "committee/Di", same, text, kind="human", rows=rows)
+    found = run("calibrate", rated, "--judge", "mine", *AGAINST).words
+    assert "committee/A b and committee/Di gave the same scores to all 24 cases of both" in found
+    found = run("panel", rated, "--name", "all", "--of", "committee/A b,a-B").words
+    assert f"Warning: {ALIKE}" in found
+
+
+def test_a_report_names_them(run: Run, rated: Path, few_resamples: None) -> None:
+    assert run("report", rated, "--out", "report.html").code == 0
+    page = (rated.parent / "report.html").read_text()
+    assert "committee/A b and a-B count as two people" in page

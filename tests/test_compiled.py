@@ -1,0 +1,99 @@
+"""A run keeps a rubric as it was understood when it judged, whatever a later release makes of the same text."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rated_run import judged_run
+from test_prompt_corpus import CORPUS, outcome
+
+from pathway_local.adopt.adoption import adopt
+from pathway_local.errors import RubricError, RunDamaged
+from pathway_local.rubrics import rubric_format
+from pathway_local.rubrics.compiled import compiled, read_compiled
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubric_of
+
+FILES = Path(__file__).parent / "rubric_files"
+TESTING = """---
+name: testing
+inputs: {a: {}, b: {empty: judge}, talk: {type: conversation}}
+outputs: {layout: "{score}", fields: {score: {type: score, min: 0, max: 1, step: 0.5, levels: {0.5: half}}}}
+rules: [{name: short, when: [{input: a, shorter_than: 3}], expect: [{field: score, at_most: 0.5}]}]
+---
+user:
+{% if a and not b or a == 'x' %}{{ a }}{% elif b in ['y', 2, 1.5, true, none] %}{{ b }}{% else %}-{% endif %}
+{% for turn in talk %}{% if turn.role == 'user' and not loop.last %}{{ turn.content }}{% endif %}{% endfor %}
+"""
+NO_OUTPUTS = '---\nname: loose\ninputs: {answer: {}}\n---\nuser:\nRate {{answer}}. Return JSON: {"score": <1-5>}\n'
+
+
+def all_rubrics() -> dict[str, Rubric]:
+    """The built-in rubrics, those of the tests, and all of the corpus that can be adopted."""
+    adopted = {
+        name: parse_rubric(adopt(str(entry["prompt"]).encode(), "mine.txt").data.decode(), name)
+        for name, entry in CORPUS.items()
+        if outcome(name)[0] == "right"
+    }
+    files = [
+        *builtin_names(),
+        *(str(FILES / name) for name in ("stars.prompty", "tags.prompty", "version2.prompty", "levels.yaml")),
+    ]
+    return adopted | {name: load_rubric(name) for name in files} | {"testing": parse_rubric(TESTING, "testing")}
+
+
+def test_every_rubric_comes_back_as_it_was() -> None:
+    rubrics = all_rubrics()
+    assert len(rubrics) > 200
+    for name, rubric in rubrics.items():
+        again = read_compiled(rubric.text, compiled(rubric))
+        assert compiled(again) == compiled(rubric), name
+        for part in (
+            "name",
+            "description",
+            "inputs",
+            "turns",
+            "sampling",
+            "notes",
+            "text",
+            "rules",
+            "pair",
+            "sha256",
+            "format_from",
+        ):
+            assert getattr(again, part) == getattr(rubric, part), (name, part)
+        assert list(again.inputs) == list(rubric.inputs)
+        assert again.format.outputs == rubric.format.outputs, name
+        assert list(again.format.outputs.fields) == list(rubric.format.outputs.fields)
+
+
+def test_a_run_is_read_without_looking_for_its_format_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rubric = parse_rubric(NO_OUTPUTS, "loose")
+    judged_run(tmp_path / "may.run", rubric).close()
+    monkeypatch.setattr(rubric_format, "find_format", lambda *_: pytest.fail("the prompt was read again"))
+    with RunFile.read(tmp_path / "may.run") as run:
+        assert rubric_of(run, "loose").format.scores["score"].values == (1, 2, 3, 4, 5)
+
+
+DAMAGES = {
+    "no JSON": lambda _: "{",
+    "an unknown key": lambda known: json.dumps(known | {"more": 1}),
+    "a part of no kind": lambda known: json.dumps(known | {"turns": [["user", "", [{"type": "Call"}]]]}),
+    "an input that it lacks": lambda known: json.dumps(known | {"inputs": []}),
+    "no score": lambda known: json.dumps(known | {"outputs": {"layout": "x", "fields": {}}}),
+    "a rule that tests nothing": lambda known: json.dumps(known | {"rules": [{"name": "x", "expect": [{}]}]}),
+    "no pair": lambda known: json.dumps(known | {"pair": {"swap": {}, "score": "other", "special": []}}),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_rubric_is_refused(tmp_path: Path, kind: str) -> None:
+    rubric = parse_rubric(NO_OUTPUTS, "loose")
+    damaged = DAMAGES[kind](json.loads(compiled(rubric)))
+    with pytest.raises(RubricError):
+        read_compiled(rubric.text, damaged)
+    with RunFile.create(tmp_path / "may.run") as run:
+        run.add_rubric(rubric.name, rubric.text, damaged)
+        with pytest.raises(RunDamaged):
+            rubric_of(run, None)

@@ -1,0 +1,214 @@
+"""The loop that a GPU uses: asynchronous scheduling, where our corrections of vLLM's core may change no token."""
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock, create_autospec
+
+import pytest
+from engine_passes import FORMATS, READABLE, Maker
+from msgspec.structs import replace
+from tiny_judge import END
+
+from benchmark.gpu_loop import GpuLoop, prompt_hash
+from benchmark.work import WorkWriter
+from pathway_local.engines import vllm_core
+from pathway_local.engines.admission import Admission
+from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.rendering.chat import Thinking
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.verdict import NO_TOKENS
+
+CONTEXT = 4096
+CASES = 6
+SAMPLES = 12
+CACHE = 4_620_288
+"""Bytes of a cache that holds 4,512 tokens of the tiny judge."""
+
+Load = Callable[..., GpuLoop]
+
+
+@pytest.fixture(autouse=True)
+def _environment() -> Iterator[None]:
+    """What the engine sets for its own process is not left to other tests."""
+    before = dict(os.environ)
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
+def load(tiny_judge: Path) -> Iterator[Load]:
+    """Loads engines that begin all passes at once, so that vLLM preempts some if its cache is small."""
+    loaded: list[GpuLoop] = []
+
+    def loading(*, corrected: bool = True, cache: int = CACHE) -> GpuLoop:
+        engine = GpuLoop(
+            EngineConfig(str(tiny_judge), "float32", CONTEXT, {"kv_cache_memory_bytes": cache}), corrected=corrected
+        )
+        engine._admission = Admission(10**9, 16)
+        loaded.append(engine)
+        return engine
+
+    yield loading
+    for engine in loaded:
+        engine.close()
+
+
+@pytest.fixture(scope="module")
+def make(tiny_judge: Path) -> Maker:
+    return Maker(tiny_judge)
+
+
+def requests(judge: Path, folder: Path) -> list[Request]:
+    """Cases under several rubrics, half of them with thinking before the reply."""
+    tokenizer, names = JudgeTokenizer(judge), ("pathway-answer", "groundedness", "gold-answer")
+    work = WorkWriter(folder, list(map(load_rubric, names)), judge)
+    thinking = Thinking(30, tokenizer.id_of(END), tokenizer.encode("\n"))
+    return [
+        Request(f"{detail}-{at}", prompt, thinking=thinking if at % 2 else None)
+        for detail in ("through-score", "score")
+        for at, prompt in enumerate(work.prompts(detail, CASES, 1))
+    ]
+
+
+def judged(engine: GpuLoop, judge: Path, asked: Iterable[Request]) -> dict[str, Completion]:
+    pool = Pool(lambda: engine, JudgeTokenizer(judge), CONTEXT)
+    for request in asked:
+        pool.submit(request)
+    found: dict[str, Completion] = {}
+    while pool.in_flight:
+        found |= {done.id: replace(done, tokens=NO_TOKENS) for done in pool.completions()}
+    return found
+
+
+def run(engine: GpuLoop, passes: Iterable[Pass]) -> dict[str, PassResult]:
+    for item in passes:
+        engine.submit(item)
+    found: dict[str, PassResult] = {}
+    while some := engine.results():
+        found |= {result.id: replace(result, cached_tokens=0) for result in some}
+    return found
+
+
+def kinds(make: Maker) -> list[Pass]:
+    """Passes of all kinds: each format, probes, and a free text that ends by its stop id."""
+    free = [Pass(f"free-{at}", make.ids(f"Think {at}."), None, 20, stop_ids=(7,)) for at in range(SAMPLES)]
+    replies = [make.judging(kind, case) for case in range(SAMPLES) for kind in FORMATS]
+    return [*replies, *map(make.probing, range(SAMPLES)), *free]
+
+
+def preemptions(engine: GpuLoop) -> Mock:
+    scheduler = engine.core.scheduler
+    scheduler._preempt_request = Mock(side_effect=scheduler._preempt_request)
+    return scheduler._preempt_request
+
+
+def test_every_verdict_is_the_same_with_and_without_our_corrections(
+    load: Load, tiny_judge: Path, tmp_path: Path
+) -> None:
+    asked = requests(tiny_judge, tmp_path)
+    ours, plain = load(), load(corrected=False)
+    preempted = preemptions(ours)
+    found = judged(ours, tiny_judge, asked)
+    assert preempted.call_count > 0, "so stale tokens arrive"
+    assert found == judged(plain, tiny_judge, asked)
+    assert len(found) == len(asked)
+    for request in asked:
+        done = found[request.id]
+        assert done.reading and done.probabilities, done.problem
+        assert bool(done.thinking) == bool(request.thinking)
+
+
+def test_passes_end_readable_though_one_is_rejected_one_aborted_and_all_preempted(
+    load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes = kinds(make)
+    bad, gone = make.judging("tags", 99), make.judging("json", 98)
+    ours, plain = load(), load(corrected=False)
+    found = []
+    for engine in (ours, plain):
+        draw_wrongly(engine, bad, monkeypatch)
+        engine.submit(gone)
+        for _ in range(9):
+            engine.step()
+        [(number, _)] = engine._held.items()
+        engine.vllm.abort_request([number])
+        del engine._held[number]
+        for item in passes[:SAMPLES]:
+            engine.submit(item)
+        for _ in range(9):
+            engine.step()
+        assert engine.vllm.reset_prefix_cache(reset_running_requests=True), "drops the tokens on their way"
+        found.append(run(engine, [*passes[SAMPLES:], bad]))
+    assert found[0] == found[1]
+    assert found[0].pop(bad.id) == PassResult(bad.id, finish="error", error="vLLM ended the request by 'error'")
+    for name, result in found[0].items():
+        kind = name.partition("-")[0]
+        assert kind not in READABLE or (result.finish == "stop" and READABLE[kind](make.text(result.ids))), name
+    assert {result.finish for name, result in found[0].items() if "free" in name} == {"stop", "length"}
+    assert {result.finish for name, result in found[0].items() if "probe" in name} == {"length"}
+
+
+def draw_wrongly(engine: GpuLoop, item: Pass, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a token that the grammar forbids, as the tenth of that pass, whatever the mask says."""
+    draw, wrong = engine.executor.draw, prompt_hash(item.ids)
+
+    def drawn(prompt: int, position: int, row: Any, stops: list[int]) -> int:
+        return int(draw(prompt, position, ~row if (prompt, position) == (wrong, 9) else row, stops))
+
+    monkeypatch.setattr(engine.executor, "draw", drawn)
+
+
+def test_a_grammar_is_compiled_once_for_all_its_requests_and_few_are_kept(
+    load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vllm.v1.structured_output.backend_guidance import GuidanceBackend
+
+    compile_one = create_autospec(GuidanceBackend.compile_grammar, side_effect=GuidanceBackend.compile_grammar)
+    monkeypatch.setattr(GuidanceBackend, "compile_grammar", compile_one)
+    engine = load()
+    first = run(engine, kinds(make))
+    assert compile_one.call_count == len(FORMATS) + 1, "and the probes'"
+    assert run(engine, kinds(make)) == first, "a copied grammar is as new"
+    assert compile_one.call_count == len(FORMATS) + 1
+    monkeypatch.setattr(vllm_core, "GRAMMARS", 2)
+    own = [Pass(f"own-{at}", (5,), f'start: "{at}"\n', 9) for at in range(4)]
+    usual = make.judging("tags", 0)
+    for item in own:
+        run(engine, [item, usual])
+    assert compile_one.call_count == len(FORMATS) + 1 + len(own), "a rubric's grammar stays, those of single cases go"
+    run(engine, own[:1])
+    assert compile_one.call_count == len(FORMATS) + 2 + len(own)
+
+
+def test_each_name_that_a_correction_needs_can_go_without_a_change_of_tokens(
+    load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, needed = kinds(make)[:9], vllm_core._needed
+    expected = run(load(corrected=False), passes)
+    for correction in needed(load().core):
+        lacking = {correction: {"some_name": False}}
+        monkeypatch.setattr(vllm_core, "_needed", lambda core, lacking=lacking: needed(core) | lacking)
+        engine = load()
+        assert engine.facts.note == f"vLLM {engine.facts.version} lacks some_name: grammars take longer there"
+        assert run(engine, passes) == expected
+
+
+def test_a_name_is_looked_up_where_vllm_sets_it(load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vllm.v1.request import Request as VllmRequest
+
+    made = VllmRequest.__init__
+    monkeypatch.setattr(VllmRequest, "__init__", lambda *given, **named: made(*given, **named))
+    engine = load()
+    assert "num_stale_output_tokens" in engine.facts.note
+    accepted = Mock(side_effect=engine.core.structured_output_manager.accept_tokens)
+    monkeypatch.setattr(engine.core.structured_output_manager, "accept_tokens", accepted)
+    run(engine, [make.judging("tags", 1)])
+    assert accepted.call_count

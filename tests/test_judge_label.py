@@ -1,0 +1,57 @@
+"""The label of a demonstration judge stands wherever a person reads its verdicts, in each language of the pages."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from html_page import PageParser
+from rated_run import IDS, add, cases, said, write_lines
+from typed_here import Run, typing_in
+from viewed import viewing
+
+from pathway_local.pages.language import Language, languages
+from pathway_local.rater import LABEL
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+SAYS = "a demonstration judge whose scores mean nothing"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line, beside a run in which a labelled judge and a person have scored all cases."""
+    with RunFile.create(tmp_path / "a.run") as made:
+        sure = {name: Verdict({"score": Score(5, {5: 0.999})}, {"reason": "so"}) for name in IDS}
+        add(made, "demo", sure)
+        add(made, "ann", said(1, 2, 4, 5), kind="human")
+        made.set_setting(f"{LABEL}demo", SAYS)
+        made.commit()
+    write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in cases()]).chmod(0o600)
+    return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("lang", languages())
+def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -> None:
+    sentence = Language(lang)("label_warning", rater="demo", label=SAYS)
+    for command in ("read", "divergence"):
+        assert run(command, "a.run", "--cases", "cases.jsonl", "--out", f"{command}.html", "--lang", lang).code == 0
+        page = PageParser(Path(f"{command}.html").read_text()).said
+        judged = page.count("demo " + Language(lang)("kind_judge"))
+        assert page.count(sentence) == judged == {"read": 4, "divergence": 3}[command]
+    with viewing(tmp_path / "a.run", None, lang=lang) as desk:
+        answer = desk.get("/table/0")
+        assert len(answer.table) == 8 and answer.said.count(sentence) == 1
+        for link in [each["href"] for each in answer.page.of("a") if "/case/" in each["href"]]:
+            assert desk.ask("GET", link).said.count(sentence) == 1
+        assert sentence not in desk.chosen(rater="ann").said
+
+
+def test_tables_and_the_terminal_say_it(run: Run) -> None:
+    assert run("read", "a.run", "--cases", "cases.jsonl", "--out", "read.csv").code == 0
+    with Path("read.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["demo caution"] for row in rows] == [SAYS] * 4 and "ann caution" not in rows[0]
+    assert f"Warning: demo: {SAYS}" in run("divergence", "a.run").words
+    [told] = json.loads(run("divergence", "a.run", "--json").out)
+    assert told["warnings"] == [f"demo: {SAYS}"]

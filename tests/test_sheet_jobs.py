@@ -1,0 +1,182 @@
+"""Only ratings that come back on a sheet or page of a sample are its labels; those of other files are asked about."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import openpyxl
+import pytest
+from agreement_run import HELPFUL, QUESTIONS, answered, answers_run, scores_of, write_cases
+from typed_here import Run
+
+from pathway_local.ratings.samples import inclusions, samples
+from pathway_local.results.label_design import LabelDesign, label_designs
+from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.runs.run_file import RunFile
+
+OLD = range(0, 2 * QUESTIONS, 13)
+"""The 25 cases that Ann rated of her own choice."""
+
+IMPORT = ("import", "answers.run", "old.csv", "--kind", "human", "--rater", "Ann")
+SHEET = ("import", "answers.run", "rate.xlsx", "--kind", "human")
+SAMPLE = ("sample", "answers.run", "--cases", "answers.csv", "--out", "rate.xlsx", "--n", 60, "--seed", 0)
+
+
+def given() -> list[int]:
+    return [int(score) for score in scores_of("Ann", answered()[1])]
+
+
+def write_old(path: Path, places: Iterable[int] = OLD) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "score"])
+        writer.writerows([f"a-{place:03}", given()[place]] for place in places)
+
+
+def fill_sheet(path: Path, limit: int = 1_000) -> int:
+    book = openpyxl.load_workbook(path)
+    page = book.worksheets[0]
+    header = [cell.value for cell in page[1]]
+    rows = list(page.iter_rows(min_row=2))[:limit]
+    for row in rows:
+        place = int(str(row[header.index("answer")].value).removeprefix("answer "))
+        row[header.index("score")].value = given()[place]
+    book.save(path)
+    return len(rows)
+
+
+def labels(path: Path, rater: str = "Ann", seed: int = 0) -> LabelDesign:
+    with RunFile.read(path / "answers.run") as run:
+        [matrix] = ratings_matrices(run, HELPFUL)
+        found = label_designs(matrix, matrix.columns(rater))
+    return next(each for each in found if each.design.sample.seed == seed)
+
+
+def in_both(path: Path) -> int:
+    with RunFile.read(path / "answers.run") as run:
+        drawn = {each.case_id for each in inclusions(run, samples(run, "helpful")[0].id) if each.drawn}
+    return sum(f"a-{place:03}" in drawn for place in OLD)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    answers_run(tmp_path / "answers.run", people=False).close()
+    write_cases(tmp_path / "answers.csv")
+    write_old(tmp_path / "old.csv")
+    return tmp_path
+
+
+def test_an_old_file_imported_again_after_the_draw_labels_no_sample(run: Run, folder: Path) -> None:
+    assert run(*IMPORT).code == 0
+    assert run(*SAMPLE, "--rater", "Bob").code == 0
+    assert run("runs", "remove-rater", "answers.run", "Ann", "--yes").code == 0
+    again = run(*IMPORT)
+    both = in_both(folder)
+    said = f"{both} of 25 ratings are of cases that the sample with seed 0 drew, but did not come back on its sheets"
+    assert again.code == 0 and said in again.words and "--sample 0" in again.words
+    refused = run("calibrate", "answers.run", "--against", "Ann")
+    assert refused.code == 2 and "no rating by Ann came from a sheet or page of the sample with seed 0" in refused.words
+    assert "Ann worked on no sample" in run("agreement", "answers.run").words
+    run("report", "answers.run", "--out", "report.html")
+    assert "would give these" not in (folder / "report.html").read_text()
+
+    named = run(*IMPORT, "--sample", 0)
+    assert named.code == 0 and int(labels(folder).random.sum()) == both
+    assert "--sample 0" not in run(*IMPORT).words, "they are known as labels"
+    assert int(labels(folder).random.sum()) == both
+    shown = run("calibrate", "answers.run", "--against", "Ann", "--sample", 0)
+    assert f"{both} of Ann's 25 rated cases count" in shown.words
+
+
+def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder: Path) -> None:
+    run(*SAMPLE, "--rater", "Ann")
+    assert fill_sheet(folder / "rate.xlsx") == 60
+    assert run(*SHEET).code == 0 and run(*IMPORT).code == 0
+    rated = 60 + 25 - in_both(folder)
+    assert int(labels(folder).random.sum()) == 60
+    assert f"60 of Ann's {rated} rated cases count" in run("calibrate", "answers.run", "--against", "Ann").words
+    (found,) = json.loads(run("calibrate", "answers.run", "--against", "Ann", "--json").out)
+    assert found["rated"] == rated and found["figures"][0]["labelled"] == 60
+    agreed = run("agreement", "answers.run")
+    assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60/{rated}" in agreed.words
+    compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")
+    assert f"corrected by 60 of people's {rated} labels" in compared.words
+    for lang, first in (
+        ("en", f"the labels of 60 of Ann's {rated} cases"),
+        ("de", f"Ann zu 60 von {rated} bewerteten Fällen"),
+    ):
+        run("report", "answers.run", "--out", f"{lang}.html", "--lang", lang)
+        assert first in (folder / f"{lang}.html").read_text().replace("&#39;", "'")
+
+
+def test_the_same_rating_on_a_sheet_becomes_a_label_and_an_undo_takes_that_back(run: Run, folder: Path) -> None:
+    """Of drawn cases that Ann rated before, her sheet's ratings count, too: else they would seem to be missing."""
+    run(*IMPORT)
+    run(*SAMPLE, "--rater", "Ann")
+    assert not labels(folder).random.any()
+    fill_sheet(folder / "rate.xlsx")
+    assert run(*SHEET).code == 0
+    assert int(labels(folder).random.sum()) == 60
+    assert run("runs", "undo", "answers.run").code == 0
+    assert not labels(folder).random.any() and int(labels(folder).rated.sum()) == 25
+
+
+def test_a_sheet_labels_its_own_sample_alone_whoever_filled_it_in(run: Run, folder: Path) -> None:
+    run(*SAMPLE, "--rater", "Bob")
+    run("sample", "answers.run", "--cases", "answers.csv", "--out", "other.xlsx", "--n", 200, "--seed", 1)
+    fill_sheet(folder / "rate.xlsx")
+    assert run(*SHEET, "--rater", "Ann").code == 0
+    assert int(labels(folder, "Ann").random.sum()) == 60
+    assert not labels(folder, "Ann", seed=1).random.any()
+
+
+def test_a_larger_draw_has_the_labels_of_the_smaller_one(run: Run, folder: Path) -> None:
+    run(*SAMPLE, "--rater", "Ann")
+    fill_sheet(folder / "rate.xlsx")
+    run(*SHEET)
+    larger = [80 if each == 60 else each for each in SAMPLE]
+    assert run(*larger, "--rater", "Ann", "--force").code == 0
+    assert fill_sheet(folder / "rate.xlsx") == 20 and run(*SHEET).code == 0
+    assert int(labels(folder).random.sum()) == 80
+
+
+def test_a_merged_run_knows_which_ratings_came_on_a_sheet(run: Run, folder: Path) -> None:
+    run(*SAMPLE, "--rater", "Ann")
+    fill_sheet(folder / "rate.xlsx")
+    (folder / "copy.run").write_bytes((folder / "answers.run").read_bytes())
+    write_old(folder / "rate.csv", range(2 * QUESTIONS))
+    assert run("import", "copy.run", "rate.csv", "--kind", "human", "--rater", "Ann").code == 0
+    run(*SHEET)
+    merged = run("runs", "merge", "copy.run", "answers.run", "--out", "merged.run")
+    assert merged.code == 0, merged.words
+    (folder / "merged.run").replace(folder / "answers.run")
+    assert int(labels(folder).random.sum()) == 60 and labels(folder).rated.all()
+
+
+def test_at_a_terminal_the_question_decides(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(*SAMPLE, "--rater", "Bob")
+    asked = list[str]()
+
+    def answer(question: str, **_: object) -> bool:
+        asked.append(question)
+        return True
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", answer)
+    assert run(*IMPORT).code == 0
+    [question] = asked
+    assert "sample with seed 0" in question and question.endswith("because the sample chose them?")
+    assert int(labels(folder).random.sum()) == in_both(folder)
+
+
+def test_a_sample_that_chose_none_of_the_cases_is_refused(run: Run, folder: Path) -> None:
+    assert "no sample's seed is called '0'" in run(*IMPORT, "--sample", 0).words
+    run(*SAMPLE, "--rater", "Bob")
+    with RunFile.read(folder / "answers.run") as opened:
+        every = inclusions(opened, samples(opened, "helpful")[0].id)
+    write_old(folder / "old.csv", [place for place, each in enumerate(every) if not each.drawn])
+    refused = run(*IMPORT, "--sample", 0)
+    assert refused.code == 2 and "the sample with seed 0 drew none of these cases" in refused.words
+    assert run("import", "answers.run", "old.csv", "--kind", "hosted", "--rater", "gpt4", "--sample", 0).code == 2

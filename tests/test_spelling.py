@@ -1,0 +1,177 @@
+"""Fields that are declared in one line."""
+
+import random
+from typing import Any
+
+import pytest
+from typed_here import Run, typing_in
+
+from pathway_local.errors import FormatError
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.rubrics.spelling import Field, field_of, fields_in, outputs_in
+
+NAMED = {0: "no", 1: "yes"}
+SPELLED: dict[str, Field] = {
+    "text": {"type": "text"},
+    " text  120 ": {"type": "text", "tokens": 120},
+    "line 40": {"type": "text", "tokens": 40, "lines": "one"},
+    "1-5": {"type": "score", "min": 1, "max": 5, "step": 1},
+    "-2 to 2": {"type": "score", "min": -2, "max": 2, "step": 1},
+    "0-1 by 0.1": {"type": "score", "min": 0, "max": 1, "step": 0.1},
+    "1 wrong < 2 partly right < 3 right": {
+        "type": "score",
+        "levels": {1: "wrong", 2: "partly right", 3: "right"},
+    },
+    "no < yes": {"type": "score", "levels": NAMED, "written": NAMED},
+    "A | B": {"type": "score", "scale": "nominal", "levels": {1: "A", 2: "B"}, "written": {1: "A", 2: "B"}},
+    "1-5 or N/A or 0": {
+        "type": "score",
+        "min": 1,
+        "max": 5,
+        "step": 1,
+        "special": [-1, 0],
+        "written": {-1: "N/A", 0: "0"},
+    },
+    "no < yes or unsure": {
+        "type": "score",
+        "levels": NAMED | {-1: "unsure"},
+        "written": NAMED | {-1: "unsure"},
+        "special": [-1],
+    },
+    '"this or that" < "a; b"': {
+        "type": "score",
+        "levels": {0: "this or that", 1: "a; b"},
+        "written": {0: "this or that", 1: "a; b"},
+    },
+    "choice a | b": {"type": "choice", "choices": ["a", "b"]},
+    "true/false": {"type": "boolean"},
+    "number 0-100": {"type": "number", "min": 0, "max": 100, "decimals": 0},
+    "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "decimals": 2},
+    "list 5": {"type": "list", "items": 5},
+    "= question": {"type": "echo", "input": "question"},
+    "[claim: text 60, verdict: no < yes] as faithfulness": {
+        "type": "verdicts",
+        "score": "faithfulness",
+        "members": {
+            "claim": {"type": "text", "tokens": 60},
+            "verdict": {"type": "score", "levels": NAMED, "written": NAMED},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLED)
+def test_each_spelling_declares_a_field_that_a_format_takes(spelling: str) -> None:
+    assert field_of(spelling) == SPELLED[spelling]
+    other = "text" if "score" in str(SPELLED[spelling]["type"]) else "1-5"
+    whole = OutputFormat.load({"fields": {"one": spelling, "other": "1-5", "third": other}})
+    assert whole == whole and whole.in_json and "other" in whole.scores
+
+
+REFUSED = {
+    "banana": "declares no field; write one of: text,",
+    "0-1": "two values or a share: write 0-1 by 1, or 0-1 by 0.1",
+    "1 no < yes": "each level a number and a name, or each only a name",
+    "2 no < 1 yes": "must rise",
+    "5-1": "max must lie",
+    "no < no": "written the same way",
+    "text many": "declares no field",
+    "": "declares no field",
+    "[claim: text] as x": "just one member must be a score",
+    "[claim text] as x": "is no NAME: SPELLING",
+}
+
+
+@pytest.mark.parametrize("spelling", REFUSED)
+def test_what_is_no_field_is_refused_by_name(spelling: str) -> None:
+    with pytest.raises(FormatError, match=r"outputs\.fields.*grade") as refused:
+        OutputFormat.load({"fields": {"score": "1-5", "grade": spelling}})
+    assert REFUSED[spelling] in str(refused.value)
+
+
+def test_fields_come_in_one_text_or_one_on_each_line() -> None:
+    whole = 'reasons: text; a.score: 1-5\nverdict: "a;b" < c;; parts: [x: text, y: no < yes; ] as z\n'
+    assert fields_in(whole) == {
+        "reasons": "text",
+        "a.score": "1-5",
+        "verdict": '"a;b" < c',
+        "parts": "[x: text, y: no < yes; ] as z",
+    }
+    for bad, said in {"score 1-5": "is no NAME: SPELLING", "a: text; a: 1-5": "two fields are called 'a'"}.items():
+        with pytest.raises(ValueError, match=said):
+            fields_in(bad)
+
+
+def test_random_text_is_refused_or_a_format_and_never_a_crash() -> None:
+    draw = random.Random(7)
+    pieces = [
+        "text",
+        "1",
+        "-",
+        "5",
+        " ",
+        " or ",
+        "<",
+        "|",
+        '"',
+        "[",
+        "]",
+        ":",
+        ";",
+        ",",
+        "no",
+        " as x",
+        "by",
+        "=",
+        ".",
+        "{",
+    ]
+    formats = 0
+    for _ in range(3_000):
+        spelling = "".join(draw.choices(pieces, k=draw.randint(1, 9)))
+        try:
+            OutputFormat.load(f"grade: {spelling}")
+            formats += 1
+        except FormatError:
+            continue
+    assert formats > 50
+
+
+def test_a_last_line_follows_free_text() -> None:
+    free = {"layout": "{reasoning}\n\nGRADE: {grade}", "fields": {"reasoning": "text", "grade": "I < C"}}
+    assert outputs_in("grade: I < C", "GRADE: {grade}") == free
+    named = outputs_in("why: line; grade: I < C", "GRADE: {grade}")
+    assert named == {"layout": "{why}\n\nGRADE: {grade}", "fields": {"why": "line", "grade": "I < C"}}
+    for fields, line in (("a: text; b: text; c: 1-5", "{c}"), ("c: 1-5", "none"), ("c: 1-5", "{d}")):
+        with pytest.raises(ValueError, match="--line"):
+            outputs_in(fields, line)
+
+
+@pytest.mark.parametrize("key", ["levels", "written", "choices"])
+def test_words_that_yaml_reads_as_true_and_false_are_named(key: str) -> None:
+    block: Any = [False, True] if key == "choices" else {0: False, 1: True}
+    with pytest.raises(FormatError, match=rf"grade\.{key}: YAML reads yes, no, on and off"):
+        OutputFormat.load({"fields": {"score": "1-5", "grade": {"type": "score", key: block}}})
+
+
+def test_a_prompt_is_adopted_with_a_declaration(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run: Run = typing_in(tmp_path, monkeypatch, capsys)
+    (tmp_path / "p.txt").write_text("Read {question} and {answer}. Say which of C, P or I fits, whatever form.\n")
+    adopt = ("rubrics", "adopt", "p.txt", "--fields", "grade: I < P < C or unclear")
+    told = run(*adopt, "--line", "GRADE: {grade}", "-o", "p.prompty")
+    assert told.code == 0, told.err
+    rubric = load_rubric(str(tmp_path / "p.prompty"))
+    assert list(rubric.inputs) == ["question", "answer"]
+    assert rubric.format.scores["grade"].levels == {-1: "unclear", 0: "I", 1: "P", 2: "C"}
+    assert rubric.format.outputs.layout == "{reasoning}\n\nGRADE: {grade}"
+    assert run(*adopt, "--layout", "score-line").code == 2
+    for declared in ("grade I < P", "grade: banana", "reason: text"):
+        refused = run("rubrics", "adopt", "p.txt", "--fields", declared, "-o", "x.prompty")
+        assert refused.code == 2
+        assert "docs/rubrics.md lists how to spell a field" in refused.err
+        assert not (tmp_path / "x.prompty").exists()
+    again = run("rubrics", "adopt", "p.prompty", "--fields", "score: 1-5", "-o", "x.prompty")
+    assert again.code == 2 and "outputs already" in again.err
