@@ -110,6 +110,7 @@ def test_results_that_came_before_the_last_engine_left_are_handed_over(begin: Be
         engines.results()
 
 
+@pytest.mark.usefixtures("scripts_found")
 def test_the_weakest_seal_is_told_and_each_note_once() -> None:
     class _Unsealed(Host):
         def __init__(self, *given: object, **named: object) -> None:
