@@ -21,6 +21,7 @@ from pathway_local.results.export import export, export_onto
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import CellValue, kind_of, plain_text, typed_value
@@ -85,7 +86,7 @@ def write_cases(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
 
 def judged(path: Path, source: Path | Sheet) -> RunFile:
     run = RunFile.create(path)
-    run.add_rubric("tiny", TINY.text)
+    store_rubric(run, TINY)
     rater = run.add_rater(Rater("ann", "human", "tiny", {}))
     for case in cases_of(source, [TINY], run):
         assert isinstance(case, Case)
