@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pathway_local.errors import RubricError
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
@@ -45,6 +46,14 @@ def test_our_own_levels() -> None:
     assert [rule.name for rule in rubric.rules] == ["thanks"]
 
 
+def test_levels_in_json_have_the_names_that_they_have_in_yaml() -> None:
+    """Every key of JSON is a text, so "1" is the number there."""
+    criteria = {"name": "polite", "criteria": "Is it polite?", "levels": {-1: "rude", 0: "flat", 1: "kind"}}
+    read = parse_rubric(json.dumps(criteria, indent=1), "polite.json")
+    assert read.format.scores["score"].levels == criteria["levels"]
+    assert read.format.outputs == parse_rubric(yaml.safe_dump(criteria), "polite.yaml").format.outputs
+
+
 def test_a_rubric_inside_a_score_rubric_key_and_a_run_that_reads_it_again() -> None:
     text = json.dumps({"name": "nested", "score_rubric": json.loads((OWN / "prometheus.json").read_text())})
     rubric = parse_rubric(text, "x.json")
@@ -54,7 +63,7 @@ def test_a_rubric_inside_a_score_rubric_key_and_a_run_that_reads_it_again() -> N
 
 def test_levels_and_names_of_any_text_stay_text() -> None:
     criteria = {"criteria": "Is {{ x }} {% y %} {# z #} kept?", "levels": {0: "{no}", 1: "user:\nyes"}, "inputs": ["a"]}
-    rubric = parse_rubric(json.dumps(criteria).replace('"0"', "0").replace('"1"', "1"), "x.json")
+    rubric = parse_rubric(json.dumps(criteria), "x.json")
     assert "Is {{ x }} {% y %} {# z #} kept?" in rubric.turns[0].render({}, {})
     assert [turn.role for turn in rubric.turns] == ["system", "user"]
 
@@ -64,6 +73,8 @@ def test_levels_and_names_of_any_text_stay_text() -> None:
     [
         ("criteria: x\nlevels: {1: a}\n", r"line 2, column 1: the levels are not a scale"),
         ("criteria: x\nlevels: {1: a, 3: b}\n", "not a scale"),
+        ('{"criteria": "x",\n"levels": {"1": "a", "01": "b"}}', "line 2, column 1: the level 1 stands twice"),
+        ("criteria: x\nscore1_description: a\nlevels: {1: a, 2: b}\n", "the level 1 stands twice"),
         ("criteria: x\nlevels: {a: b, c: d}\n", "not a scale"),
         ("criteria: x\nlevels: {1: a, 2: [b]}\n", "not a scale"),
         ("criteria: [x]\nlevels: {1: a, 2: b}\n", r"line 1, column 1: criteria must be a text"),

@@ -270,6 +270,25 @@ def test_the_noise_of_labels_is_what_cases_and_people_leave_over() -> None:
     assert label_noise(scores[:, :1]) is label_noise(np.empty((0, 2))) is None
 
 
+def test_the_noise_of_labels_where_each_case_has_two_people_of_its_own() -> None:
+    """Nothing tells these people apart, so what sets them apart is noise too."""
+    rng, cases = np.random.default_rng(5), 400
+    scores = np.full((cases, 2 * cases), np.nan)
+    for case in range(cases):
+        scores[case, 2 * case : 2 * case + 2] = rng.normal(3, 1) + rng.normal(0, 0.6, 2)
+    found = label_noise(scores)
+    assert found and found.variance == pytest.approx(0.36 / 2, rel=0.15) and found.freedom == cases
+
+
+def test_people_who_agree_on_every_case_leave_no_interval() -> None:
+    labels = np.tile([1.0, 2.0, 4.0, 5.0], 10)
+    noise = label_noise(np.column_stack([labels, labels]))
+    assert noise and noise.variance == 0
+    found = corrected_mean(np.full(40, 3.0), labels, (1, 5), Survey(noise=noise))
+    assert isinstance(found, Correction)
+    assert found.corrected.interval == Undefined("every case is labelled, and its people agree")
+
+
 @pytest.mark.parametrize("labelled", [200, 400])
 def test_a_share_labelled_twice_shows_what_second_ratings_would_change(labelled: int) -> None:
     """Taken for labels that nobody would give otherwise, they hold the truth in 88% and in none of these files."""

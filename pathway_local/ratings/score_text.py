@@ -11,7 +11,7 @@ _DECORATION = "*_`()[]\"'“”‘’ \t\r\n"
 NUMBER = r"[+-]?(?:\d+(?:\.\d+|\.(?=[eE][+-]?\d))?|\.\d+)(?:[eE][+-]?\d+)?"
 """A number as programs print it: any number of digits, with an exponent or without."""
 
-_SPELLED = re.compile(rf"([+-]?\d+,\d+|{NUMBER})(.*)", re.DOTALL)
+_SPELLED = re.compile(rf"([+-]?\d+,\d+(?:[eE][+-]?\d+)?|{NUMBER})(.*)", re.DOTALL)
 _END = re.compile(r"\s*(?:/|\b(?:out of|of|von|sur|de)\b)\s*(\d{1,6})(?!\d|[.,]\d)(.*)", re.DOTALL)
 _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 LONGEST = 1_100

@@ -22,6 +22,7 @@ PROMETHEUS = "Feedback: {feedback} [RESULT] {score}"
 FLOW = "<feedback>\n{feedback}\n</feedback>\n<score>\n{score}\n</score>"
 
 _KEYS = (r"[\"']?criteria[\"']?\s*:", r"[\"']?(?:levels|rubric|score\d{1,3}_description)[\"']?\s*:")
+_WHOLE = re.compile(r"-?\d{1,9}")
 _SCORE = re.compile(r"score(\d{1,3})_description")
 
 
@@ -80,11 +81,14 @@ def _read(block: Mapping[str, object], places: Places) -> _Criteria:
 def _levels(block: Mapping[str, object], places: Places) -> dict[int, str]:
     found: dict[object, object] = {}
     for key, value in block.items():
-        if number := _SCORE.fullmatch(key):
-            found[int(number.group(1))] = value
+        if described := _SCORE.fullmatch(key):
+            found[int(described.group(1))] = value
     levels = block.get("levels")
-    if isinstance(levels, Mapping):
-        found |= levels
+    for key, value in levels.items() if isinstance(levels, Mapping) else ():
+        number = int(key) if isinstance(key, str) and _WHOLE.fullmatch(key) else key  # a key of JSON is always a text
+        if number in found:
+            raise RubricError(f"{places.of('levels')}: the level {number} stands twice", "Describe each level once.")
+        found[number] = value
     items = block.get("rubric")
     for item in items if isinstance(items, list) else ():
         plain = isinstance(item, Mapping) and set(item) == {"score", "description"} and isinstance(item["score"], int)

@@ -296,8 +296,10 @@ def _interval(
     if not np.isfinite(variance):
         return Undefined("a stratum, or the group, has labels in one cluster only")
     if variance <= 1e-18:
-        alike = f"every label is {scores[0]:g}"
-        return Undefined(alike if np.ptp(scores) == 0 else "the judge explains every label")
+        if np.ptp(scores) == 0:
+            return Undefined(f"every label is {scores[0]:g}")
+        agreed = "every case is labelled, and its people agree"
+        return Undefined(agreed if len(scores) == cases else "the judge explains every label")
     error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
     if (noise := sample.survey.noise) and sample.survey.target == "file":
         part = noise.variance / cases  # Satterthwaite 1946
@@ -319,8 +321,9 @@ def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined
 def label_noise(scores: FloatArray) -> Noise | None:
     """The noise of a label, the mean of a case's scores (cases, people); None if too few cases have several.
 
-    The noise of one score is what cases and people leave over, by least squares, of the cases with several scores. A
-    label of m scores has a mth of it.
+    The noise of one score is what cases and people leave over, by least squares, of the cases with several scores; it
+    is what cases alone leave over if nobody has enough cases in common with others to tell people apart. A label of m
+    scores has a mth of it.
     """
     given = np.isfinite(scores)
     times = given.sum(axis=1)
@@ -334,6 +337,8 @@ def label_noise(scores: FloatArray) -> Noise | None:
     slopes, _, rank, _ = np.linalg.lstsq(within[:, 1:], within[:, 0], rcond=None)
     left = within[:, 0] - within[:, 1:] @ slopes
     freedom = len(cases) - len(several) - int(rank)
+    if freedom < 1:
+        left, freedom = within[:, 0], len(cases) - len(several)
     return Noise(float(left @ left / freedom * np.mean(1 / times[times > 0])), freedom)
 
 
