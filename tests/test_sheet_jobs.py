@@ -180,3 +180,15 @@ def test_a_sample_that_chose_none_of_the_cases_is_refused(run: Run, folder: Path
     refused = run(*IMPORT, "--sample", 0)
     assert refused.code == 2 and "the sample with seed 0 drew none of these cases" in refused.words
     assert run("import", "answers.run", "old.csv", "--kind", "hosted", "--rater", "gpt4", "--sample", 0).code == 2
+
+
+def test_of_two_samples_with_one_seed_the_one_that_has_most_of_the_cases_counts(run: Run, folder: Path) -> None:
+    larger = ("--cases", "answers.csv", "--out", "other.xlsx", "--n", 200, "--seed", 0, "--strata", "chatbot")
+    assert run("sample", "answers.run", *larger, "--rater", "Bob").code == 0
+    run(*SAMPLE, "--rater", "Bob")
+    done = run(*IMPORT, "--sample", 0)
+    assert "2 samples have the seed 0: the ratings count for the one drawn by chatbot, which has most of" in done.words
+    with RunFile.read(folder / "answers.run") as opened:
+        [matrix] = ratings_matrices(opened, HELPFUL)
+        found = label_designs(matrix, matrix.columns("Ann"))
+    assert [each.design.sample.strata for each in found if each.random.any()] == ["chatbot"]

@@ -29,15 +29,19 @@ def sheet_jobs(
     """
     found = {each.key: handouts[each.rating.id].job for each in matched if each.rating.id in handouts}
     others = [each for each in matched if each.key not in found and each.key not in known]
-    drawn = {each.seed: (each, _drawn(run, each, others)) for each in samples(run, rubric)}
+    drawn = [(each, _drawn(run, each, others)) for each in samples(run, rubric)]
     if seed is not None:
-        if seed not in drawn:
-            raise UnknownName("sample's seed", str(seed), map(str, drawn))
-        if others and not drawn[seed][1]:
+        named = [(each, own) for each, own in drawn if each.seed == seed]
+        if not named:
+            raise UnknownName("sample's seed", str(seed), dict.fromkeys(str(each.seed) for each, _ in drawn))
+        sample, own = max(named, key=lambda each: len(each[1]))
+        if others and not own:
             raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
-        return found | _of(*drawn[seed]), []
+        strata = f"by {sample.strata}" if sample.strata else "without strata"
+        said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has most of"
+        return found | _of(sample, own), [f"{said} their cases"] if own and len(named) > 1 else []
     notes = []
-    for sample, own in reversed(list(drawn.values())):
+    for sample, own in reversed(drawn):
         if not own:
             continue
         what = f"{len(own):,} of {len(others):,} ratings" if len(own) < len(others) else f"all {len(own):,} ratings"
