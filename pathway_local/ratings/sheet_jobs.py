@@ -38,8 +38,8 @@ def sheet_jobs(
         if others and not own:
             raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
         strata = f"by {sample.strata}" if sample.strata else "without strata"
-        said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has most of"
-        return found | _of(sample, own), [f"{said} their cases"] if own and len(named) > 1 else []
+        said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has"
+        return found | _of(sample, own), [f"{said} most of their cases"] if own and len(named) > 1 else []
     notes = []
     for sample, own in reversed(drawn):
         if not own:
