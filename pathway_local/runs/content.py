@@ -37,13 +37,10 @@ _BLOCK = 256
 REMOVED = "ratings removed"
 """The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
 
-PLANNED, LOOKED = "plan", "look"
-"""The events of a study plan that was made, and of a look at what it is about."""
-
 PURGE = "purge"
 """The event of a purge."""
 
-_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED, PLANNED, LOOKED)
+_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED)
 _SHOWN = 3
 
 
@@ -93,9 +90,6 @@ _SINCE = (
 )
 """Tables that earlier releases did not hash."""
 
-_PLANS = _Table("plans", "id", (), ("rubric", "score", "rater", "target", "facts", "looks"))
-"""Hashed if it has rows, so that hashes of runs from before there were plans still match."""
-
 
 def content_hash(db: Database, *, earlier: bool = False) -> str:
     """Return the SHA-256 of the run's content as 64 hex digits; with `earlier`, without the tables of `_SINCE`.
@@ -108,8 +102,6 @@ def content_hash(db: Database, *, earlier: bool = False) -> str:
     _add(whole, db, _RUBRICS, _among(rubrics))
     for table in _OTHERS if earlier else (*_OTHERS, *_SINCE):
         _add(whole, db, table)
-    if not earlier and db.rows("SELECT 1 FROM plans LIMIT 1"):
-        _add(whole, db, _PLANS)
     return whole.hexdigest()
 
 
