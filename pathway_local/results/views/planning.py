@@ -31,6 +31,7 @@ def planning_view(plan: StudyPlan) -> View:
             "mean to report."
         )
     notes += [_assumed(each) for each in shown if each.between]
+    notes += dict.fromkeys(_left_out(each) for each in shown if _now(each) < each.rated)
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
 
@@ -44,6 +45,16 @@ def _assumed(each: Planned) -> str:
         f"{FOLLOWED:g}, and that people's scores vary as the judge's do. With {WELL_FOLLOWED:g} the number would be "
         f"{good}, with 0 {none}. Plan again once you have some labels."
     )
+
+
+def _left_out(each: Planned) -> str:
+    """Say how many of people's ratings are labels of the sample."""
+    of = f"people's {each.rated:,} rated cases"
+    return f"{_now(each):,} of {of} count: the others did not come back on a sheet or page of a sample."
+
+
+def _now(each: Planned) -> int:
+    return each.spread.now if isinstance(each.spread, Spread) else 0
 
 
 def _why_nothing(found: Sequence[Planned], what: str) -> str:
@@ -66,7 +77,7 @@ def _row(plan: StudyPlan, each: Planned, cells: Cells) -> tuple[str, ...]:
 
 
 def _course(plan: StudyPlan) -> list[str]:
-    now = min(each.spread.now for each in plan.figures if isinstance(each.spread, Spread))
+    now = min(_now(each) for each in plan.figures if isinstance(each.spread, Spread))
     reached = f"The {now:,} {plan.units} that are there reach it."
     go_on = f"Go on until there are {plan.planned:,} {plan.units}, {plan.planned - now:,} more."
     course = [reached if now >= plan.planned else go_on]
