@@ -50,13 +50,14 @@ class Planned:
 class StudyPlan:
     """The number of `units`, such as labels, with which all `figures` of a command reach a goal; 0 if none can.
 
-    `command` shows the figures. The error of the goal is that of one figure.
+    `command` shows the figures. The error of the goal is that of one figure. `people` names whose labels count.
     """
 
     goal: Goal
     units: str
     command: str
     figures: tuple[Planned, ...]
+    people: str = "people"
 
     @property
     def planned(self) -> int:
@@ -106,7 +107,7 @@ def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Go
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, plan), rated=rated))
-    return _planned(drafts, goal, "labels", "calibrate")
+    return replace(_planned(drafts, goal, "labels", "calibrate"), people=plan.against)
 
 
 def _planned(drafts: Sequence[Planned], goal: Goal, units: str, command: str) -> StudyPlan:

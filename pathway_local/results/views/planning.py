@@ -7,6 +7,7 @@ from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.needed import Aim, Spread
+from pathway_local.system.visible import visible
 
 HEADS = ("rubric", "score", "rater", "now", "needed", "planned", "spread from")
 
@@ -31,7 +32,7 @@ def planning_view(plan: StudyPlan) -> View:
             "mean to report."
         )
     notes += [_assumed(each) for each in shown if each.between]
-    notes += dict.fromkeys(_left_out(each) for each in shown if _now(each) < each.rated)
+    notes += dict.fromkeys(_left_out(each, plan.people) for each in shown if _now(each) < each.rated)
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
 
@@ -47,9 +48,9 @@ def _assumed(each: Planned) -> str:
     )
 
 
-def _left_out(each: Planned) -> str:
+def _left_out(each: Planned, people: str) -> str:
     """Say how many of people's ratings are labels of the sample."""
-    of = f"people's {each.rated:,} rated cases"
+    of = f"{visible(people)}'s {each.rated:,} rated cases"
     return f"{_now(each):,} of {of} count: the others did not come back on a sheet or page of a sample."
 
 
