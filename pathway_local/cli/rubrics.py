@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +86,9 @@ def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
     fields: Annotated[str, option("FIELDS", "Declare the reply's fields, such as 'reasons: text; score: 1-5'.")] = "",
-    line: Annotated[str, option("LINE", "The reply's last line, with the names of its fields in braces.")] = "",
+    line: Annotated[
+        list[str] | None, option("LINE", "A line of the reply, with the names of its fields in braces; repeat it.")
+    ] = None,
     layout: Annotated[
         str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
     ] = "",
@@ -96,7 +99,7 @@ def adopt(
         raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
     if layout and (fields or line):
         raise UsageError("--layout and --fields both say what the reply looks like", "Give one of them.")
-    outputs = _declared(fields, line) if fields or line else None
+    outputs = _declared(fields, line or []) if fields or line else None
     check_new(out, force=force)
     prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
@@ -157,9 +160,9 @@ def check(
     rubric.check_settled(name)
 
 
-def _declared(fields: str, line: str) -> dict[str, Any]:
+def _declared(fields: str, lines: Sequence[str]) -> dict[str, Any]:
     try:
-        outputs = outputs_in(fields, line)
+        outputs = outputs_in(fields, lines)
         OutputFormat.load(outputs)
     except (ValueError, RubricError) as error:
         said = str(error).removeprefix("outputs.fields: ")
