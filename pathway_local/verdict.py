@@ -71,8 +71,8 @@ class Verdict(Struct, frozen=True):
     """Scores by name, the other fields by name, and marks that warn.
 
     A mark is `cut:FIELD` (the field reached its budget), `copied:FIELD` (it repeats a placeholder of the prompt),
-    `loop:FIELD` (it repeats itself), `truncated:INPUT` (the input's end was cut off), `rule:NAME` (the verdict breaks a rule of its rubric), `flipped` (two orders of a comparison disagree), HELD or
-    TURNED.
+    `loop:FIELD` (it repeats itself), `truncated:INPUT` (the input's end was cut off), `rule:NAME` (the verdict breaks a
+    rule of its rubric), `flipped` (two orders of a comparison disagree), HELD or TURNED.
     """
 
     scores: Mapping[str, Score]

@@ -12,7 +12,7 @@ from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.rubric import builtin_names, load_rubric
 from pathway_local.verdict import Score, Value, Verdict
 
-PROMPT = ("Judge {{ answer }}. Reply:\n<S1>[why this score]</S1>\nErrors: <an error or inaccuracy>\nGrade: [A] <score>",)
+PROMPT = ("Judge {{ answer }}. Reply:\n<S1>[why this score]</S1>\nErrors: <an error or inaccuracy>\n[A] <score>",)
 SAMPLES = Path(__file__).parent / "hand_written_samples"
 
 

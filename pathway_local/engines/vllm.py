@@ -61,10 +61,9 @@ connects to nobody, and the strictest filter suffices."""
 
 
 EXACT_HEAD = {"head_dtype": "float32"}
-"""Makes vLLM compute logits in float32. In bfloat16 they have steps of 1/8 from 16 on, so that two values of a score can
-get the same probability. A GPU adds up in float32 anyway, so this is free there; on a processor, with a vocabulary of
-49,152 tokens, a step would take twice as long. vLLM can't do it with batch-invariant arithmetic or a quantized last layer.
-"""
+"""Makes vLLM compute logits in float32. In bfloat16 they have steps of 1/8 from 16 on, so that two values of a score
+can get the same probability. A GPU adds up in float32 anyway; on a processor a step would take twice as long with a
+vocabulary of 49,152 tokens. vLLM can't do it with batch-invariant arithmetic or a quantized last layer."""
 
 UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules")
 """Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
