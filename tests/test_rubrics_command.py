@@ -12,7 +12,7 @@ import yaml
 from families import FAMILIES, write_tokenizer
 from typed_here import Run, typing_in
 
-from pathway_local.cli import rubrics
+from pathway_local.cli import adopt, rubrics, terminal
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
@@ -28,7 +28,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """The command line in a folder of its own, on a wide terminal, with nobody there to ask."""
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setattr(rubrics, "data", Screen(markup=False, emoji=False, highlight=False, width=300))
+    for module in (rubrics, adopt, terminal):
+        monkeypatch.setattr(module, "data", Screen(markup=False, emoji=False, highlight=False, width=300))
     return typing_in(tmp_path, monkeypatch, capsys)
 
 

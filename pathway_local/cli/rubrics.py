@@ -1,29 +1,25 @@
 """`pathway-local rubrics`: list, show, adopt and check rubrics."""
 
 import shlex
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from pathway_local.adopt.adoption import adopt as adopt_prompt
+from pathway_local.cli.adopt import adopt
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.options import Force, Models
-from pathway_local.cli.terminal import check_new, data, notice, print_json
-from pathway_local.errors import RubricError, UsageError, WeightsMissing
+from pathway_local.cli.options import Models
+from pathway_local.cli.terminal import data, notice, print_json, print_text
+from pathway_local.errors import WeightsMissing
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.guide import guide_to
-from pathway_local.rubrics.output_format import OutputFormat, layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, read_prompt, rubric_path
-from pathway_local.rubrics.spelling import outputs_in
-from pathway_local.system.output_file import output_file
+from pathway_local.rubrics.output_format import layout_text
+from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
 from pathway_local.system.visible import visible
 
 app = App(
@@ -78,51 +74,9 @@ def show(
         print_text(f"{turn.role} turn", turn.template)
 
 
-@app.with_examples(
+app.with_examples(
     "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
-)
-def adopt(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
-    out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
-    fields: Annotated[str, option("FIELDS", "Declare the reply's fields, such as 'reasons: text; score: 1-5'.")] = "",
-    line: Annotated[str, option("LINE", "The reply's last line, with the names of its fields in braces.")] = "",
-    layout: Annotated[
-        str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
-    ] = "",
-    force: Force = False,
-) -> None:
-    """Find a prompt's inputs and output format, and write it as a rubric; only chat tokens in it are replaced."""
-    if layout not in ("", "score-line"):
-        raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
-    if layout and (fields or line):
-        raise UsageError("--layout and --fields both say what the reply looks like", "Give one of them.")
-    outputs = _declared(fields, line) if fields or line else None
-    check_new(out, force=force)
-    prompt = read_prompt(file)
-    if is_criteria(prompt.decode("utf-8", "replace")):
-        raise UsageError(
-            f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {shlex.quote(str(file))}"
-        )
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    adoption = adopt_prompt(prompt, str(file), outputs=outputs, layout=layout, ask=_ask if asks else None)
-    rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
-    data.show_table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4)
-    if adoption.reconciliation:
-        heads = ["the prompt demands", "line", "the format writes", "difference"]
-        data.show_table("Demanded and written", heads, [list(row) for row in adoption.reconciliation], left=4)
-    if out is None:
-        notice("nothing was written: give -o NEW.prompty")
-        return
-    with output_file(out, force=force) as rubric:
-        rubric.write(adoption.data)
-    notice(f"wrote {out}")
-    if adoption.unsettled:
-        notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark in {out}")
-        return
-    try:
-        load_rubric(str(out))
-    except RubricError as error:
-        notice(f"the file's own declarations make it an invalid rubric: {error}. {error.hint}")
+)(adopt)
 
 
 @app.with_examples(
@@ -157,16 +111,6 @@ def check(
     rubric.check_settled(name)
 
 
-def _declared(fields: str, line: str) -> dict[str, Any]:
-    try:
-        outputs = outputs_in(fields, line)
-        OutputFormat.load(outputs)
-    except (ValueError, RubricError) as error:
-        said = str(error).removeprefix("outputs.fields: ")
-        raise UsageError(said, "docs/rubrics.md lists how to spell a field.") from None
-    return outputs
-
-
 def _judge(name: str, models: Path | None) -> JudgeUse | None:
     spec = load_registry(models).get(name)
     try:
@@ -176,11 +120,6 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
         notice(f"checked without a judge: {error}")
         return None
     return JudgeUse(tokenizer, chat_of(spec, 0), sure_context(spec))
-
-
-def _ask(question: str, proposed: str) -> str:
-    answer: str = typer.prompt(visible(question), default=proposed, err=True)
-    return answer
 
 
 def _show_inputs(rubric: Rubric) -> None:
@@ -221,11 +160,3 @@ def _show_scores(rubric: Rubric) -> None:
             for value in reversed(score.values)
         ]
         data.show_table(f"{name} ({score.scale})", ["value", "level", ""], rows, left=3)
-
-
-def print_text(title: str, text: str) -> None:
-    """Print a heading, and a text as it is."""
-    if text:
-        data.print()
-        data.say(title, "bold")
-        data.say(text, lines=True)

@@ -197,6 +197,14 @@ def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None
         tell_fault(given.exc_value)
 
 
+def print_text(title: str, text: str) -> None:
+    """Print a heading, and a text as it is."""
+    if text:
+        data.print()
+        data.say(title, "bold")
+        data.say(text, lines=True)
+
+
 def print_json(value: object) -> None:
     """Print data for machines."""
     text = json.dumps(value, ensure_ascii=not sys.stdout.encoding.lower().startswith("utf"), indent=2)
