@@ -316,7 +316,7 @@ def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
     shop.judge("well.run", "2/3", rubric=[str(well)])
     with pytest.raises(RaterChanged, match="different texts of the rubric 'small'"):
         shop.merge(PARTS[0], "well.run")
-    shop.judge("renamed.run", "2/3", id_column="question")
+    shop.judge("renamed.run", "2/3", id="question")
     with pytest.raises(RunFileError, match="different columns of the ids"):
         shop.merge(PARTS[0], "renamed.run")
     assert not (shop.work / "all.run").exists()
