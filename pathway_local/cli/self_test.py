@@ -66,8 +66,8 @@ def test_judges(
 
 def _judges(plan: Plan) -> list[str]:
     """Return the judges' names. Raises PathwayError if one can't be tested, before hours of judging by another."""
-    registry = load_registry(plan.registry)
-    judges = [registry.get(judge) for judge in plan.judges]
+    registry = load_registry(plan.models)
+    judges = [registry.get(judge) for judge in plan.judge]
     names = [judge.name for judge in judges]
     if len(set(names)) < len(names):
         raise UsageError("a judge is named twice", "Name each judge once.")
