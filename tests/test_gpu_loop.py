@@ -194,10 +194,10 @@ def test_each_name_that_a_correction_needs_can_go_without_a_change_of_tokens(
     passes, needed = kinds(make)[:9], vllm_core._needed
     expected = run(load(corrected=False), passes)
     for correction in needed(load().core):
-        lacking = {correction: {"some_name": False}}
+        lacking = {correction: {GpuLoop: "some_name"}}
         monkeypatch.setattr(vllm_core, "_needed", lambda core, lacking=lacking: needed(core) | lacking)
         engine = load()
-        assert engine.facts.note == f"vLLM {engine.facts.version} lacks some_name: grammars take longer there"
+        assert engine.facts.note == f"vLLM {engine.facts.version} lacks some_name: it takes longer there"
         assert run(engine, passes) == expected
 
 

@@ -162,7 +162,7 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
-        lacking = correct(self._engine.engine_core)
+        note = correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
@@ -174,8 +174,9 @@ class VllmEngine:
         self._admission = Admission(cache.num_gpu_blocks * cache.block_size, cache.block_size)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
-        note = f"vLLM {vllm.__version__} lacks {lacking}: grammars take longer there" if lacking else ""
-        self.facts = EngineFacts(VLLM.name, vllm.__version__, model.max_model_len, dtype, device, note=note)
+        version = vllm.__version__
+        note = note and f"vLLM {version} {note}"
+        self.facts = EngineFacts(VLLM.name, version, model.max_model_len, dtype, device, note=note)
 
     def submit(self, item: Pass) -> None:
         """Enqueue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
