@@ -12,6 +12,7 @@ from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from tiny_judge import END
 
+from benchmark.core_loop import CoreLoop, measure_loop, rows
 from benchmark.gpu_loop import GpuLoop, prompt_hash
 from benchmark.work import WorkWriter
 from pathway_local.engines import vllm_core
@@ -52,7 +53,7 @@ def load(tiny_judge: Path) -> Iterator[Load]:
         engine = GpuLoop(
             EngineConfig(str(tiny_judge), "float32", CONTEXT, {"kv_cache_memory_bytes": cache}), corrected=corrected
         )
-        engine._admission = Admission(10**9, 16)
+        engine._admission = Admission(10**9, 16, 10**3)
         loaded.append(engine)
         return engine
 
@@ -212,3 +213,29 @@ def test_a_name_is_looked_up_where_vllm_sets_it(load: Load, make: Maker, monkeyp
     monkeypatch.setattr(engine.core.structured_output_manager, "accept_tokens", accepted)
     run(engine, [make.judging("tags", 1)])
     assert accepted.call_count
+
+
+def test_the_loop_of_a_gpu_is_measured_with_every_case_judged(tmp_path: Path) -> None:
+    found = measure_loop(CoreLoop("tiny", tmp_path, ["pathway-answer"], 30, {}), "full", 12, 1)
+    [free], [judge], [without] = (found[name] for name in ("free", "judge", "judge without probabilities"))
+    assert free.cases == judge.cases == 12
+    assert free.mixed == without.mixed == 0, "all begin in one step"
+    assert without.steps <= free.steps + 1
+    assert min(free.seconds, judge.seconds) > 0
+    assert {row[0]: row[-1] for row in rows(found)}["free"] == "1 (1–1)"
+
+
+def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> None:
+    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(200)}
+    passes = [Pass(name, make.ids(f"Judge {name}."), None, most) for name, most in lengths.items()]
+    engine = GpuLoop(EngineConfig(str(tiny_judge), "float32", CONTEXT, {"max_num_seqs": seats}))
+    found = []
+    for _ in range(2):
+        before = engine.executor.steps, engine.executor.mixed
+        assert {name: len(result.ids) for name, result in run(engine, passes).items()} == lengths
+        found.append((engine.executor.steps - before[0], engine.executor.mixed - before[1]))
+        engine._admission = Admission(10**9, 16, seats, every=1)
+    engine.close()
+    (steps, mixed), (without, many) = found
+    assert mixed < many / 3
+    assert steps <= 1.15 * without
