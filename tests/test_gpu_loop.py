@@ -215,6 +215,21 @@ def test_a_name_is_looked_up_where_vllm_sets_it(load: Load, make: Maker, monkeyp
     assert accepted.call_count
 
 
+def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load) -> None:
+    engine = load()
+    from vllm.inputs.engine import tokens_input
+
+    from pathway_local.engines.vllm_request import sampling_params
+
+    settings = sampling_params(Pass("", (5,), 'start: "a"\n', 9))
+    settings.ignore_eos = True
+    engine.vllm.add_request("0", tokens_input([5]), settings)
+    found = []
+    while engine.vllm.has_unfinished_requests():
+        found += engine.vllm.step()
+    assert len(found[0].outputs[0].token_ids) == 9
+
+
 def test_the_loop_of_a_gpu_is_measured_with_every_case_judged(tmp_path: Path) -> None:
     found = measure_loop(CoreLoop("tiny", tmp_path, ["pathway-answer"], 30, {}), "full", 12, 1)
     [free], [judge], [without] = (found[name] for name in ("free", "judge", "judge without probabilities"))
