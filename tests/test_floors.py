@@ -24,6 +24,7 @@ ROOMS = (
     "runs",
     "judging",
     "statistics",
+    "words",
     "ratings",
     "results",
     "pages",

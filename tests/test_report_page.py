@@ -12,7 +12,6 @@ from rated_run import TWO, add, cases, judged_run, said
 from typed_here import Run
 
 from pathway_local.case import Case
-from pathway_local.pages.language import Language, languages
 from pathway_local.pages.page import FOLDER as TEMPLATES
 from pathway_local.results.summary import summarize, summarize_by
 from pathway_local.rubrics.rubric import parse_rubric
@@ -21,6 +20,7 @@ from pathway_local.runs.jobs import EARLIER_ENGINES
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Score, Verdict
+from pathway_local.words.language import Language, languages
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 VIEWER = CODE.parent / "viewer"
@@ -219,7 +219,13 @@ def test_languages_say_the_same(name: str) -> None:
     }
     code = "".join(
         path.read_text(encoding="utf-8")
-        for path in [*CODE.glob("*.py"), *VIEWER.rglob("*.py"), *TEMPLATES.glob("*.html"), *VIEWER.rglob("*.html")]
+        for path in [
+            *CODE.glob("*.py"),
+            *CODE.with_name("words").glob("*.py"),
+            *VIEWER.rglob("*.py"),
+            *TEMPLATES.glob("*.html"),
+            *VIEWER.rglob("*.html"),
+        ]
     )
     used = {
         key for key in english.phrases if f'"{key}"' in code or f"'{key}'" in code or re.search("(kind|read_by)_", key)

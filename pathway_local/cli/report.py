@@ -13,7 +13,6 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
 from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
 from pathway_local.results.comparison import ComparisonPlan
@@ -23,6 +22,7 @@ from pathway_local.results.report import report as read_for_report
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
+from pathway_local.words.language import Language
 
 SHOWN_CASES = 5
 """Cases with texts for each score; `read` shows more."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import caution, score_title
 from pathway_local.pages.people import labels_counted
 from pathway_local.pages.scores import cases_under, ends_of, judges_first
@@ -13,6 +12,7 @@ from pathway_local.results.views.preferences import preferences_sentences
 from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 MOST_FINDINGS = 3
 

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,9 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
-from pathway_local.pages.language import Language
+from pathway_local.results.views.view import TableView
 from pathway_local.system.output_file import check_output, output_file
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 MOST_ROWS = 100
 """Rows of a table on a page."""
@@ -28,6 +30,8 @@ LONGEST_CELL = 400
 """Characters of a cell of a table; names and ids are shorter, and what is longer is no name."""
 
 FOLDER = Path(__file__).with_name("templates")
+
+_COUNT = re.compile(r"[\d,]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     made.filters["outside"] = outside
-    made.globals["MOST_ROWS"] = MOST_ROWS
+    made.globals |= {"MOST_ROWS": MOST_ROWS, "in_language": in_language}
     return made
 
 
@@ -66,6 +70,15 @@ def page(template: str, language: Language, title: str, own: str = "", **values:
         policy += f"; script-src {_hashed(script)}"
     ours = {"style": style, "script": script, "policy": policy, "version": __version__}
     return environment().get_template(template).render(say=language, title=title, **ours, **values)
+
+
+def in_language(table: TableView, say: Language) -> TableView:
+    """The table with its title, heads and numbers in a language; counts behind the words are numbers, too."""
+    words = table.words
+    while words > 1 and all(_COUNT.fullmatch(row[words - 1]) for row in table.rows):
+        words -= 1
+    rows = tuple((*row[:words], *map(say.cell, row[words:])) for row in table.rows)
+    return TableView(say.word(table.title), tuple(map(say.word, table.heads)), rows, words)
 
 
 def _text(name: str) -> str:

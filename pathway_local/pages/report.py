@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from pathway_local.pages.charts import Axis, Mark, Tick, axis_around_zero
 from pathway_local.pages.findings import findings, warnings
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import page, score_title
 from pathway_local.pages.people import people_sections
 from pathway_local.pages.provenance import provenance
@@ -21,6 +20,7 @@ from pathway_local.results.views.view import View
 from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
+from pathway_local.words.language import Language
 
 
 @dataclass(frozen=True, slots=True)

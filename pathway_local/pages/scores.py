@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import MOST_BARS, Axis, Bar, Mark, Tick, short
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import MOST_ROWS, score_title
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.report import Report
@@ -12,6 +11,7 @@ from pathway_local.results.summary import Group, ScoreSummary
 from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Number
+from pathway_local.words.language import Language
 
 MOST_MARKS = 40
 """Groups in a chart; the table behind it has more."""

@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.results.views.view import TableView
 from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_yaml
 
-FOLDER = Path(__file__).with_name("phrases")
+FOLDER = Path(__file__).parent
 
 _MINUS = re.compile(r"(?<!\S)-(?=\d)|(?<=\()-(?=\d)")
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
-_COUNT = re.compile(r"[\d,]*")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
@@ -88,14 +86,6 @@ class Language:
         """The value and, in brackets, the ends of its interval, if it has one."""
         value, ends = self.value(estimate.value), self.ends(estimate.interval)
         return f"{value} ({ends})" if ends else value
-
-    def table(self, table: TableView) -> TableView:
-        """The table with its title, heads and numbers in this language; counts behind the words are numbers, too."""
-        words = table.words
-        while words > 1 and all(_COUNT.fullmatch(row[words - 1]) for row in table.rows):
-            words -= 1
-        rows = tuple((*row[:words], *map(self.cell, row[words:])) for row in table.rows)
-        return TableView(self.word(table.title), tuple(map(self.word, table.heads)), rows, words)
 
     def word(self, text: str) -> str:
         """A head or title from `results/views` in this language; as it is if the file of phrases lacks it."""
