@@ -27,6 +27,7 @@ ROOMS = (
     "words",
     "ratings",
     "results",
+    "output",
     "pages",
     "viewer",
     "checks",

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, RATERS, option
-from pathway_local.results.views.view import MIN_GROUP
+from pathway_local.results import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]

@@ -15,11 +15,11 @@ from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.reading_list import ReadingList, reading_lists
 from pathway_local.results.report import ReportPlan
 from pathway_local.results.report import report as read_for_report
-from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.words.language import Language

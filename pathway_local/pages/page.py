@@ -31,7 +31,10 @@ LONGEST_CELL = 400
 
 FOLDER = Path(__file__).with_name("templates")
 
+_MINUS = re.compile(r"(?<!\S)-(?=\d)|(?<=\()-(?=\d)")
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _COUNT = re.compile(r"[\d,]*")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,20 @@ def in_language(table: TableView, say: Language) -> TableView:
     words = table.words
     while words > 1 and all(_COUNT.fullmatch(row[words - 1]) for row in table.rows):
         words -= 1
-    rows = tuple((*row[:words], *map(say.cell, row[words:])) for row in table.rows)
-    return TableView(say.word(table.title), tuple(map(say.word, table.heads)), rows, words)
+    rows = tuple((*row[:words], *(_cell(cell, say) for cell in row[words:])) for row in table.rows)
+    return TableView(_word(table.title, say), tuple(_word(head, say) for head in table.heads), rows, words)
+
+
+def _word(text: str, say: Language) -> str:
+    return say.text("legacy", text, {}) if say.has("legacy", text) else text
+
+
+def _cell(text: str, say: Language) -> str:
+    """A cell of numbers in English, such as "0.49\\n0.44 to 0.55", as the language writes them."""
+    between = text.replace(" to ", say("to", low="", high=""))
+    apart = _THOUSANDS.sub("\0", between)
+    told = _POINT.sub(say.decimal, apart).replace("\0", say.thousands)
+    return _word(_MINUS.sub("−", told), say)
 
 
 def _text(name: str) -> str:
@@ -110,11 +125,6 @@ def passages(texts: Mapping[str, str]) -> tuple[Passage, ...]:
 def passage(text: str, longest: int) -> str:
     """A text of several lines from outside, cut if it is longer."""
     return _cut(text.replace("\r\n", "\n"), longest, lines=True)
-
-
-def score_title(rubric: str, score: str) -> str:
-    """The rubric's name, and behind it the score's where that says more."""
-    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
 
 
 def _cut(text: str, longest: int, *, lines: bool) -> str:

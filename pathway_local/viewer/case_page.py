@@ -10,8 +10,8 @@ from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import Kind
 from pathway_local.ratings.adjudication import NOTE, adjudicator
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import given_by
-from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
