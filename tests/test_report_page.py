@@ -208,7 +208,7 @@ def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_pa
     assert "demo scored 3 of 4 cases under wide: 1.33 on average, on a scale from 0 to 100" in page.said
     assert "0–4 4 · 100%" in page.said and "2.50" in page.said
     bars = [each["aria-label"].partition(":")[0] for each in page.of("svg")]
-    assert bars == ["tone, demo", "wide, demo", "tone, ann", "wide, ann"]
+    assert bars[:4] == ["tone, demo", "wide, demo", "tone, ann", "wide, ann"]
 
 
 def blanks(phrase: str) -> set[str]:
@@ -259,4 +259,4 @@ def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tm
     judged_run(tmp_path / "may.run", rows=rows).close()
     page = reported(run, "--by", "bot", "--min-group", 1)
     assert Path("may.html").stat().st_size < 100_000
-    assert "The chart shows the first 40 of 3,000 groups." in page.said and "has 2,900 more rows" in page.said
+    assert "The chart leaves out 2,960 further rows." in page.said and "has 2,900 more rows" in page.said

@@ -1,9 +1,13 @@
 """`pathway-local summary` tells what it leaves out."""
 
 import csv
+import json
 from pathlib import Path
 
+import numpy as np
+import statsmodels.api as sm
 from rated_run import add, cases, judged_run, said
+from scipy import stats
 from typed_here import Run, notes, rows
 
 from pathway_local.case import Case
@@ -32,6 +36,39 @@ def test_small_groups_are_shown_with_a_mark(run: Run, tmp_path: Path) -> None:
     assert "guest" in table.out and "the group has 4 cases, under 10" in table.words
     left_out = run("summary", "may.run", "--by", "audience", "--min-group", 20)
     assert "2 values of audience have under 20 scored cases of a rater and are left out" in left_out.words
+
+
+def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, tmp_path: Path) -> None:
+    """Held against a regression of statsmodels on even clusters, but for the log-odds and their degrees of freedom."""
+    rng = np.random.default_rng(3)
+    student, scores = np.repeat(np.arange(20), 5), np.empty(100)
+    scores[:] = np.clip(np.round(3.4 + rng.normal(0, 0.9, 20)[student] + rng.normal(0, 0.4, 100)), 1, 5)
+    every = [
+        Case(f"c-{n}", cases()[0].inputs, {"student": f"st{student[n]}", "bot": "ab"[n % 2]}, n) for n in range(100)
+    ]
+    every += [Case("alone", cases()[0].inputs, {}, 100)]
+    given = [int(each) for each in np.where(scores == 3, 4, scores)]  # 3 is a special level
+    with judged_run(tmp_path / "may.run", rows=every[:100]) as made:
+        add(made, "ann", said(*given, ids=[row.id for row in every]), kind="human", rows=every)
+    plain = run("summary", "may.run", "--by", "bot")
+    assert (
+        "several cases share a value of student (20): if such cases depend on each other, give --cluster stu"
+        in plain.words
+    )
+    alone, together = (
+        json.loads(run("summary", "may.run", "--json", *more).out)[0] for more in ((), ("--cluster", "Student"))
+    )
+    assert "cluster" not in alone and together["cluster"] == "student"
+    plain_mean, mean = (each["rows"][0]["mean"] for each in (alone, together))
+    fit = sm.OLS(given, np.ones(100)).fit(cov_type="cluster", cov_kwds={"groups": student}, use_t=True)
+    low, high = (np.log((end - 1) / (5 - end)) for end in (mean["low"], mean["high"]))
+    error = fit.bse[0] * 4 / ((mean["value"] - 1) * (5 - mean["value"]))
+    assert stats.t.ppf(0.975, 19) * error <= (high - low) / 2 <= 1.1 * stats.t.ppf(0.975, 19) * error
+    assert plain_mean["high"] - plain_mean["low"] < 0.7 * (mean["high"] - mean["low"])
+    assert "Intervals allow for cases with the same student" in run("summary", "may.run", "--cluster", "student").out
+    run("report", "may.run", "--out", "may.html", "--cluster", "student")
+    ends = f"{mean['low']:.2f} to {mean['high']:.2f}"
+    assert ends in Path("may.html").read_text(encoding="utf-8")
 
 
 def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: Path) -> None:

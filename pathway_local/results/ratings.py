@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from pathway_local.rater import Rater
-from pathway_local.results.kept_column import kept_column
+from pathway_local.results.kept_column import kept_column, repeated_columns
 from pathway_local.results.labels import labels_of
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.rubrics.rubric import Rubric
@@ -35,6 +35,11 @@ class Ratings:
     def labels(self) -> Mapping[str, str]:
         """What must be said of judges wherever their scores are shown, by the rater's name."""
         return labels_of(self.run)
+
+    @cached_property
+    def repeated(self) -> Mapping[str, int]:
+        """Columns whose values may group cases that depend on each other, with the numbers of their values."""
+        return repeated_columns(self.run)
 
     def records(self, rubric: str | None = None, cases: Collection[str] | None = None) -> Iterator[Record]:
         """Yield every rater's outcomes, those of a case together."""

@@ -15,7 +15,6 @@ from pathway_local.results.in_short import findings, missed
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.results.study import PlannedLook
 from pathway_local.results.summary import summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
@@ -25,7 +24,6 @@ from pathway_local.runs.jobs import Job
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.runs.study_plans import StudyPlan, study_plans
 from pathway_local.words.note import Note
 
 
@@ -79,12 +77,6 @@ class Report:
     jobs: tuple[Job, ...]
     head: str
 
-    @property
-    def looks(self) -> list[PlannedLook]:
-        """The looks at planned figures."""
-        means = [look for each in self.with_people for found in each.calibrations for look in found.looks]
-        return [*means, *(look for each in self.compared for look in each.looks)]
-
 
 def report(run: RunFile, plan: ReportPlan) -> Report:
     """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
@@ -95,7 +87,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
     data = Ratings(run)
     kinds = {rater.name: rater.kind for rater in raters}
-    whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""])
+    whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
@@ -117,7 +109,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         findings=[*findings(whole, kinds), *missed(whole)],
         tables=tables,
         with_people=tuple(with_people),
-        compared=tuple(compare(every, plan.comparison, study_plans(run)) if plan.comparison else ()),
+        compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )
@@ -126,9 +118,11 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
 def _summaries(
     data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportPlan
 ) -> Iterator[Table]:
-    yield from summary_tables(data, whole, "")
+    yield from summary_tables(data, whole, "", cluster=plan.cluster)
     for groups in parts:
-        yield from (each for each in summary_tables(data, groups, plan.by, plan.smallest) if each.key == "groups")
+        yield from (
+            each for each in summary_tables(data, groups, plan.by, plan.smallest, plan.cluster) if each.key == "groups"
+        )
 
 
 def _with_people(
@@ -140,20 +134,18 @@ def _with_people(
     compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
     agreed = agreement(run, rubric, compared, matrices)
     judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
-    found = _calibrations(plan, people, matrices, study_plans(run)) if people and judged else []
+    found = _calibrations(plan, people, matrices) if people and judged else []
     labelled = max((_labelled(matrix) for matrix in matrices), default=0)
     return WithPeople(rubric.name, people, labelled, tuple(agreed), tuple(found))
 
 
-def _calibrations(
-    plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix], plans: Sequence[StudyPlan]
-) -> list[Calibration]:
+def _calibrations(plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]) -> list[Calibration]:
     """The judges' means, corrected; if the labels are not those of a sample, they are taken as one and named so."""
     corrections = CalibrationPlan(people, cluster=plan.cluster, by=plan.by, smallest=plan.smallest)
     try:
-        return calibrate(matrices, corrections, plans)
+        return calibrate(matrices, corrections)
     except UsageError:
-        return calibrate(matrices, replace(corrections, assume_random=True), plans)
+        return calibrate(matrices, replace(corrections, assume_random=True))
 
 
 def _labelled(matrix: RatingsMatrix) -> int:

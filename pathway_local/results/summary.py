@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Analysis, MinGroup, Options, Says
+from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
 from pathway_local.results.preferences import Preferences
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Level, Table
@@ -24,6 +24,8 @@ from pathway_local.words.note import Note
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
 
+SHOWN_COLUMNS = 3
+
 OFTEN_RELUCTANT = 0.05
 """The share of verdicts with a low mass from which we warn."""
 
@@ -35,23 +37,32 @@ class SummaryOptions(Options):
 
     by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
     min_group: MinGroup = None
+    cluster: Cluster = ""
 
 
 def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
-    by = data.column(options.by)
-    [groups] = tally(data.records(), data.rubrics, [by])
-    yield from summary_tables(data, groups, by, options.min_group or 1)
+    by, cluster = data.column(options.by), data.column(options.cluster)
+    [groups] = tally(data.records(), data.rubrics, [by], cluster)
+    yield from summary_tables(data, groups, by, options.min_group or 1, cluster)
 
 
-def summary_tables(data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1) -> Iterator[Table]:
+def summary_tables(
+    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = ""
+) -> Iterator[Table]:
     """The tables of these groups; those with under `smallest` verdicts are left out.
 
     A mean of few can reveal what one of them got.
     """
     shown = [group for group in groups if not by or group.verdicts >= smallest]
     scored = [group for group in shown if not group.preferences]
-    notes = [*_hidden(groups, by, smallest), *_without(data, groups), *_unfit(data.run)]
+    about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
+    notes = [
+        *_dependence(data, by, cluster),
+        *_hidden(groups, by, smallest),
+        *_without(data, groups),
+        *_unfit(data.run),
+    ]
     limits, shards = limits_of(data.run), shards_of(data.run)
     parts = {key: [*map(str, limits.get(key, ())), *shards.get(key, ())] for key in {**limits, **shards}}
     notes += [note for group in shown for note in _on_group(group, by, parts)]
@@ -59,13 +70,13 @@ def summary_tables(data: Ratings, groups: Sequence[Group], by: str, smallest: in
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
     for rubric, score in kinds if each else ():
         own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
-        yield _scores(own, by, rubric, score, notes)
+        yield _scores(own, about, rubric, score, notes)
         notes = []
     pairs = [(group, group.preferences) for group in shown if group.preferences]
     if pairs:
-        yield _choices(pairs, by, notes)
+        yield _choices(pairs, about, notes)
     elif not each:
-        yield _scores([], by, "", "", notes)
+        yield _scores([], about, "", "", notes)
     yield from _failures(shown, by, str(data.run.path))
 
 
@@ -78,8 +89,9 @@ def _named(by: str) -> list[Column]:
 
 
 def _scores(
-    each: Sequence[tuple[Group, ScoreSummary]], by: str, rubric: str, name: str, notes: Sequence[Note]
+    each: Sequence[tuple[Group, ScoreSummary]], shared: Mapping[str, str], rubric: str, name: str, notes: Sequence[Note]
 ) -> Table:
+    by = shared.get("by", "")
     columns = [
         *_named(by), Column("score", usual="score", below=True), Column("rater", "rater"),
         Column("n", "count", small=MIN_GROUP if by else 0), Column("mean", "estimate"),
@@ -96,7 +108,7 @@ def _scores(
         }
         for group, score in each
     ]  # fmt: skip
-    about = {"by": by, "rubric": rubric, "score": name} if by else {}
+    about = {**shared, **({"rubric": rubric, "score": name} if by else {})}
     if by:
         ends = [value for value in each[0][1].counts if value not in each[0][1].special] if each else [0, 1]
         scale = (float(min(ends)), float(max(ends)))
@@ -111,7 +123,8 @@ def _levels(score: ScoreSummary) -> tuple[Level, ...]:
     )
 
 
-def _choices(each: Sequence[tuple[Group, Preferences]], by: str, notes: Sequence[Note]) -> Table:
+def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
+    by = about.get("by", "")
     columns = [
         *_named(by), Column("rater", "rater"), Column("n", "count"), Column("wins", "count"), Column("ties", "count"),
         Column("losses", "count"), Column("win_rate", "estimate"), Column("flips", "count"),
@@ -127,7 +140,7 @@ def _choices(each: Sequence[tuple[Group, Preferences]], by: str, notes: Sequence
         }
         for group, found in each
     ]  # fmt: skip
-    return Table("choices", {"by": by} if by else {}, columns, rows, notes, section=SECTION)
+    return Table("choices", about, columns, rows, notes, section=SECTION)
 
 
 def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
@@ -153,6 +166,17 @@ def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
         columns = [Column("case", "case"), Column("row", "count", detail=True), Column("place"), Column("reason")]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
+
+
+def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
+    """Which cases the intervals take as depending on each other, or which columns may group such cases."""
+    if cluster:
+        yield Note("together", {"column": cluster})
+        return
+    repeated = [(name, count) for name, count in data.repeated.items() if name != by][:SHOWN_COLUMNS]
+    if repeated:
+        named = [Note("values_of", {"column": name, "values": count}) for name, count in repeated]
+        yield Note("repeated", {"columns": named, "first": repeated[0][0]}, "warning")
 
 
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
@@ -204,10 +228,14 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
     first, second = ([*names] for names in (found.pair.swap, found.pair.swap.values()))
     yield Note("which_is_a", {"first": first, "second": second})
     share = found.flip_rate
-    if found.flips and isinstance(share.value, float) and isinstance(share.interval, Interval):
-        ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
+    if found.flips and isinstance(share.value, float):
+        ends: dict[str, object] = {}
+        if isinstance(share.interval, Interval):
+            ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
         counts = {"flips": found.flips, "both": found.both, "first": found.first, "share": share.value}
-        yield Note("choices_flipped", {"where": where, **counts, **ends}, "warning")
+        yield Note(
+            "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
+        )
 
 
 def _double_checked(group: Group, where: Note) -> Iterator[Note]:

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from pathway_local.results.panel import mean_of
-from pathway_local.results.preferences import Preferences
+from pathway_local.results.preferences import Preferences, clustered_mean
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.statistics.figure import Estimate, undefined_estimate
@@ -30,7 +30,8 @@ class ScoreSummary:
     """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
     `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
-    counts scores that are no values of the scale: a panel's means, half points of people.
+    counts scores that are no values of the scale: a panel's means, half points of people. `clusters` counts how often
+    each cluster of cases that depend on each other has each score on the scale, if there are any.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ScoreSummary:
     confidence_sum: float = 0.0
     confidences: int = 0
     masses: "array[float]" = field(default_factory=lambda: array("d"))
+    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     @property
     def n(self) -> int:
@@ -74,9 +76,12 @@ class ScoreSummary:
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
+        ends = float(min(on_scale)), float(max(on_scale))
+        if self.clusters:
+            return clustered_mean(self.clusters, ends)
         given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
         scores = np.repeat(np.array(list(given), float), list(given.values()))
-        return scale_mean(scores, (float(min(on_scale)), float(max(on_scale))))
+        return scale_mean(scores, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +126,22 @@ class Group:
         return self.verdicts + self.failures.total()
 
 
-def tally(records: Iterable[Record], rubrics: Mapping[str, Rubric], columns: Sequence[str]) -> list[list[Group]]:
+def tally(
+    records: Iterable[Record], rubrics: Mapping[str, Rubric], columns: Sequence[str], cluster: str = ""
+) -> list[list[Group]]:
     """Count every rater's outcomes under each rubric, once for each column in one pass; "" makes no groups.
 
-    A case without the column is in the empty group.
+    A case without the column is in the empty group. Cases with the same value of the column `cluster` depend on each
+    other; one without a value is alone.
     """
     found: list[dict[Key, Group]] = [{} for _ in columns]
     for record in records:
+        own = (record.metadata.get(cluster) or f"\n{record.case_id}") if cluster else ""
         for by, groups in zip(columns, found, strict=True):
             key = (record.rater, record.rubric, record.metadata.get(by, ""))
             if key not in groups:
                 groups[key] = _group(key, rubrics[record.rubric])
-            _count(groups[key], record)
+            _count(groups[key], record, own)
     return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
 
 
@@ -148,7 +157,8 @@ def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
     }
 
 
-def _count(group: Group, record: Record) -> None:
+def _count(group: Group, record: Record, cluster: str) -> None:
+    """Add an outcome of a case of that cluster, if cases have clusters."""
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
         if len(group.failed) < SHOWN_FAILURES:
@@ -157,14 +167,18 @@ def _count(group: Group, record: Record) -> None:
     group.verdicts += 1
     group.marks.update(record.outcome.marks)
     if group.preferences:
-        group.preferences.count(record.outcome)
+        group.preferences.count(record.outcome, cluster)
     for name, found in group.scores.items():
         given = mean_of(record.outcome, name)
         if given is not None:
             found.between[given] += 1
+            if cluster:
+                found.clusters[cluster, given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
         (found.counts if score.value in found.counts else found.between)[score.value] += 1
+        if cluster and score.value not in found.special:
+            found.clusters[cluster, float(score.value)] += 1
         if score.confidence is not None:
             found.confidence_sum += score.confidence
             found.confidences += 1

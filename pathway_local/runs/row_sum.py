@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.msgpack import encode
 
-TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions", "plans")
+TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions")
 
 NO_ROWS = "0" * 64
 """The sum of an empty run."""
@@ -22,7 +22,7 @@ Query = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
 def keep_sum(db: sqlite3.Connection) -> None:
-    """Let every change by this connection move the sum; a run of an earlier release has none to move."""
+    """Let every change by this connection move the sum; one that another program removed or spoiled stays wrong."""
     db.create_function("moved", -1, _moved)
     # Without this, the rows that INSERT OR REPLACE replaces would stay in the sum.
     db.execute("PRAGMA recursive_triggers = ON")
@@ -38,7 +38,7 @@ def keep_sum(db: sqlite3.Connection) -> None:
 
 
 def stored_sum(query: Query) -> str | None:
-    """Return the sum that was committed with the rows; None for a run of an earlier release."""
+    """Return the sum that was committed with the rows; None if another program removed it."""
     return next((state for (state,) in query("SELECT state FROM run")), None)
 
 
@@ -47,13 +47,11 @@ def computed_sum(query: Query) -> str:
     return _hex(sum(_hash(table, row) for table in TABLES for row in query(f"SELECT * FROM {table}")))
 
 
-def sum_of(name: str, rows: Iterable[tuple[object, ...]]) -> str:
-    """Return the sum of these rows, whatever their order; of other rows under the same name it is another."""
-    return _hex(sum(_hash(name, row) for row in rows))
-
-
 def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:
-    return None if state is None else _hex(int(state, 16) + sign * _hash(table, row))
+    try:
+        return _hex(int(state or "", 16) + sign * _hash(table, row))
+    except ValueError:
+        return state
 
 
 def _hash(table: str, row: tuple[object, ...]) -> int:

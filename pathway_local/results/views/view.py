@@ -54,6 +54,16 @@ class View:
     title: str = ""
 
 
+def several_looks(count: int) -> list[str]:
+    """Says that intervals allow for several looks; nothing for one."""
+    if count < 2:
+        return []
+    return [
+        f"The intervals allow for {count} looks (--looks): each has 1/{count} of the error of 5% (Bonferroni), so all "
+        f"{count} together err in at most 5% of the files."
+    ]
+
+
 def hidden_groups(count: int, column: str, smallest: int) -> str:
     """Says that small groups are left out, without their names, which could tell who is in them."""
     values = f"one value of {column} has" if count == 1 else f"{count} values of {column} have"
