@@ -8,7 +8,8 @@ from typed_here import typing_in
 
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import FormatError, ReplyError, RubricError
-from pathway_local.judging.plan import Plan, planned_rubrics
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import planned_rubrics
 from pathway_local.ratings.score_text import read_score
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.tally import tally
@@ -99,12 +100,12 @@ def test_judge_refuses_a_demand_that_nobody_settled(tmp_path: Path) -> None:
     with pytest.raises(
         RubricError, match="line 7: the prompt demands 'half points', and the format does not"
     ) as refused:
-        planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)
+        planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)
     assert refused.value.hint.endswith("settled: [half points]")
     file.write_text(OPEN % "settled: [half points]\n")
-    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)) == ["mine"]
+    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)) == ["mine"]
     file.write_text(OPEN.replace("max: 5", "max: 5, step: 0.5") % "")
-    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)) == ["mine"]
+    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)) == ["mine"]
 
 
 def test_adopt_ends_with_what_is_demanded_and_what_is_written() -> None:
