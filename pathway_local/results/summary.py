@@ -210,7 +210,7 @@ def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[st
             label = score.levels.get(value, "")
             yield Note("off_scale", {"rubric": group.rubric, "score": score.name, "level": str(value), "label": label})
         if score.between:
-            yield Note("between", {"where": where, "score": score.name, "count": score.between.total()})
+            yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
     for part in parts.get((group.rater, group.rubric), ()):
         yield Note("judged_part", {"where": Note("where", shared), "part": part}, "warning")
     if group.preferences:
