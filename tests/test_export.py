@@ -60,6 +60,23 @@ def test_no_field_is_dropped(run: RunFile, tmp_path: Path) -> None:
             assert {name: row[name] for name in record.outcome.fields} == record.outcome.fields
 
 
+@pytest.mark.parametrize(
+    ("cell", "rows"), [("=cmd|'/C calc'!A1", 1), ("x;=1+1;y", 1), ("x; @SUM(1)", 1), ("fine; 5", 0), ("-5", 0)]
+)
+def test_copied_cells_that_a_spreadsheet_may_run_are_counted(
+    cell: str, rows: int, run: RunFile, tmp_path: Path
+) -> None:
+    source, copy = tmp_path / "cases.csv", tmp_path / "out.csv"
+    texts = [["id", "question", "answer"], [IDS[0], cell, "no"], [IDS[1], "why?", "so"]]
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows(texts)
+    said = export_onto(run, cases_of(source, [TINY], run), copy, force=False)
+    told = f"rows with cells that a spreadsheet may run as formulas, copied as they are: {rows}"
+    assert (told in said) == (rows > 0)
+    with copy.open(newline="", encoding="utf-8") as file:
+        assert [row[:3] for row in csv.reader(file)] == texts
+
+
 def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path: Path) -> None:
     with (tmp_path / "cases.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -54,6 +54,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on .*?: demo scores v2 higher", compared)
     assert sentence and sentence[0] in page.said
+    assert "give --cluster question_id" in page.said
     for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     _check_tables_behind_charts(page)

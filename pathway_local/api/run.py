@@ -1,11 +1,11 @@
 """A run as a Python program reads it: verdicts as rows or tables, and the summary."""
 
-import os
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pathway_local.api.names import Name, check_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.output.export import VerdictTable
 from pathway_local.output.plain import as_json
@@ -27,8 +27,9 @@ class Run:
         self.path = path
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> "Run":
-        """Return the run in this file. Raises RunFileError if it does not exist or is no run."""
+    def open(cls, path: Name) -> "Run":
+        """Return the run in this file. Raises RunFileError if it does not exist or is no run, UsageError."""
+        check_names(path)
         RunFile.read(Path(path)).close()
         return cls(Path(path))
 

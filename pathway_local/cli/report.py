@@ -11,6 +11,7 @@ from pathway_local.cli.figures import kept_columns, note_export, pairing
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
+from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import check_page, write_page
@@ -63,7 +64,7 @@ def report(
     Unless you ask for it with --with-text, the page holds no text of a case and no case id.
     """
     check_page(out, force=force)
-    say = Language(lang)
+    say = Language(lang, option_name)
     if pair_by and not between:
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):

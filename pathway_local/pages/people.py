@@ -120,7 +120,7 @@ def _corrected(found: Calibration, say: Language) -> CorrectedMean:
         marks=tuple(marks),
         rows=tuple((name, *_cells(each, say)) for name, each in named),
         head=say.interval_head(*(each.interval for _, each in named)),
-        ticks=axis.ticks(found.map.levels if not isinstance(found.map, Undefined) else found.scale),
+        ticks=axis.ticks(found.levels or found.scale),
         dots=tuple(dots(found.bins, axis)),
         dot_rows=tuple(
             (say.number(bin.expected), *_cells(bin.people, say), say.count(bin.cases)) for bin in found.bins
