@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,12 @@ def _parent(pid: int) -> int:
     return found.parent if found else 0
 
 
+def _folders(pids: Iterable[int]) -> set[Path]:
+    """The folders of temporary files of these processes."""
+    named = (re.search(rb"PATHWAY_LOCAL_TEMPORARY=([^\0]+)", Path(f"/proc/{pid}/environ").read_bytes()) for pid in pids)
+    return {Path(os.fsdecode(found[1])) for found in named if found}
+
+
 def _wait_until(true: Callable[[], bool], seconds: float = GONE) -> None:
     until = time.monotonic() + seconds
     while not true():
@@ -145,7 +152,7 @@ def test_a_killed_worker_and_a_killed_raylet_lose_nothing(nodes: Nodes, joined: 
         assert "'seal': 'cluster:" in str(job.facts["engine"])
 
 
-def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine(
+def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(
     nodes: Nodes, joined: Desk, undisturbed: Outcomes
 ) -> None:
     desk = joined
@@ -154,10 +161,16 @@ def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine(
         second = desk.typed(*_command(desk, nodes.address), code=4)
         [said] = [line for line in second.stderr.splitlines() if line.startswith("error:")]
         assert "may.run" in said, "two drivers of one run"
+        relays = [
+            int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(int(path.name)) == watched.process.pid
+        ]
+        folders = _folders([*nodes.engines(), *relays])
+        assert len(folders) == 4 and all(folder.is_dir() for folder in folders)
         watched.process.kill()
         watched.process.wait()
         shown = watched.shown
     _wait_until(lambda: not nodes.engines())
+    _wait_until(lambda: not any(folder.exists() for folder in folders))
     stored = outcomes(desk.work / "may.run")
     assert shown <= len(stored) < CASES
     desk.typed(*_command(desk, nodes.address, workers=1))
