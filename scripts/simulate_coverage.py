@@ -11,7 +11,8 @@ replications in which the command warns that the interval may be too short.
 
 In the second table, students ask different numbers of questions, and a share of the variance of the scores (or of the
 differences of two chatbots) lies between students. "as one size" is the usual interval for clusters of one size, C - 1
-degrees of freedom and the factor C/(C - 1), for comparison.
+degrees of freedom and the factor C/(C - 1), for comparison. "corrected" is the mean of a population, corrected by the
+labels of half of the cases.
 
 The other tables show our interval (or test) beside the usual one; each function below says what is drawn.
 """
@@ -107,16 +108,23 @@ BETWEEN = (0.0, 0.1, 0.3, 1.0)
 
 
 def clustered_coverage(sizes: Sequence[int], between: float, replications: int) -> Shares:
-    """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size."""
+    """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size.
+
+    Then ours of the mean of a population that the labels of half of the cases correct.
+    """
     students = np.repeat(np.arange(len(sizes)), sizes)
 
-    def once(rng: np.random.Generator) -> tuple[bool, bool]:
+    def once(rng: np.random.Generator) -> tuple[bool, ...]:
         apart, own = rng.normal(size=len(sizes)), rng.normal(size=len(students))
         scores = np.sqrt(between) * apart[students] + np.sqrt(1 - between) * own
         totals = np.bincount(students, (scores - scores.mean()) / len(scores))
         error = float(np.sqrt(len(totals) / (len(totals) - 1) * np.sum(totals**2)))
         usual = t_interval(float(scores.mean()), error, len(totals) - 1, len(totals))
-        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high
+        judge = scores + rng.normal(0, 0.7, len(scores))
+        labels = np.where(drawn_of(rng, len(scores), len(scores) // 2), scores, np.nan)
+        found = corrected_mean(judge, labels, (-9, 9), Survey("population", clusters=students))
+        corrected = isinstance(found, Correction) and holds(found.corrected, 0.0)
+        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high, corrected
 
     return how_often(stream("clusters", sizes, between), replications, once)
 
@@ -443,11 +451,12 @@ def main(replications: int) -> None:
             for target in TARGETS:
                 corrected, plain, warned = coverage(shares, labels, target, replications)
                 print(f"{name:<10}{labels:>7}{target:>12}{corrected:>11.3f}{plain:>13.3f}{warned:>8.0%}", flush=True)
-    print(f"\n{'students with questions':<24}{'between students':>17}{'interval':>10}{'as one size':>13}")
+    heads = f"{'between students':>17}{'interval':>10}{'as one size':>13}{'corrected':>11}"
+    print(f"\n{'students with questions':<24}{heads}")
     for name, sizes in STUDENTS.items():
         for between in BETWEEN:
-            ours, plain = clustered_coverage(sizes, between, replications)
-            print(f"{name:<24}{between:>17.0%}{ours:>10.3f}{plain:>13.3f}", flush=True)
+            ours, plain, corrected = clustered_coverage(sizes, between, replications)
+            print(f"{name:<24}{between:>17.0%}{ours:>10.3f}{plain:>13.3f}{corrected:>11.3f}", flush=True)
     for line in further_tables(max(replications // 5, 1)):
         print(line, flush=True)
 

@@ -6,6 +6,7 @@ from scipy import stats
 
 from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
 from pathway_local.statistics.figure import FloatArray, Interval
+from pathway_local.statistics.intervals import difference_effect
 
 QUESTIONS = 200
 ASKED = np.tile(np.arange(QUESTIONS), 2)
@@ -49,9 +50,7 @@ def test_a_judge_that_says_nothing_leaves_the_difference_of_two_means() -> None:
     first, second = given[FIRST & np.isfinite(given)], given[~FIRST & np.isfinite(given)]
     assert result.labels == (40, 40) and result.slope == 0
     assert result.corrected.value == pytest.approx(first.mean() - second.mean())
-    # Sums of squares over 40 and one degree of freedom less for all 80 together, where the textbook has 39 twice.
-    textbook = np.sqrt(first.var() / 40 + second.var() / 40) * np.sqrt(80 / 79)
-    assert result.corrected.error == pytest.approx(textbook)
+    assert result.corrected.error == pytest.approx(np.sqrt(first.var(ddof=1) / 40 + second.var(ddof=1) / 40))
 
 
 def test_what_the_judge_likes_does_not_move_it_and_what_it_knows_makes_it_surer() -> None:
@@ -60,6 +59,16 @@ def test_what_the_judge_likes_does_not_move_it_and_what_it_knows_makes_it_surer(
     fair, biased = found(judge, given), found(judge + np.where(FIRST, 1.0, 0.0), given)
     assert fair.corrected.value == pytest.approx(biased.corrected.value)
     assert fair.corrected.error < 0.6 * fair.labels_only.error
+
+
+def test_uneven_students_get_the_error_of_a_difference_of_means() -> None:
+    people, judge = scores(5)
+    students = np.repeat(np.arange(20), [210] + [10] * 19)
+    students = np.random.default_rng(5).permutation(students)
+    alone = corrected_difference(judge, people, FIRST, EVEN, ONCE, students).labels_only
+    plain = difference_effect(people, FIRST, students)
+    assert alone.error == pytest.approx(plain.error)
+    assert alone.freedom == pytest.approx(plain.freedom) and plain.freedom < 4  # of 20 students
 
 
 def test_few_labels_make_no_difference_and_say_why() -> None:

@@ -234,7 +234,6 @@ def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
         ("UPDATE raters SET kind = 'nobody'", RunFile.raters),
         ("UPDATE jobs SET facts = 'x'", lambda run: run.jobs.all()),
         ("UPDATE run SET key = x'00'", RunFile.close),
-        ("DROP TABLE cases", RunFile.close),
     ],
 )
 def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile, change: str, look: object) -> None:

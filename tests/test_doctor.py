@@ -61,10 +61,9 @@ def test_what_is_wrong_with_a_run(desk: Desk) -> None:
     desk.typed(*desk.judging(desk.cases(3)))
     run, weights = desk.work / "may.run", desk.judge / "config.json"
     weights.write_text(weights.read_text() + " ")
-    db = without_triggers(run)
-    db.execute("UPDATE audit SET entry = entry || ' ' WHERE id = 2")
-    db.execute("UPDATE jobs SET ended = NULL")
-    db.close()
+    with without_triggers(run) as db:
+        db.execute("UPDATE audit SET entry = entry || ' ' WHERE id = 2")
+        db.execute("UPDATE jobs SET ended = NULL")
     _let_others_in(desk)
     desk.work.chmod(0o707)
     told = _told(desk, "may.run", code=5)

@@ -43,7 +43,8 @@ def merged(run: Run, path: Path, *runs: str) -> Said:
     said = run("runs", "merge", *runs, "--out", "all.run")
     assert said.code == 0, said
     with RunFile.read(path / "all.run") as read:
-        assert check_content(read.database) == "" and AuditTrail(read.database).check() == 0
+        check_content(read.database)
+        assert AuditTrail(read.database).check() == 0
     return said
 
 

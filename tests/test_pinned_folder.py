@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file, save_file
-from stored_judge import spec_of, store_judge
-from typed import Desk
+from stored_judge import store_judge
 
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import check_folder, describing_files, weight_files, weights_hash
-from pathway_local.judges.weights_check import checked_hash, file_checks
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.runs.run_file import RunFile
-from pathway_local.system.machine import this_machine
 
 ASKED = [{"role": "user", "content": "Judge."}]
 INDEX = "model.safetensors.index.json"
@@ -33,7 +29,7 @@ def judge(tmp_path: Path) -> Path:
 
 
 def shown(folder: Path) -> Path:
-    return pinned_folder(folder, weights_hash(folder))
+    return pinned_folder(folder)
 
 
 def hashed(folder: Path) -> list[Path]:
@@ -140,25 +136,6 @@ def test_a_config_that_names_other_files_is_refused(judge: Path, file: str, key:
         shown(judge)
 
 
-def test_a_hash_of_an_earlier_release_is_still_understood(judge: Path) -> None:
-    before = weights_hash(judge)
-    (judge / "preprocessor_config.json").write_text("{}")
-    assert weights_hash(judge, earlier=True) == before
-    assert weights_hash(judge) != before
-    spec = spec_of(judge)
-    assert checked_hash(spec, judge) == weights_hash(judge)
-    assert checked_hash(spec, judge, ["of another", before]) == before
-    assert "preprocessor_config.json" in {path.name for path in shown(judge).iterdir()}
-    assert "preprocessor_config.json" not in {path.name for path in pinned_folder(judge, before).iterdir()}
-    pinned = spec.model_copy(update={"sha256": before})
-    assert checked_hash(pinned, judge) == before
-    [told] = [check for check in file_checks(pinned, judge, this_machine()) if check.name == "hash"]
-    assert (told.status, weights_hash(judge) in told.found) == ("note", True)
-    (judge / "config.json").write_text((judge / "config.json").read_text() + " ")
-    with pytest.raises(EngineError, match="the registry has"):
-        checked_hash(pinned, judge)
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_home_that_can_not_be_written_is_no_hindrance(judge: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir(0o500)
@@ -176,16 +153,3 @@ def test_damaged_weights_are_told_as_such(judge: Path) -> None:
     with pytest.raises(WeightsMissing, match="damaged"):
         shown(judge)
     assert JudgeTokenizer(judge).eos_id
-
-
-def test_a_run_of_an_earlier_release_keeps_its_judge(tiny_judge: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "with_more"
-    shutil.copytree(tiny_judge, folder)
-    desk = Desk(tmp_path / "d", folder)
-    desk.typed(*desk.judging(desk.cases(3)))
-    (folder / "preprocessor_config.json").write_text("{}")
-    desk.typed(*desk.judging(desk.cases(5)))
-    desk.typed("judge", "cases.jsonl", "--run", "may.run", "--models", "models.yaml")
-    with RunFile.read(desk.work / "may.run") as run:
-        assert len(run.raters()) == 1
-        assert len(list(run.records())) == 5

@@ -156,6 +156,20 @@ def test_clusters_widen_the_interval_and_copies_add_nothing(target: Target) -> N
     assert width(correct(*copies, target).corrected) < 0.7 * width(alone.corrected)
 
 
+def test_uneven_students_do_not_make_the_interval_for_a_population_too_short() -> None:
+    rng = np.random.default_rng(12)
+    students = np.repeat(np.arange(20), [60] + [3] * 19)
+    held = 0
+    for _ in range(300):
+        truth = rng.normal(size=20)[students] + rng.normal(size=117)
+        judge = truth + rng.normal(0, 0.7, 117)
+        people = np.where(rng.random(117) < 0.5, truth, np.nan)
+        found = corrected_mean(judge, people, (-9, 9), Survey("population", clusters=students))
+        assert isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
+        held += found.corrected.interval.low <= 0 <= found.corrected.interval.high
+    assert held > 275  # of 300; 247 with C/(C - 1) alone
+
+
 def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
     rng = np.random.default_rng(10)
     strata = np.repeat([0, 1], [900, 100])

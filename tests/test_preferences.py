@@ -4,10 +4,12 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import pytest
 from compared_run import PAIR, compared_cases, compared_run
 from rated_run import add, cases, said
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run
 
@@ -36,6 +38,18 @@ def test_the_win_rate_counts_ties_and_flips_as_half(run: Run, tmp_path: Path) ->
     assert pairs["win_interval"] == pytest.approx(proportion_confint(7, 12, method="wilson"))
     assert pairs["flip_interval"] == pytest.approx(proportion_confint(3, 12, method="wilson"))
     assert (pairs["both_orders"], pairs["flips"], pairs["read_first"]) == (12, 3, 2)
+
+
+def test_a_win_rate_allows_for_cases_that_depend_on_each_other(run: Run, tmp_path: Path) -> None:
+    compared_run(tmp_path / "p.run").close()
+    [group] = json.loads(run("summary", "p.run", "--cluster", "bot_a", "--json").out)
+    pairs, wins = group["preferences"], np.array([2, 2.5, 2.5])  # of four cases each, by the chatbot that gave A
+    rate = pairs["win_rate"]
+    error = np.sqrt(3 / 2 * np.sum((wins - 4 * rate) ** 2)) / 12 / (rate * (1 - rate))
+    low, high = (np.log(end / (1 - end)) for end in pairs["win_interval"])
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 2) * error)
+    assert pairs["flip_rate"] == 0.25 and pairs["flip_interval"] is None  # one of four each time
+    assert "(25%)" in run("summary", "p.run", "--cluster", "bot_a").out
 
 
 def test_groups_and_people_have_rows_of_their_own(run: Run, tmp_path: Path) -> None:

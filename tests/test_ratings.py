@@ -325,7 +325,7 @@ def test_a_file_of_failures_goes_with_the_results(run: RunFile, tmp_path: Path, 
     assert scores_of(run, "gpt") == {"s-1": "hosted-error", "s-2": "hosted-error", "s-3": 4}
     [rater] = [rater for _, rater in run.raters() if rater.name == "gpt"]
     assert (rater.spec["service"], rater.spec["model"]) == ("openai", "gpt-x-2026")
-    assert check_content(run.database) == ""
+    check_content(run.database)
     again = write_lines(tmp_path / "again.jsonl", [chat("s-1", "Reason: good\nScore: 5")])
     load(run, again, "gpt", "hosted")
     assert scores_of(run, "gpt")["s-1"] == 5

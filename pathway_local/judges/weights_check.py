@@ -1,6 +1,6 @@
 """Checks of a judge's config, engine settings, weights and hash."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pathway_local.check import Check, checked
@@ -27,20 +27,18 @@ def file_checks(spec: JudgeSpec, folder: Path, machine: Machine) -> Iterator[Che
         yield checked("hash", lambda: _hash(spec, folder))
 
 
-def checked_hash(spec: JudgeSpec, folder: Path, before: Collection[str] = ()) -> str:
+def checked_hash(spec: JudgeSpec, folder: Path) -> str:
     """Return the hash of a judge's weights and texts. Raises EngineError if the registry has another hash.
 
-    `before` has the hashes of a run's raters. If the hash as earlier releases computed it is among them, or in the
-    registry, it is returned: the judge stays the same rater, and `pinned_folder` shows only the files that it covers.
     Raises WeightsMissing if a file of weights is incomplete: an engine would say so late and unclearly.
     """
     for path in weight_files(folder):
         tensor_names(path)
-    found, earlier = weights_hash(folder), weights_hash(folder, earlier=True)
-    if spec.sha256 and spec.sha256 not in (found, earlier):
+    found = weights_hash(folder)
+    if spec.sha256 and spec.sha256 != found:
         said = f"judge {spec.name!r}: the files in {folder} have the hash {found}, the registry has {spec.sha256}"
         raise EngineError(said, f"{_AGAIN} If the files are the right ones, correct sha256 in the registry.")
-    return earlier if earlier in (*before, spec.sha256) else found
+    return found
 
 
 def _config(folder: Path) -> Check:
@@ -73,17 +71,13 @@ def _weights(spec: JudgeSpec, folder: Path) -> Check:
 
 
 def _hash(spec: JudgeSpec, folder: Path) -> Check:
-    checked_hash(spec, folder)
-    found = weights_hash(folder)
-    if spec.sha256 and spec.sha256 != found:
-        said = f"the registry's, from an earlier release: libraries get only the files that it covers; now {found}"
-        return Check("hash", "note", said)
+    found = checked_hash(spec, folder)
     if spec.sha256:
         return Check("hash", "ok", f"the registry's, {found}")
     record = read_record(folder)
     if record is None:
         return Check("hash", "note", f"neither the registry nor a record of a fetch has a hash to compare: {found}")
-    if record.sha256 not in (found, weights_hash(folder, earlier=True)):
+    if record.sha256 != found:
         changed = changed_files(folder, record)
         said = f"{', '.join(changed[:3]) or 'a file'} changed since it was fetched" + " and more" * (len(changed) > 3)
         return Check("hash", "problem", said, f"If you did not change it: delete {folder} and fetch or copy it again.")

@@ -24,7 +24,7 @@ def engine_plan(
 ) -> tuple[EngineConfig, LoadPlan]:
     """Return how to load the engine that these raters share. Raises EngineError."""
     judge, settings, plan = raters[0].judge, raters[0].settings, prepared.plan
-    folder = pinned_folder(weights_folder(judge), settings.weights)
+    folder = pinned_folder(weights_folder(judge))
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
     options = engine_options(run, judge, settings)
     estimate = partial(prepared.load_plan, raters, options)

@@ -194,8 +194,7 @@ def planned_raters(
     for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
         refuse_adjudicators_name(name, "--rater")
     machine = plan.engines.machine
-    before = [str(each.spec.get("weights")) for each in judging_raters(run)] if run else []
-    raters = [_new_rater(plan, judge, rubric, machine, before) for judge in judges for rubric in rubrics.values()]
+    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():
         if count > 1:
@@ -235,12 +234,12 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
     chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
-    weights = checked_hash(judge, weights_folder(judge), [settings.weights])
+    weights = checked_hash(judge, weights_folder(judge))
     now = settings.model_copy(update={"weights": weights, "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)
 
 
-def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, before: Collection[str]) -> PlannedRater:
+def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
     """Return a rater with the settings of the plan, else of the rubric, else of the registry."""
     temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
     if plan.samples > 1 and temperature == 0:
@@ -253,7 +252,7 @@ def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine, b
     think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,
-        weights=checked_hash(judge, weights_folder(judge), before),
+        weights=checked_hash(judge, weights_folder(judge)),
         rubric=rubric.sha256,
         detail=plan.detail,
         samples=plan.samples,

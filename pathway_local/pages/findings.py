@@ -10,6 +10,7 @@ from pathway_local.rater import JUDGES
 from pathway_local.results.report import Report
 from pathway_local.results.summary import Group, ScoreSummary
 from pathway_local.results.views.preferences import preferences_sentences
+from pathway_local.results.views.summary import intervals_allow
 from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
@@ -69,6 +70,8 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     """Yield warnings, each with its language; sentences from `results/views` are in English."""
     for rater, label in found.summary.labels.items():
         yield caution(rater, label, say), say.name
+    for line in intervals_allow(found.summary):
+        yield f"{line.removesuffix('.')}.", "en"
     for line in found.summary.unfit:
         yield f"{visible(line)}.", "en"
     rated = {part.rubric for part in found.with_people}

@@ -36,7 +36,7 @@ class JudgeTokenizer:
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
-        pinned = pinned_folder(folder)
+        pinned = pinned_folder(folder, weights=False)
         fix = json_if_there(folder / "config.json").get("model_type") in MISTRAL
         try:
             # Without this flag, transformers warns about every large tokenizer without a version in its config.

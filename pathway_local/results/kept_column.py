@@ -12,6 +12,12 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
 
+FEWEST_VALUES = 5
+"""A column of fewer values holds groups to compare, such as chatbots or languages."""
+
+OFTEN = 1.2
+"""Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
+
 # A row that is no case has no metadata to keep.
 _METADATA = """
     SELECT metadata FROM cases WHERE EXISTS (
@@ -33,6 +39,21 @@ def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
         _refuse_inputs(run, column)
         raise NotKept(column)
     return column, lacking
+
+
+def repeated_columns(run: RunFile) -> dict[str, int]:
+    """Return the columns whose values may group cases that depend on each other, each with the number of its values.
+
+    These are columns of at least FEWEST_VALUES values that several cases share.
+    """
+    kept = _kept(run)
+    found = {}
+    for name in _names(kept):
+        given = [each[name] for each in kept if each.get(name)]
+        values = len(set(given))
+        if values >= FEWEST_VALUES and len(given) >= OFTEN * values:
+            found[name] = values
+    return found
 
 
 def input_named(run: RunFile, asked: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.errors import UsageError
-from pathway_local.rater import JUDGES
+from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.calibration import calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.corrected_comparison import CorrectedComparison
@@ -35,7 +35,8 @@ class Planned:
     """A rater's figure on one score: its plan, or why it has none. `source` says where its spread comes from.
 
     `own` is the number of units that this figure needs; one command plans all its figures with the largest. If labels
-    are planned before there are any, `between` has the numbers for a very good judge and for a useless one.
+    are planned before there are any, `between` has the numbers for a very good judge and for a useless one. `rated`
+    counts the cases that people rated, labels of the sample or not.
     """
 
     rubric: str
@@ -46,6 +47,7 @@ class Planned:
     own: int | Undefined | None = None
     between: tuple[int | Undefined, int | Undefined] | None = None
     plan: StudyPlan | None = None
+    rated: int = 0
 
     def as_json(self) -> dict[str, Value]:
         """The plan as plain values."""
@@ -67,7 +69,13 @@ def plan_difference(
     found = [each for each in compare(every, comparison) if comparison.raters or each.rater in judges]
     by_labels = counted == "labels"
     drafts = [
-        Planned(each.rubric, each.score, each.rater, *(_labels_spread(each) if by_labels else _spread(each)))
+        Planned(
+            each.rubric,
+            each.score,
+            each.rater,
+            *(_labels_spread(each) if by_labels else _spread(each)),
+            rated=each.corrected.rated if by_labels and isinstance(each.corrected, CorrectedComparison) else 0,
+        )
         for each in found
     ]
     return _with_plans(drafts, comparison.target, goal, counted)
@@ -77,10 +85,13 @@ def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Go
     """Plan the corrected mean of each judge on each score. Raises UsageError."""
     drafts = []
     for matrix in matrices:
+        people = set(raters_named(plan.against, [rater.name for rater in matrix.raters]))
+        columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
+        rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
         for place in matrix.places(plan.judges) or matrix.of_kind("judge"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
-                drafts.append(Planned(*names, *_mean_spread(matrix, place, plan)))
+                drafts.append(Planned(*names, *_mean_spread(matrix, place, plan), rated=rated))
     return _with_plans(drafts, plan.about, goal, "labels")
 
 

@@ -87,7 +87,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
     people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
-    summary, groups = summarize_by(run, rubrics, plan.by, plan.smallest)
+    summary, groups = summarize_by(run, rubrics, plan.by, plan.smallest, plan.cluster)
     with_people, every = [], list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]

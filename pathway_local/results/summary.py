@@ -10,8 +10,9 @@ import numpy as np
 
 from pathway_local.case import placed
 from pathway_local.rater import LABEL
+from pathway_local.results.kept_column import repeated_columns
 from pathway_local.results.panel import mean_of
-from pathway_local.results.preferences import Preferences
+from pathway_local.results.preferences import Preferences, clustered_mean
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.limit import Limit, limits_of
@@ -29,7 +30,7 @@ SHOWN_FAILURES = 10
 LOW_MASS = 0.5
 """Below this, the judge would rather have written something that is no legal value."""
 
-GROUP_KEYS = ("rater", "rubric", "cases", "scores", "failures", "failed", "marks")
+GROUP_KEYS = ("rater", "rubric", "cluster_by", "cases", "scores", "failures", "failed", "marks")
 """What JSON tells of a group under its own names."""
 
 Key = tuple[str, str, str]
@@ -41,7 +42,8 @@ class ScoreSummary:
     """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
     `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
-    counts scores that are no values of the scale: a panel's means, half points of people.
+    counts scores that are no values of the scale: a panel's means, half points of people. `clusters` counts how often
+    each cluster of cases that depend on each other has each score on the scale, if there are any.
     """
 
     name: str
@@ -53,6 +55,7 @@ class ScoreSummary:
     confidence_sum: float = 0.0
     confidences: int = 0
     masses: "array[float]" = field(default_factory=lambda: array("d"))
+    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     @property
     def n(self) -> int:
@@ -85,9 +88,12 @@ class ScoreSummary:
         if self.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
+        ends = float(min(on_scale)), float(max(on_scale))
+        if self.clusters:
+            return clustered_mean(self.clusters, ends)
         given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
         scores = np.repeat(np.array(list(given), float), list(given.values()))
-        return scale_mean(scores, (float(min(on_scale)), float(max(on_scale))))
+        return scale_mean(scores, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,8 @@ class Summary:
 
     `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
     is the run's. `limits` and `shards` have the parts of cases files that were judged, by rater and rubric. `unfit` has
-    a sentence for each rubric that a judge left out.
+    a sentence for each rubric that a judge left out. Cases with the same value of the column `cluster` depend on each
+    other; without it, `repeated` has the columns that may group such cases, and the number of their values.
     """
 
     groups: list[Group]
@@ -152,6 +159,8 @@ class Summary:
     limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
     shards: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     unfit: tuple[str, ...] = ()
+    cluster: str = ""
+    repeated: Mapping[str, int] = field(default_factory=dict)
 
     def parts(self, group: "Group") -> list[str]:
         """Return in words the parts of cases files to which the group's rater was limited."""
@@ -160,7 +169,7 @@ class Summary:
 
     def as_json(self) -> list[dict[str, object]]:
         """The same as plain values."""
-        return [_group_json(group, self.by) for group in self.groups]
+        return [_group_json(group, self) for group in self.groups]
 
 
 def column_name(by: str) -> str:
@@ -168,32 +177,36 @@ def column_name(by: str) -> str:
     return f"case.{by}" if by in GROUP_KEYS else by
 
 
-def summarize(run: RunFile, by: str = "", smallest: int = 1) -> Summary:
+def summarize(run: RunFile, by: str = "", smallest: int = 1, cluster: str = "") -> Summary:
     """The summary of a run; with `by`, one group for each value of that metadata column.
 
     A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
-    because a mean of few can reveal what one of them got.
+    because a mean of few can reveal what one of them got. Intervals allow for cases with the same value of the metadata
+    column `cluster`, which depend on each other.
     """
-    [groups] = _groups(run, rubrics_of(run), by)
-    return _summary(run, groups, by, smallest)
+    [groups] = _groups(run, rubrics_of(run), cluster, by)
+    return _summary(run, groups, by, smallest, cluster)
 
 
-def summarize_by(run: RunFile, rubrics: Mapping[str, Rubric], by: str, smallest: int) -> tuple[Summary, Summary]:
+def summarize_by(
+    run: RunFile, rubrics: Mapping[str, Rubric], by: str, smallest: int, cluster: str = ""
+) -> tuple[Summary, Summary]:
     """The summary of a run and the one with groups, as by `summarize`, from one pass over its outcomes."""
-    whole, groups = _groups(run, rubrics, "", by)
-    parts = _summary(run, groups, by, smallest)
+    whole, groups = _groups(run, rubrics, cluster, "", by)
+    parts = _summary(run, groups, by, smallest, cluster)
     return replace(parts, groups=whole, by="", hidden=0), parts
 
 
-def _groups(run: RunFile, rubrics: Mapping[str, Rubric], *columns: str) -> list[list[Group]]:
+def _groups(run: RunFile, rubrics: Mapping[str, Rubric], cluster: str, *columns: str) -> list[list[Group]]:
     """Every rater's verdicts under each rubric, once for each column; "" makes no groups of its values."""
     found: list[dict[Key, Group]] = [{} for _ in columns]
     for record in run.records():
+        own = (record.metadata.get(cluster) or f"\n{record.case_id}") if cluster else ""  # without a value: alone
         for by, groups in zip(columns, found, strict=True):
             key = (record.rater, record.rubric, record.metadata.get(by, ""))
             if key not in groups:
                 groups[key] = _group(key, rubrics[record.rubric])
-            _count(groups[key], record)
+            _count(groups[key], record, own)
     return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
 
 
@@ -202,11 +215,13 @@ def _group(key: Key, rubric: Rubric) -> Group:
     return Group(*key, _empty(rubric), definition=rubric, preferences=preferences)
 
 
-def _summary(run: RunFile, groups: list[Group], by: str, smallest: int) -> Summary:
+def _summary(run: RunFile, groups: list[Group], by: str, smallest: int, cluster: str) -> Summary:
     shown = [group for group in groups if not by or group.verdicts >= smallest]
     hidden = {group.group for group in groups if by and group.verdicts < smallest}
     limits, shards, unfit = limits_of(run), shards_of(run), tuple(_unfit(run))
-    return Summary(shown, by, labels_of(run), len(hidden), str(run.path), limits, shards, unfit)
+    repeated = {} if cluster else repeated_columns(run)
+    labels = labels_of(run)
+    return Summary(shown, by, labels, len(hidden), str(run.path), limits, shards, unfit, cluster, repeated)
 
 
 def _unfit(run: RunFile) -> list[str]:
@@ -233,7 +248,8 @@ def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
     }
 
 
-def _count(group: Group, record: Record) -> None:
+def _count(group: Group, record: Record, cluster: str) -> None:
+    """Add an outcome of a case of that cluster, if cases have clusters."""
     if isinstance(record.outcome, Failure):
         group.failures[record.outcome.kind] += 1
         if len(group.failed) < SHOWN_FAILURES:
@@ -242,14 +258,18 @@ def _count(group: Group, record: Record) -> None:
     group.verdicts += 1
     group.marks.update(record.outcome.marks)
     if group.preferences:
-        group.preferences.count(record.outcome)
+        group.preferences.count(record.outcome, cluster)
     for name, found in group.scores.items():
         given = mean_of(record.outcome, name)
         if given is not None:
             found.between[given] += 1
+            if cluster:
+                found.clusters[cluster, given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
         (found.counts if score.value in found.counts else found.between)[score.value] += 1
+        if cluster and score.value not in found.special:
+            found.clusters[cluster, float(score.value)] += 1
         if score.confidence is not None:
             found.confidence_sum += score.confidence
             found.confidences += 1
@@ -257,11 +277,12 @@ def _count(group: Group, record: Record) -> None:
             found.masses.append(score.mass)
 
 
-def _group_json(group: Group, by: str) -> dict[str, object]:
+def _group_json(group: Group, found: Summary) -> dict[str, object]:
     return {
         "rater": group.rater,
         "rubric": group.rubric,
-        **({column_name(by): group.group} if by else {}),
+        **({column_name(found.by): group.group} if found.by else {}),
+        "cluster_by": found.cluster or None,
         "cases": group.cases,
         "scores": {name: _score_json(score) for name, score in group.scores.items()},
         "failures": dict(group.failures),

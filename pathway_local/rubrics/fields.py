@@ -54,12 +54,14 @@ class ScoreField(Listed):
             steps = (self.max - self.min) / self.step
             if not 1 <= round(steps) <= 1000 or abs(steps - round(steps)) > 1e-6:
                 raise ValueError("max must lie 1 to 1000 steps above min")
-        if len(self.values) < 2:
-            raise ValueError("a score needs two levels or more")
         for name, given in (("levels", self.levels), ("special", self.special), ("written", self.written)):
             strange = sorted(set(given) - set(self.values))
             if strange:
                 raise ValueError(f"{name} names {strange[0]}, which is not on the scale")
+        if len(set(self.special)) < len(self.special) or len(self.values) < 2 + len(self.special):
+            raise ValueError("a score needs two levels or more, and each special value once")
+        if self.min is None and self.step != 1:
+            raise ValueError("step goes with min and max")
         if len(set(self.texts(False))) != len(self.values):
             raise ValueError("two values are written the same way")
         return self

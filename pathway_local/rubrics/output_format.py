@@ -42,9 +42,16 @@ class Outputs(BaseModel):
     def _of_a_line(cls, block: object) -> object:
         return {"fields": fields_in(block)} if isinstance(block, str) else block
 
+    @field_validator("layout")
+    @classmethod
+    def _trimmed(cls, layout: str) -> str:
+        return "json" if layout.strip() == "json" else layout.rstrip("\n")
+
     @field_validator("fields", mode="before")
     @classmethod
     def _spelled(cls, fields: object) -> object:
+        if isinstance(fields, str):
+            return fields_in(fields)
         if not isinstance(fields, Mapping):
             return fields
         return {name: _field(str(name), field) for name, field in fields.items()}
@@ -55,7 +62,7 @@ class OutputFormat:
 
     def __init__(self, outputs: Outputs) -> None:
         self.outputs = outputs
-        self.in_json = outputs.layout.strip() == "json"
+        self.in_json = outputs.layout == "json"
         self.parts = self._layout(list(outputs.fields))
         self._cuts: dict[Detail, tuple[tuple[Part, ...], Form]] = {}
         self._check()
@@ -216,7 +223,7 @@ def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:
 
 def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
     try:
-        pieces = list(Formatter().parse(layout.rstrip("\n")))
+        pieces = list(Formatter().parse(layout))
     except ValueError as error:
         raise FormatError(f"outputs.layout: {error}", "Write {{ and }} for braces without a field's name.") from None
     for text, name, spec, conversion in pieces:
@@ -260,6 +267,6 @@ def text_budgets(output_format: OutputFormat) -> dict[str, int]:
 
 def layout_text(outputs: Outputs) -> str:
     """Return the layout as people read it, with each field's name in braces."""
-    if outputs.layout.strip() != "json":
-        return outputs.layout.rstrip("\n")
+    if outputs.layout != "json":
+        return outputs.layout
     return json.dumps({name: f"<{field.type}>" for name, field in outputs.fields.items()}, indent=2)

@@ -1,5 +1,6 @@
-"""Reads a field that is declared in one line, such as `1-5`, `no < yes` or `text 120`."""
+"""Reads a field that is declared in one line, such as `1-5`, `no < yes` or `text 120`; `declaration` writes it."""
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -12,153 +13,259 @@ Field = dict[str, Any]
 """A field of an `outputs:` block."""
 
 SPELLINGS = (
-    "text, text 120, line, 1-5, 0-1 by 0.5, 1 wrong < 2 right, no < yes, A | B | C, 1-5 or N/A, choice a | b, "
-    "true/false, number 0-100, number 0-1 by 0.01, list 5, = INPUT, [claim: text, verdict: no < yes] as NAME"
+    "text, text 120, line, 1-5, 0-1 by 0.5, 1 wrong < 2 right, no < yes, A | B, prefer A > tie > B, 1-5 or N/A, "
+    "choice a | b, true/false, number 0-100, number 0-1 by 0.01, list 5, = INPUT, "
+    "[claim: text, verdict: no < yes] as NAME"
 )
 
+_WORDS = 0xE000
+"""Begins the private characters that stand for quoted words while a declaration is divided."""
+_MARK = r"[\ue000-\uf8ff]"
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_RANGE = re.compile(rf"({_NUMBER})\s*(?:-|–|\.\.|to)\s*({_NUMBER})(?:\s+by\s+({_NUMBER}))?")
-_NUMBERED = re.compile(rf"({_NUMBER})(?:\s*=\s*|\s+)(\S.*)")
-_SIZED = re.compile(r"(text|line|list)(?:\s+(\d+))?")
-_NAMED = re.compile(r"([^\W\d][\w.-]*)\s*:\s*(.+)", re.DOTALL)
-_LIST = re.compile(r"\[(.+)\]\s+as\s+([^\W\d][\w.-]*)", re.DOTALL)
-_QUOTED = re.compile(r'"([^"]*)"')
-_MARK = "\ue000"
-"""Stands for a quoted word while a declaration is divided: a word in quotes may hold any of the separators."""
+_RANGE = rf"({_NUMBER}) ?(?:-|–|\.\.|to) ?({_NUMBER})(?: by ({_NUMBER}))?"
+_NAME = rf"({_MARK}|[^\W\d][\w.-]*)"
+_SCALE = re.compile(rf"(unordered )?{_RANGE}(?: ?\((.+)\))?")
+_NUMBERED = re.compile(rf"({_NUMBER})(?: ?= ?| |(?={_MARK})|$)(.*)")
+_SIZED = re.compile(r"(text|line)(?: (\d+))?")
+_TEXTS = re.compile(r"list(?: (\d+))?(?: of text (\d+))?")
+_LIST = re.compile(rf"\[(.+)\](?: up to (\d+))? as {_NAME}")
+_JSON = re.compile(r"json(?: (\d+))? ?(\{.*\})")
+_OPEN, _CLOSED = "[({", "])}"
 
 
-def fields_in(declared: str) -> dict[str, str]:
-    """Return the spelling of each field in `NAME: SPELLING; NAME: SPELLING`, or with one on each line.
-
-    Raises ValueError.
-    """
-    return _named(_divided(declared, r";|\n"))
+def fields_in(declared: str) -> dict[str, Field]:
+    """Return the fields in `NAME: SPELLING; NAME: SPELLING`, or with one on each line. Raises ValueError."""
+    text, words = _masked(declared)
+    return _named(_divided(text, r";|\n"), words)
 
 
-def outputs_in(declared: str, line: str = "") -> dict[str, Any]:
-    """Return the `outputs:` block of fields that are declared in one text: JSON, or free text that ends in `line`.
+def outputs_in(declared: str, lines: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the `outputs:` block of a declaration: JSON, or text in these lines, which have fields' names in braces.
 
-    The line has the names of its fields in braces. One further field may stand before it, which is the free text; it is
-    called `reasoning` if none is declared. Raises ValueError.
+    A field that no line names stands before them, and a blank line behind it. Raises ValueError.
     """
     fields = fields_in(declared)
-    if not line:
+    if not lines:
         return {"layout": "json", "fields": fields}
-    named = [name for _, name, _, _ in Formatter().parse(line) if name is not None]
+    layout = "\n".join(lines)
+    try:
+        named = [name for _, name, _, _ in Formatter().parse(layout) if name is not None]
+    except ValueError:
+        raise ValueError("--line has a brace without its partner: write {{ and }} for plain braces") from None
     before = [name for name in fields if name not in named]
     if not named or len(before) > 1:
         said = ", ".join(named) or "none"
         raise ValueError(f"--line must name all fields but one, such as {{grade}}; it names {said}")
     if missing := next((name for name in named if name not in fields), None):
         raise ValueError(f"--line names {missing!r}, which --fields does not declare, such as {missing}: A | B")
-    text = before[0] if before else "reasoning"
-    return {"layout": f"{{{text}}}\n\n{line}", "fields": {text: "text"} | fields}
+    return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": fields}
 
 
 def field_of(spelling: str) -> Field:
     """Return the field that a spelling declares. Raises ValueError."""
-    said = " ".join(spelling.split())
+    text, words = _masked(spelling)
+    return _field(" ".join(text.split()), words)
+
+
+def _field(said: str, words: Sequence[str]) -> Field:
+    kind, *described = _divided(said, " -- ") or [""]
+    return _kind(kind, words) | ({"description": _plain(" -- ".join(described), words)} if described else {})
+
+
+def _kind(said: str, words: Sequence[str]) -> Field:
     if found := _SIZED.fullmatch(said):
-        return _sized(found[1], found[2])
+        return _sizes(type="text", tokens=found[2]) | ({"lines": "one"} if found[1] == "line" else {})
+    if found := _TEXTS.fullmatch(said):
+        return _sizes(type="list", items=found[1], tokens=found[2])
     if said in ("true/false", "boolean"):
         return {"type": "boolean"}
     if said.startswith("="):
-        return {"type": "echo", "input": said[1:].strip()}
-    if said.startswith("number ") and (found := _RANGE.fullmatch(said.removeprefix("number "))):
-        low, high, step = found.groups()
-        return {"type": "number", "min": _number(low), "max": _number(high), "decimals": _decimals(step or "1")}
+        return {"type": "echo", "input": _plain(said[1:].strip(), words)}
+    if found := re.fullmatch(f"number {_RANGE}", said):
+        return _free_number(found[1], found[2], found[3] or "1")
     if found := _LIST.fullmatch(said):
-        members = {name: field_of(inner) for name, inner in _named(_divided(found[1], ",")).items()}
-        return {"type": "verdicts", "score": found[2], "members": members}
+        members = _named(_divided(found[1], ","), words)
+        return _sizes(type="verdicts", score=_plain(found[3], words), items=found[2]) | {"members": members}
+    if found := _JSON.fullmatch(said):
+        return _sizes(type="json", tokens=found[1]) | {"schema": _schema(found[2], words)}
     if said.startswith("choice "):
-        return {"type": "choice", "choices": [_plain(word) for word in _divided(said.removeprefix("choice "), r"\|")]}
-    return _score(said)
+        choices = _divided(said.removeprefix("choice "), r"\|")
+        return {"type": "choice", "choices": [_plain(word, words) for word in choices]}
+    return _score(said, words)
 
 
-def _sized(kind: str, size: str | None) -> Field:
-    if kind == "list":
-        return {"type": "list"} | ({"items": int(size)} if size else {})
-    return {"type": "text"} | ({"tokens": int(size)} if size else {}) | ({"lines": "one"} if kind == "line" else {})
+def _sizes(**given: str | None) -> Field:
+    return {key: int(value) if value.isdecimal() else value for key, value in given.items() if value}
 
 
-def _score(said: str) -> Field:
-    scale, *special = _divided(said, r"\s+or\s+") or [""]
-    low_to_high, alternatives = _divided(scale, "<"), _divided(scale, r"\|")
-    if found := _RANGE.fullmatch(scale):
-        low, high = _number(found[1]), _number(found[2])
-        if (low, high, found[3]) == (0, 1, None):
-            raise ValueError("0-1 may be two values or a share: write 0-1 by 1, or 0-1 by 0.1")
-        return _with_special({"type": "score", "min": low, "max": high, "step": _number(found[3] or "1")}, special)
-    if len(low_to_high) < 2 and len(alternatives) < 2:
-        raise ValueError(f"{said[:60]!r} declares no field; write one of: {SPELLINGS}")
-    ordered = len(low_to_high) > 1
-    levels = low_to_high if ordered else alternatives
-    field = {"type": "score"} if ordered else {"type": "score", "scale": "nominal"}
-    numbered = [_NUMBERED.fullmatch(level) for level in levels]
-    if all(numbered):
-        named = {_number(found[1]): _plain(found[2]) for found in numbered if found}
-        if list(named) != sorted(named) or len(named) != len(levels):
-            raise ValueError(f"{said[:60]!r}: numbers of levels must rise from the lowest level to the highest")
-        return _with_special(field | {"levels": named}, special)
-    if any(numbered):
-        raise ValueError(f"{said[:60]!r}: give each level a number and a name, or each only a name")
-    words = dict(enumerate((_plain(level) for level in levels), 0 if ordered else 1))
-    return _with_special(field | {"levels": words, "written": dict(words)}, special)
+def _free_number(low: str, high: str, step: str) -> Field:
+    if not re.fullmatch(r"1|0\.0*1", step) or "." in low + high:
+        raise ValueError("a number that is no score has whole ends and is by 1, 0.1, 0.01 and so on")
+    return {"type": "number", "min": int(low), "max": int(high), "decimals": len(step.partition(".")[2])}
 
 
-def _with_special(field: Field, special: Sequence[str]) -> Field:
-    """Return a score with further values off its scale; words get the whole numbers below all others."""
-    numbers = [_number(text) for text in special if re.fullmatch(_NUMBER, text)]
-    below = math.floor(min([*field.get("levels", [field.get("min")]), *numbers]))
-    for text in special:
-        if re.fullmatch(_NUMBER, text):
-            value, written = _number(text), text
-        else:
-            below -= 1
-            value, written = below, _plain(text)
-        field["special"] = [*field.get("special", []), value]
-        field["written"] = field.get("written", {}) | {value: written}
-        if "levels" in field:
-            field["levels"] = field["levels"] | {value: written}
+def _schema(text: str, words: Sequence[str]) -> object:
+    try:
+        return json.loads(re.sub(_MARK, lambda found: json.dumps(_plain(found[0], words)), text))
+    except (ValueError, RecursionError):
+        raise ValueError("the schema behind json is no JSON") from None
+
+
+def _score(said: str, words: Sequence[str]) -> Field:
+    scale, *special = _divided(said, " or ") or [""]
+    found = _SCALE.fullmatch(scale)
+    field = _range(found, words) if found else _listed(scale, words)
+    return _with_special(field, [_level(text, words) for text in special])
+
+
+def _range(found: re.Match[str], words: Sequence[str]) -> Field:
+    low, high, step = _number(found[2]), _number(found[3]), found[4]
+    if (low, high, step) == (0, 1, None):
+        raise ValueError("0-1 may be two values or a share: write 0-1 by 1, or 0-1 by 0.1")
+    field: Field = {"type": "score", "min": low, "max": high, "step": _number(step or "1")}
+    for number, name, written in (_level(text, words) for text in _divided(found[5] or "", ",")):
+        if number is None:
+            raise ValueError(f"{name!r} needs its number, such as 1-5 (1 {name})")
+        _add(field, number, name, written)
+    return field | ({"scale": "nominal"} if found[1] else {})
+
+
+def _listed(scale: str, words: Sequence[str]) -> Field:
+    """Return a score whose values are listed: from the lowest (<), in no order (|), or from A to B (prefer … >)."""
+    text, sign = (scale.removeprefix("prefer "), ">") if scale.startswith("prefer ") else (scale, "<")
+    parts = _divided(text, sign)
+    if len(parts) < 2:
+        parts, sign = _divided(scale, r"\|"), "|"
+    if len(parts) < 2:
+        raise ValueError(f"{_shown(scale, words)!r} declares no field; write one of: {SPELLINGS}")
+    levels = [_level(part, words) for part in parts]
+    given = [number for number, _, _ in levels if number is not None]
+    if given and len(given) < len(levels):
+        raise ValueError(f"{_shown(scale, words)!r}: give each level a number and a name, or each only a name")
+    if (sign == "<" and given != sorted(given)) or len(set(given)) < len(given):
+        raise ValueError(f"{_shown(scale, words)!r}: numbers of levels must rise from the lowest level to the highest")
+    field: Field = {"type": "score", "levels": {}} | ({} if sign == "<" else {"scale": "nominal"})
+    for number, (_, name, written) in zip(given or _numbers(sign, len(levels)), levels, strict=True):
+        _add(field, number, name or "", written if given or written is not None else name)
     return field
 
 
-def _named(parts: Sequence[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
+def _numbers(sign: str, size: int) -> list[int]:
+    """Return the numbers of so many words: from 0 in an order, from 1 without one, around 0 for a preference."""
+    if sign == ">":
+        return [at for at in range(size // 2, -(size // 2) - 1, -1) if at or size % 2]
+    return list(range(size)) if sign == "<" else list(range(1, size + 1))
+
+
+def _with_special(field: Field, special: Sequence[tuple[Number | None, str | None, str | None]]) -> Field:
+    """Return a score with further values off its scale; words get the whole numbers below all others."""
+    listed = "min" not in field
+    on_scale = list(field["levels"]) if listed else [field["min"]]
+    below = math.floor(min([*on_scale, *(number for number, _, _ in special if number is not None)]))
+    for number, name, written in special:
+        if number is None:
+            below -= 1
+            value: Number = below
+            _add(field, value, name if listed or written is not None else None, name if written is None else written)
+        else:
+            value = number
+            beyond = not listed and not field["min"] <= value <= field["max"]
+            _add(field, value, name or "" if listed else name, str(value) if beyond and written is None else written)
+        field["special"] = [*field.get("special", []), value]
+    return field
+
+
+def _add(field: Field, value: Number, name: str | None, written: str | None) -> None:
+    for key, text in (("levels", name), ("written", written)):
+        if text is not None:
+            field[key] = field.get(key, {}) | {value: text}
+
+
+def _level(said: str, words: Sequence[str]) -> tuple[Number | None, str | None, str | None]:
+    """Return the number, the name and the spelling in `2 good as "B"`, each perhaps left out."""
+    named, as_, written = said.partition(" as ")
+    found = _NUMBERED.fullmatch(named.strip())
+    name = found[2].strip() if found else named.strip()
+    number = _number(found[1]) if found else None
+    return number, _plain(name, words) if name else None, _plain(written.strip(), words) if as_ else None
+
+
+def _named(parts: Sequence[str], words: Sequence[str]) -> dict[str, Field]:
+    fields: dict[str, Field] = {}
     for part in parts:
-        found = _NAMED.fullmatch(part)
+        found = re.fullmatch(rf"{_NAME}\s*:\s*(.+)", part, re.DOTALL)
         if not found:
-            raise ValueError(f"{part[:60]!r} is no NAME: SPELLING, such as score: 1-5")
-        if found[1] in fields:
-            raise ValueError(f"two fields are called {found[1]!r}")
-        fields[found[1]] = found[2]
+            raise ValueError(f"{_shown(part, words)!r} is no NAME: SPELLING, such as score: 1-5")
+        name = _plain(found[1], words)
+        if name in fields:
+            raise ValueError(f"two fields are called {name!r}")
+        try:
+            fields[name] = _field(" ".join(found[2].split()), words)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
     return fields
 
 
+def _masked(said: str) -> tuple[str, list[str]]:
+    """Return the text with a private character for each quoted word, which may hold any separator; and the words.
+
+    A quoted word is spelled as in JSON: \\" for a quotation mark. Raises ValueError.
+    """
+    if re.search(_MARK, _QUOTED.sub("", said)):
+        raise ValueError("a declaration holds private-use characters")
+    words: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        words.append(_unquoted(found[0]))
+        return chr(_WORDS + len(words) - 1)
+
+    text = _QUOTED.sub(keep, said)
+    if '"' in text:
+        raise ValueError("a quotation mark is not closed")
+    if len(words) > 0xF8FF - _WORDS:
+        raise ValueError("a declaration has too many words in quotes")
+    return text, words
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text, strict=False))
+    except ValueError:
+        raise ValueError(
+            f'{text[:60]}: write \\\\ for a backslash within quotes, and \\" for a quotation mark'
+        ) from None
+
+
 def _divided(said: str, separator: str) -> list[str]:
-    """Return the parts between separators outside of quotes and brackets, without those that are empty."""
-    quoted = _QUOTED.findall(said)
-    masked = _QUOTED.sub(_MARK, said)
-    words = iter(quoted)
+    """Return the parts between separators outside of brackets, without those that are empty."""
     parts, depth, last = [""], 0, 0
-    for found in re.finditer(rf"[\[\]]|{separator}", masked):
-        if found.group() in "[]":
-            depth += 1 if found.group() == "[" else -1
+    for found in re.finditer(rf"[\[\](){{}}]|{separator}", said):
+        if found[0] in _OPEN:
+            depth += 1
+        elif found[0] in _CLOSED:
+            depth -= 1
         elif not depth:
-            parts[-1] += masked[last : found.start()]
+            parts[-1] += said[last : found.start()]
             parts.append("")
             last = found.end()
-    parts[-1] += masked[last:]
-    restored = (re.sub(_MARK, lambda _: f'"{next(words)}"', part).strip() for part in parts)
-    return [part for part in restored if part]
+        if depth < 0:
+            break
+    if depth:
+        raise ValueError(f"brackets don't match: put a word with one in quotes, such as {json.dumps('a) yes')}")
+    parts[-1] += said[last:]
+    return [part.strip() for part in parts if part.strip()]
 
 
-def _plain(word: str) -> str:
-    return word[1:-1] if re.fullmatch(_QUOTED, word) else word
+def _plain(word: str, words: Sequence[str]) -> str:
+    """Return a word without its quotes; a quoted one within further text stays in them."""
+    if re.fullmatch(_MARK, word):
+        return words[ord(word) - _WORDS]
+    return re.sub(_MARK, lambda found: json.dumps(words[ord(found[0]) - _WORDS], ensure_ascii=False), word)
 
 
-def _decimals(step: str) -> int:
-    return len(step.partition(".")[2])
+def _shown(said: str, words: Sequence[str]) -> str:
+    return re.sub(_MARK, lambda found: f'"{words[ord(found[0]) - _WORDS]}"', said)[:60]
 
 
 def _number(text: str) -> Number:

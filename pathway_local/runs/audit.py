@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import RunFileError, TrailChanged
-from pathway_local.runs.database import Database, connect
+from pathway_local.runs.database import Database, check_schema, connect
 from pathway_local.runs.file_errors import decoding, run_file_errors
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import Value
@@ -114,9 +114,8 @@ class AuditTrail:
 
     def entries_about(self, path: Path, key: bytes) -> list[int]:
         """Return the numbers of the entries that record a file with the content that it has now."""
-        sha256 = sha256_of(path)  # entries of earlier releases have it without the key
-        hashes = str(file_facts(path, key, sha256)[KEYED]), sha256
-        return [number for number, text, _ in self._rows() if any(each in text for each in hashes)]
+        keyed = str(file_facts(path, key)[KEYED])
+        return [number for number, text, _ in self._rows() if keyed in text]
 
     def check(self, head: str = "") -> int:
         """Check every hash and find the entry whose hash is or begins with `head`; return how many entries follow it.
@@ -166,8 +165,9 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     If another process is writing to the run, the entry goes between two of its commits.
     """
     try:
-        with run_file_errors(path), closing(Database(path, connect(path, "rw"), None)) as db:
-            AuditTrail(db).append(event, facts)
+        with run_file_errors(path), closing(connect(path, "rw")) as connection:
+            check_schema(path, connection)
+            AuditTrail(Database(path, connection, None)).append(event, facts)
     except RunFileError:
         return False
     return True

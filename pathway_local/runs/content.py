@@ -9,9 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from pathway_local.errors import ContentChanged
 from pathway_local.runs.audit import HINT, MERGED, AuditTrail, recorded
@@ -29,9 +27,6 @@ HASHES = FOUND, LEFT, SUM, KEY_FOUND, KEY_LEFT = (
 """The facts of an entry: the hash that a command found, the hash that it left, whether the rows had their sum, and
 marks of the run's key, which no hash of the content covers: with another key, all texts would seem changed."""
 
-EARLIER_FOUND, EARLIER_LEFT = "found", "left"
-"""The same in earlier releases, which did not hash settings and jobs and kept no sum."""
-
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
 REMOVED = "ratings removed"
@@ -44,72 +39,30 @@ PURGE = "purge"
 """The event of a purge."""
 
 _WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED, PLANNED, LOOKED)
-_SHOWN = 3
+
+# The order in which a table's rows are hashed, by a key that no file's layout changes.
+_ORDER = {
+    "outcomes": "id",
+    "raters": "id",
+    "rubrics": "id",
+    "cases": "key",
+    "samples": "id",
+    "inclusions": "sample_id, case_id",
+    "handouts": "custom_id",
+    "settings": "name",
+    "jobs": "id",
+    "plans": "id",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """The rows and columns of a table that are hashed, in the order of a key that no file's layout changes."""
-
-    name: str
-    key: str
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-
-    def query(self, where: str = "") -> str:
-        """Return a query for numbers as they are, and texts as bytes: decoding them takes longer than hashing."""
-        columns = [*self.numbers, *(f"CAST({name} AS BLOB)" for name in self.texts)]
-        return f"SELECT {', '.join(columns)} FROM {self.name} {where} ORDER BY {self.key}"
-
-
-_OUTCOMES = _Table(
-    "outcomes",
-    "id",
-    ("rater_id", "id", "case_key", "superseded", "prompt_tokens", "cached_tokens", "generated_tokens"),
-    ("case_hash", "scores", "fields", "marks", "failure_kind", "failure_message"),
-)
-# Raters and rubrics without an outcome are left out: they come, change and go before a job begins.
-_RATERS = _Table("raters", "id", ("rubric_id", "id"), ("name", "kind", "fingerprint", "spec"))
-_RUBRICS = _Table("rubrics", "id", ("id",), ("name", "sha256", "text", "compiled"))
-_OTHERS = (
-    _Table("cases", "key", ("key", "row", "numbered"), ("case_id", "metadata", "kinds")),
-    _Table("samples", "id", ("id", "rubric_id", "seed", "cases", "drawn"), ("strata",)),
-    _Table(
-        "inclusions",
-        "sample_id, case_id",
-        ("sample_id", "row", "numbered", "probability", "drawn"),
-        ("case_id", "case_hash", "stratum"),
-    ),
-    _Table(
-        "handouts",
-        "custom_id",
-        ("rubric_id", "row", "numbered"),
-        ("custom_id", "rubric_sha256", "case_id", "case_hash", "recipient", "echoes"),
-    ),
-)
-_SINCE = (
-    _Table("settings", "name", (), ("name", "value")),
-    _Table("jobs", "id", ("id",), ("command", "facts", "started", "ended", "status", "counts")),
-)
-"""Tables that earlier releases did not hash."""
-
-_PLANS = _Table("plans", "id", (), ("rubric", "score", "rater", "target", "facts", "looks"))
-"""Hashed if it has rows, so that hashes of runs from before there were plans still match."""
-
-
-def content_hash(db: Database, *, earlier: bool = False) -> str:
-    """Return the SHA-256 of the run's content as 64 hex digits; with `earlier`, without the tables of `_SINCE`.
+def content_hash(db: Database) -> str:
+    """Return the SHA-256 of the run's content, every column of every table, as 64 hex digits.
 
     Rows are streamed: a million outcomes take seconds and no memory.
     """
     whole = hashlib.sha256()
-    raters = _add(whole, db, _OUTCOMES)
-    rubrics = _add(whole, db, _RATERS, _among(raters))
-    _add(whole, db, _RUBRICS, _among(rubrics))
-    for table in _OTHERS if earlier else (*_OTHERS, *_SINCE):
-        _add(whole, db, table)
-    if not earlier and db.rows("SELECT 1 FROM plans LIMIT 1"):
-        _add(whole, db, _PLANS)
+    for table, order in _ORDER.items():
+        _add(whole, db, table, order, _USED.get(table, ""))
     return whole.hexdigest()
 
 
@@ -118,18 +71,15 @@ def found_facts(db: Database) -> dict[str, Value]:
     last = next((entry.facts for entry in reversed(AuditTrail(db).entries()) if entry.event in _WRITES), {})
     facts: dict[str, Value] = {FOUND: content_hash(db), KEY_FOUND: _key_mark(db)}
     if facts[FOUND] != last.get(LEFT):  # else nothing happened since, and the sum of a million rows takes half a minute
-        facts |= _sum_facts(db)
-    if EARLIER_LEFT in last:
-        facts[EARLIER_FOUND] = content_hash(db, earlier=True)
-    # An earlier release kept no sum; a wrong one is reported for good by this entry, and need not be by all later ones.
-    if facts.get(SUM) is False or stored_sum(db.stream) is None:
+        facts[SUM] = _as_summed(db)
+    if facts.get(SUM) is False:  # this entry reports it for good; later ones need not do so again
         db.execute("UPDATE run SET state = ?", (computed_sum(db.stream),))
     return facts
 
 
 def left_facts(db: Database) -> dict[str, Value]:
     """Return the facts about the content for the entry of a command that has written, inside `Database.writing`."""
-    return {LEFT: content_hash(db), KEY_LEFT: _key_mark(db), **_sum_facts(db)}
+    return {LEFT: content_hash(db), KEY_LEFT: _key_mark(db), SUM: _as_summed(db)}
 
 
 @contextmanager
@@ -141,44 +91,37 @@ def recorded_change(db: Database, event: str, command: Sequence[str]) -> Iterato
     AuditTrail(db).append_within(event, facts | left_facts(db) | found)
 
 
-def check_content(db: Database) -> str:
-    """Check the run's content against its audit trail; return which times nothing covers, "" if all are covered.
+def check_content(db: Database) -> None:
+    """Check the run's content against its audit trail. Raises ContentChanged.
 
-    Raises ContentChanged. While another process may write, call it within `Database.snapshot`.
+    While another process may write, call it within `Database.snapshot`.
     """
     before: Mapping[str, Value] = {}
-    number, gaps = 0, []
+    number = 0
     for entry in AuditTrail(db).entries():
-        if entry.event not in _WRITES:
-            continue
-        checks = _checks(before, entry.facts)
-        if not all(checks) or not _same_key(before, entry.facts):
-            said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
-            raise ContentChanged(f"{db.path}: its content was {said}", HINT)
-        began_empty = not number and EARLIER_FOUND in entry.facts
-        if not checks and entry.event != "job ends" and not began_empty:
-            gaps.append(f"between entries {number} and {entry.number}" if number else f"before entry {entry.number}")
-        before, number = entry.facts, entry.number
-    hashed = {name: content_hash(db, earlier=name == EARLIER_LEFT) for name in before if name in (LEFT, EARLIER_LEFT)}
-    checks = _checks(before, {FOUND: hashed.get(LEFT), EARLIER_FOUND: hashed.get(EARLIER_LEFT), **_sum_facts(db)})
-    if not all(checks) or not _same_key(before, {KEY_FOUND: _key_mark(db)}):
+        if entry.event in _WRITES:
+            if not _follows(before, entry.facts):
+                said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
+                raise ContentChanged(f"{db.path}: its content was {said}", HINT)
+            before, number = entry.facts, entry.number
+    if not _follows(before, {FOUND: content_hash(db), KEY_FOUND: _key_mark(db), SUM: _as_summed(db)}):
         raise ContentChanged(f"{db.path}: its content is not that of entry {number} of its audit trail", HINT)
-    if not checks:
-        gaps.append(f"after entry {number}")
-    more = f", and {len(gaps) - _SHOWN} more times" if len(gaps) > _SHOWN else ""
-    return f"no hash covers changes {', '.join(gaps[:_SHOWN])}{more}" if gaps else ""
 
 
-def _checks(before: Mapping[str, Value], now: Mapping[str, Value]) -> list[bool]:
-    """Return whether each hash found is the one left before, and whether the rows had their sum, if entries say so."""
-    pairs = [(now.get(FOUND), before.get(LEFT)), (now.get(EARLIER_FOUND), before.get(EARLIER_LEFT))]
-    return [found == left for found, left in pairs if found and left] + ([now[SUM] is True] if SUM in now else [])
+def _follows(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
+    """Whether an entry found what the one before left, by the hash or the sum. An entry without either was forged."""
+    found, left = now.get(FOUND), before.get(LEFT)
+    hashed = found is not None and left is not None
+    checks = [found == left] if hashed else []
+    if SUM in now:
+        checks.append(now[SUM] is True)
+    return bool(checks) and all(checks) and _same_key(before, now)
 
 
 def _same_key(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
-    """Whether the key found is the one left before; entries may lack it. Only a purge replaces it."""
+    """Whether the key found is the one left before. Only a purge replaces it."""
     left = before.get(KEY_LEFT, before.get(KEY_FOUND))
-    return left is None or now.get(KEY_FOUND) in (None, left)
+    return left is None or now.get(KEY_FOUND, now.get(KEY_LEFT)) == left
 
 
 def _key_mark(db: Database) -> str:
@@ -186,27 +129,32 @@ def _key_mark(db: Database) -> str:
     return hmac.new(key, created.encode(), "sha256").hexdigest()
 
 
-def _sum_facts(db: Database) -> dict[str, Value]:
-    kept = stored_sum(db.stream)
-    return {} if kept is None else {SUM: kept == computed_sum(db.stream)}
+def _as_summed(db: Database) -> bool:
+    """Whether the rows have the sum that was committed with them."""
+    return stored_sum(db.stream) == computed_sum(db.stream)
 
 
-def _add(whole: "hashlib._Hash", db: Database, table: _Table, where: str = "") -> set[Any]:
-    """Hash a table's rows, with the length of each text before it; return the values of the first column."""
-    firsts: set[Any] = set()
-    count = len(table.numbers)
-    whole.update(table.name.encode())
-    rows = db.stream(table.query(where))
+# Raters and rubrics without an outcome are left out: they come, change and go before a job begins.
+_USED = {
+    "raters": "WHERE id IN (SELECT DISTINCT rater_id FROM outcomes)",
+    "rubrics": "WHERE id IN (SELECT rubric_id FROM raters WHERE id IN (SELECT DISTINCT rater_id FROM outcomes))",
+}
+
+
+def _add(whole: "hashlib._Hash", db: Database, table: str, order: str, where: str) -> None:
+    """Hash a table's rows, numbers as they are and each text with its length before it.
+
+    Texts come as bytes: decoding them takes longer than hashing.
+    """
+    columns = db.rows("SELECT name, type FROM pragma_table_info(?)", table)
+    numbers = [name for name, kind in columns if kind in ("INTEGER", "REAL")]
+    texts = [f"CAST({name} AS BLOB)" for name, kind in columns if kind not in ("INTEGER", "REAL")]
+    whole.update(repr((table, columns)).encode())
+    rows = db.stream(f"SELECT {', '.join([*numbers, *texts])} FROM {table} {where} ORDER BY {order}")
     while block := list(islice(rows, _BLOCK)):
-        columns = list(zip(*block, strict=True))
-        numbers, texts = columns[:count], columns[count:]
-        lengths = [[None if text is None else len(text) for text in column] for column in texts]
-        whole.update(repr((numbers, lengths)).encode())
-        for column in texts:
+        by_column = list(zip(*block, strict=True))
+        told = by_column[len(numbers) :]
+        lengths = [[None if text is None else len(text) for text in column] for column in told]
+        whole.update(repr((by_column[: len(numbers)], lengths)).encode())
+        for column in told:
             whole.update(b"".join(filter(None, column)))
-        firsts.update(columns[0])
-    return firsts
-
-
-def _among(ids: set[int]) -> str:
-    return f"WHERE id IN ({', '.join(str(int(each)) for each in sorted(ids))})"

@@ -2,23 +2,29 @@
 
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence, Sized
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self
 
 from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.row_sum import keep_sum
-from pathway_local.runs.schema import FORM, schema_form
+from pathway_local.runs.schema import FORM, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
 
 COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0
 CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
+STEPS_BETWEEN_SIGNALS = 1_000_000
+BESIDE = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database while it is in use."""
+
 IDS_PER_QUERY = 5_000
 TYPES = ("integer", "real", "text", "blob")
 
@@ -39,6 +45,7 @@ class Database:
         self._broken: RunFileError | None = None
         self._due = 0.0
         self._held = False
+        self._schema = self._schema_version()
         self._closed = threading.Event()
         self._committer = threading.Thread(target=self._commit_on_time, name="run-file-commits", daemon=True)
         if lock:
@@ -117,6 +124,7 @@ class Database:
                 with self._errors:
                     if not uncommitted:
                         self._connection.execute("BEGIN IMMEDIATE")
+                        self._check_schema_again()
                     with self._whole():
                         yield
                     if not self._held and (commit or time.monotonic() >= self._due):
@@ -199,6 +207,15 @@ class Database:
             what = "another process, such as a viewer, has it open"
             raise RunLocked(f"{self.path}: {what}", "End it first.") from None
 
+    def _schema_version(self) -> int:
+        return int(self._connection.execute("PRAGMA main.schema_version").fetchone()[0])
+
+    def _check_schema_again(self) -> None:
+        """Refuse to write into a schema that another program changed since the file was opened."""
+        if (now := self._schema_version()) != self._schema:
+            check_schema(self.path, self._connection)
+            self._schema = now
+
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):
             # The caller gets the same error at the next put, or at the latest in close.
@@ -240,7 +257,11 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters."""
+    """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters.
+
+    Raises RunFileError if a file beside it is not the owner's: SQLite would read from it, and write cells into it.
+    """
+    _check_beside(path)
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -251,7 +272,24 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     # Sorting must not leave metadata in a temporary file, and a file from elsewhere may hold a hostile schema.
     for setting in (f"cache_size = -{CACHE_KIB}", "temp_store = MEMORY", "trusted_schema = OFF"):
         db.execute(f"PRAGMA {setting}")
+    # While SQLite runs a statement, Python hears no signal. Each call of this function lets it hear those that came.
+    db.set_progress_handler(lambda: 0, STEPS_BETWEEN_SIGNALS)
     return db
+
+
+def _check_beside(path: Path) -> None:
+    run = path.stat()
+    for file in (Path(f"{path.resolve()}{ending}") for ending in BESIDE):
+        with suppress(FileNotFoundError):
+            beside = file.lstat()
+            if not stat.S_ISREG(beside.st_mode) or beside.st_uid != run.st_uid:
+                what = "somebody other than the run's owner made it"
+            elif beside.st_mode & ~run.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                what = "it is open to others than the run"
+            else:
+                continue
+            hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
+            raise RunFileError(f"{file}: {what}", hint)
 
 
 def _need_file(path: Path) -> None:
@@ -262,8 +300,16 @@ def _need_file(path: Path) -> None:
 
 def _check(path: Path, db: sqlite3.Connection) -> None:
     """Refuse a file that is not a run, that another release made, or that a quick check finds damaged."""
-    size = path.stat().st_size
-    if not size:
+    check_schema(path, db)
+    _check_beside(path)  # once more: somebody may have put one there while SQLite opened the file
+    # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
+    if path.stat().st_size <= CHECKED_BYTES and not _is_sound(db):
+        raise damaged(path, "the run file is damaged")
+
+
+def check_schema(path: Path, db: sqlite3.Connection) -> None:
+    """Refuse a file that is not a run of this form. Raises RunFileError."""
+    if not path.stat().st_size:
         raise damaged(path, "it is empty")
     form = schema_form(db)
     if not form:
@@ -271,9 +317,9 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
     if form != FORM:
         said = f"{path}: another release of pathway-local made it (form {form}, this one reads {FORM})"
         raise RunFileError(said, "Open it with that release.")
-    # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
-    if size <= CHECKED_BYTES and not _is_sound(db):
-        raise damaged(path, "the run file is damaged")
+    if others := strangers(db):
+        said = f"{path}: another program changed its schema: {', '.join(others[:3])}"
+        raise RunFileError(said, "Restore a copy: with this schema, its scores could change while you read them.")
 
 
 def _is_sound(db: sqlite3.Connection) -> bool:

@@ -32,7 +32,10 @@ class run_file_errors:
     ) -> None:
         # `from None`: SQLite's message for text that is not UTF-8 quotes the text.
         if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
-            raise _from_sqlite(self._path, getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) from None
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+            if code == sqlite3.SQLITE_INTERRUPT:  # only a signal that came while the statement ran does this
+                raise KeyboardInterrupt from None
+            raise _from_sqlite(self._path, code) from None
         if isinstance(error, UnicodeDecodeError):  # SQLite's message quotes a name of the schema that is not UTF-8
             raise _from_sqlite(self._path, sqlite3.SQLITE_CORRUPT) from None
         if isinstance(error, OSError):

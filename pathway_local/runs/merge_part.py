@@ -60,8 +60,7 @@ def look(path: Path, notify: Notify) -> MergePart:
     with opened(path) as run:
         trail = AuditTrail(run.database)
         trail.check()
-        if remark := check_content(run.database):
-            notify(f"{path.name}: {remark}")
+        check_content(run.database)
         removed = purged(run)
         if removed and removed[1] == "all":
             raise UsageError(f"{path} has nothing to merge: it was purged at {removed[0]} UTC", "Leave it out.")

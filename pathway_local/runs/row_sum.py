@@ -22,7 +22,7 @@ Query = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
 def keep_sum(db: sqlite3.Connection) -> None:
-    """Let every change by this connection move the sum; a run of an earlier release has none to move."""
+    """Let every change by this connection move the sum; one that another program removed or spoiled stays wrong."""
     db.create_function("moved", -1, _moved)
     # Without this, the rows that INSERT OR REPLACE replaces would stay in the sum.
     db.execute("PRAGMA recursive_triggers = ON")
@@ -38,7 +38,7 @@ def keep_sum(db: sqlite3.Connection) -> None:
 
 
 def stored_sum(query: Query) -> str | None:
-    """Return the sum that was committed with the rows; None for a run of an earlier release."""
+    """Return the sum that was committed with the rows; None if another program removed it."""
     return next((state for (state,) in query("SELECT state FROM run")), None)
 
 
@@ -53,7 +53,10 @@ def sum_of(name: str, rows: Iterable[tuple[object, ...]]) -> str:
 
 
 def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:
-    return None if state is None else _hex(int(state, 16) + sign * _hash(table, row))
+    try:
+        return _hex(int(state or "", 16) + sign * _hash(table, row))
+    except ValueError:
+        return state
 
 
 def _hash(table: str, row: tuple[object, ...]) -> int:

@@ -5,6 +5,8 @@ by another release's reading of a rubric, could silently mean something else.
 """
 
 import sqlite3
+from contextlib import closing
+from functools import cache
 
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
@@ -144,6 +146,34 @@ SCHEMA = (
         looks TEXT NOT NULL
     )""",
 )
+
+
+Entry = tuple[str, str, str, str | None]
+"""A table, index, view or trigger: its type, its name, its table, and the statement that made it."""
+
+
+def strangers(db: sqlite3.Connection) -> list[str]:
+    """Return what a file's schema has or lacks beside ours, each with its name: `trigger "x"`, `no table "y"`.
+
+    A trigger or a view from outside would run inside our own statements, with our right to write.
+    """
+    ours, found = _our_schema(), _entries(db)
+    more = [f'{kind} "{name}"' for kind, name, *_ in sorted(found - ours)]
+    known = {entry[:2] for entry in found}
+    return more + [f'no {kind} "{name}"' for kind, name, *_ in sorted(ours - found) if (kind, name) not in known]
+
+
+@cache
+def _our_schema() -> frozenset[Entry]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for statement in SCHEMA:
+            db.execute(statement)
+        return _entries(db)
+
+
+def _entries(db: sqlite3.Connection) -> frozenset[Entry]:
+    rows = db.execute("SELECT type, name, tbl_name, CAST(sql AS TEXT) FROM main.sqlite_master")
+    return frozenset((str(kind), str(name), str(table), sql) for kind, name, table, sql in rows)
 
 
 def schema_form(db: sqlite3.Connection) -> int:

@@ -1,5 +1,6 @@
 """The difference of two chatbots or groups that people would see: a judge's difference, corrected by their labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,7 +8,13 @@ import numpy as np
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
 from pathway_local.statistics.needed import Spread
-from pathway_local.statistics.prediction_powered import BoolArray, cross_fitted_slopes, weighted_residuals
+from pathway_local.statistics.prediction_powered import (
+    BoolArray,
+    Part,
+    cross_fitted_slopes,
+    means_error,
+    weighted_residuals,
+)
 
 FEWEST = 10
 """Labels that each side needs: with fewer, the spread of the judge's errors can't be estimated."""
@@ -42,8 +49,9 @@ def corrected_difference(
     counts, `weights` are 1/probability of being labelled. Cases with the same code of `clusters` (both answers to a
     question) depend on each other. Each side's mean is that of Särndal, Swensson and Wretman (1992, chapter 6),
     m(y - L f over labels) + L m(f over all), with the slope L of all other clusters. The variance adds up what a
-    cluster contributes to both sides, judge and labels, before it is squared. So pairing and the judge both help, and
-    neither is trusted. Degrees of freedom are those of `tailed_freedom`, as few clusters carry most of the variance.
+    cluster contributes to both sides, judge and labels, before it is squared (`means_error`). So pairing and the judge
+    both help, and neither is trusted. Degrees of freedom are at most those of `tailed_freedom`, as few clusters carry
+    most of the variance.
     """
     labelled = np.isfinite(people)
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
@@ -53,32 +61,36 @@ def corrected_difference(
     codes = cluster_codes(clusters, len(judge))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
     slope = float(slopes[labelled].mean())
-    sign = np.where(first, 1.0, -1.0)
-    found, spreads, by_labels = list[Effect](), list[float](), np.zeros(len(judge))
+    found, spreads = list[Effect](), list[float]()
     for used, whole in ((slopes, slope), (np.zeros_like(slopes), 0.0)):
-        value, influence = 0.0, np.zeros(len(judge))
-        for side in (first, ~first):
+        value, parts = 0.0, list[Part]()
+        for side, sign in ((first, 1.0), (~first, -1.0)):
             own = side & labelled
             centre = float(shares[side] @ judge[side])
-            mean, parts = weighted_residuals(people[own], judge[own], used[own], (shares * weights)[own], centre)
-            value += float(sign[side][0]) * mean
-            influence[side] += sign[side] * whole * shares[side] * (judge[side] - centre)
-            influence[own] += sign[own] * parts
-            by_labels[own] = parts
-        found.append(_effect(value, influence, codes, codes[labelled]))
-        spreads.append(float(np.sum(by_labels**2)))
+            mean, adds = weighted_residuals(people[own], judge[own], used[own], (shares * weights)[own], centre)
+            value += sign * mean
+            parts += [
+                (own, (shares * weights)[own], adds, sign),
+                (side, shares[side], shares[side] * (judge[side] - centre), sign * whole),
+            ]
+        found.append(_effect(value, parts, codes, codes[labelled]))
+        spreads.append(float(sum(np.sum(adds**2) for _, _, adds, _ in parts[::2])))
     fixed = max(found[0].error ** 2 - spreads[0], 0.0)
     spread = Spread(fixed, spreads[0] * sum(counts), sum(counts), len(judge), found[0].freedom or None)
     return CorrectedDifference(counts, slope, found[0], found[1], spread)
 
 
-def _effect(value: float, influence: FloatArray, codes: IntArray, labelled: IntArray) -> Effect:
-    """The effect of what each case adds; few clusters have labels, so the small-sample factor is theirs."""
-    totals = cluster_sums(influence, codes)
+def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntArray) -> Effect:
     count = len(np.unique(labelled))
     if count < FEWEST:
         return Effect(value, missing=f"the labels come from {count} clusters, under {FEWEST}")
-    error = float(np.sqrt(count / (count - 1) * np.sum(totals**2)))
+    error, freedom = means_error(parts, codes)
+    if not freedom:
+        return Effect(value, missing="the labels of one side come from one cluster")
     if error <= 1e-12:
         return Effect(value, missing="people's labels do not vary")
-    return Effect(value, error, min(count - 1.0, tailed_freedom(totals)), len(totals))
+    influence = np.zeros(len(codes))
+    for members, _, adds, factor in parts:
+        influence[members] += factor * adds
+    totals = cluster_sums(influence, codes)
+    return Effect(value, error, min(freedom, tailed_freedom(totals)), len(totals))

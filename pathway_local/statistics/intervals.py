@@ -153,17 +153,18 @@ def mean(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "s
     return mean_effect(scores, clusters, each=each).estimate()
 
 
-def scale_mean(scores: FloatArray, scale: tuple[float, float]) -> Estimate:
-    """The mean of independent scores (n,) on a scale, with the interval of `log_odds_interval` and `tailed_freedom`.
+def scale_mean(scores: FloatArray, scale: tuple[float, float], clusters: IntArray | None = None) -> Estimate:
+    """The mean of scores (n,) on a scale, with the interval of `log_odds_interval` and `tailed_freedom`.
 
-    Where most scores lie at one end of the scale, the plain t interval of 30 to 60 of them holds the truth in only 85
-    to 90% of samples.
+    With `clusters` (n,), it is robust to dependence within them. Where most scores lie at one end of the scale, the
+    plain t interval of 30 to 60 of them holds the truth in only 85 to 90% of samples.
     """
-    found = mean_effect(scores)
+    found = mean_effect(scores, clusters)
     if found.value is None or found.missing:
         return found.estimate()
-    freedom = tailed_freedom(scores)
-    return Estimate(found.value, log_odds_interval(found.value, found.error, freedom, len(scores), scale))
+    sums = cluster_sums(scores - found.value, cluster_codes(clusters, len(scores)))
+    freedom = min(found.freedom, tailed_freedom(sums))
+    return Estimate(found.value, log_odds_interval(found.value, found.error, freedom, found.clusters, scale))
 
 
 def difference_effect(

@@ -8,18 +8,22 @@ Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023) and Angelopoulos, Duchi 
 the population behind it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums, log_odds_interval, tailed_freedom
 from pathway_local.statistics.needed import Spread
 
 Target = Literal["file", "population"]
 BoolArray = NDArray[np.bool_]
+Part = tuple[BoolArray, FloatArray, FloatArray, float]
+"""A mean in a sum of means: its cases (N,), their weights and what each adds to it, and the factor of the mean."""
 
 UNSEEN = 0.02
 """The share of cases in which labels may miss large errors without a warning; 149 labels are enough for it."""
@@ -118,7 +122,7 @@ def corrected_mean(
     still that of all. A case without a verdict keeps its
     place with the mean verdict as f, which is the same for all of them. Strata weight the cases; for the file
     the variance is summed within strata, for the population the gain of stratifying is left unused. Variances
-    add up clusters before squaring.
+    add up clusters before squaring; for the population that of `contrast_error`, as clusters may be uneven.
 
     Intervals are those of `log_odds_interval` with `tailed_freedom`: where most scores lie at one end of the
     scale the residuals have long tails, for which plain t intervals are too short.
@@ -214,16 +218,18 @@ def _estimate(
     residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
     if noise := sample.survey.noise:
         variance += noise.variance / cases
+    freedom = tailed_freedom(totals) if len(totals) > 1 else 0.0
     if sample.survey.target == "population":
         weights = sample.weights[rest]
         centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
         value, influence = _residuals(sample, labels, used, centre)
         slope = float(np.average(used[labels], weights=sample.weights[labels]))
-        spread = np.zeros_like(influence)
-        spread[rest] = slope * weights * (sample.judge[rest] - centre) / max(float(weights.sum()), 1.0)
-        variance = _population_variance(sample, labels, rest, influence, spread)
-    freedom = tailed_freedom(totals) if len(totals) > 1 else 0.0
-    return Estimate(value, _interval(sample, value, variance, totals, labels, cases)), variance, residual, freedom
+        parts = [(labels, sample.weights[labels], influence[labels], 1.0)]
+        if count < cases:
+            parts.append((rest, weights, weights / weights.sum() * (sample.judge[rest] - centre), slope))
+        error, robust = means_error(parts, sample.clusters)
+        variance, freedom = error**2, min(freedom, robust)
+    return Estimate(value, _interval(sample, value, variance, freedom, labels, cases)), variance, residual, freedom
 
 
 def weighted_residuals(
@@ -274,20 +280,20 @@ def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) ->
     return float(factor * np.sum(totals**2)), totals[own]
 
 
-def _population_variance(
-    sample: _Sample, labels: BoolArray, rest: BoolArray, influence: FloatArray, spread: FloatArray
-) -> float:
-    """The variance over draws of clusters of cases, labelled and not."""
-    total = np.zeros(int(sample.clusters.max()) + 1)
-    for members, part in ((labels, influence), (rest, spread)):
-        count = len(np.unique(sample.clusters[members]))
-        if count > 1:
-            total += np.sqrt(count / (count - 1)) * np.bincount(sample.clusters, part, len(total))
-    return float(np.sum(total**2))
+def means_error(parts: Sequence[Part], clusters: IntArray) -> tuple[float, float]:
+    """The standard error of a sum of means, and its degrees of freedom, by `contrast_error` over draws of clusters."""
+    rows = np.concatenate([np.flatnonzero(members) for members, *_ in parts])
+    shares = [weights / weights.sum() for _, weights, _, _ in parts]
+    place = np.repeat(np.arange(len(parts)), [len(each) for each in shares])
+    roots = np.sqrt(np.concatenate(shares))
+    design = (place[:, None] == np.arange(len(parts))) * roots[:, None]
+    residuals = np.concatenate([adds for _, _, adds, _ in parts]) / roots
+    factors = np.array([factor for *_, factor in parts])
+    return contrast_error(design, residuals, factors, cluster_codes(clusters[rows], len(rows)))
 
 
 def _interval(
-    sample: _Sample, value: float, variance: float, totals: FloatArray, labels: BoolArray, cases: int
+    sample: _Sample, value: float, variance: float, freedom: float, labels: BoolArray, cases: int
 ) -> Interval | Undefined:
     scores = sample.people[labels]
     clusters = len(np.unique(sample.clusters[labels]))
@@ -300,7 +306,7 @@ def _interval(
             return Undefined(f"every label is {scores[0]:g}")
         agreed = "every case is labelled, and its people agree"
         return Undefined(agreed if len(scores) == cases else "the judge explains every label")
-    error, freedom = float(np.sqrt(variance)), tailed_freedom(totals)
+    error = float(np.sqrt(variance))
     if (noise := sample.survey.noise) and sample.survey.target == "file":
         part = noise.variance / cases  # Satterthwaite 1946
         freedom = variance**2 / (max(variance - part, 0.0) ** 2 / freedom + part**2 / noise.freedom)

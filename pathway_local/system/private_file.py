@@ -4,7 +4,6 @@ import fcntl
 import grp
 import os
 import pwd
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,11 +55,9 @@ def closing_command(path: Path) -> str:
     return f"chmod 600 {quote(str(path))}"
 
 
-def replaceable_by(path: Path) -> str:
-    """Return who can put another file in this one's place beside its owner, as `exposed_to` does."""
+def folder_open_to(path: Path) -> str:
+    """Return who can put files into a file's folder beside its owner, as `exposed_to` does."""
     real = path.resolve()
-    if real.parent.stat().st_mode & stat.S_ISVTX:
-        return ""
     folders = [(real.parent, WRITE | ENTER), *((folder, ENTER) for folder in real.parent.parents)]
     return _reached_by(folders, real.stat().st_uid)
 

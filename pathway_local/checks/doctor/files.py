@@ -20,7 +20,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.output_file import left_parts
-from pathway_local.system.private_file import closing_command, exposed_to, replaceable_by
+from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
 
 RESTORE = "Restore a copy from a backup."
 
@@ -75,9 +75,10 @@ def _permissions(name: str, path: Path) -> Check:
 def _folder(name: str, path: Path) -> Check:
     folder = path.resolve().parent
     mode = stat.filemode(folder.stat().st_mode)
-    if others := replaceable_by(path):
+    if others := folder_open_to(path):
         fix = f"Run `chmod go-w {shlex.quote(str(folder))}`, or move {path.name} to your own folder"
-        return Check(f"{name}, permissions", "problem", f"{others} can replace files in it ({mode} {folder})", fix)
+        what = "add files to it" if folder.stat().st_mode & stat.S_ISVTX else "replace files in it"
+        return Check(f"{name}, permissions", "problem", f"{others} can {what} ({mode} {folder})", fix)
     return Check(f"{name}, permissions", "ok", f"{mode} {folder}")
 
 
@@ -122,8 +123,8 @@ def _trail(path: Path) -> Check:
     with RunFile.read(path, None) as run, run.database.snapshot():
         trail = AuditTrail(run.database)
         trail.check()
-        remark = check_content(run.database) or "the outcomes match it"
-        return Check("audit trail", "ok", f"as recorded; {remark}; audit hash {trail.head()}")
+        check_content(run.database)
+        return Check("audit trail", "ok", f"as recorded; the outcomes match it; audit hash {trail.head()}")
 
 
 def _judges(path: Path) -> list[Rater]:
@@ -136,7 +137,7 @@ def _judges(path: Path) -> list[Rater]:
 def _weights(rater: Rater, judges: Registry) -> Check:
     """Check that the weights on the disk are those that judged."""
     folder = weights_folder(judges.get(str(rater.spec.get("judge"))))
-    if rater.spec.get("weights") not in (weights_hash(folder), weights_hash(folder, earlier=True)):
+    if rater.spec.get("weights") != weights_hash(folder):
         said = f"the files in {folder} have changed since it judged"
         return Check(f"judge {rater.name}", "problem", said, "Restore the old files to continue this run.")
     return Check(f"judge {rater.name}", "ok", f"{folder} holds the files that judged")

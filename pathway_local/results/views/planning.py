@@ -47,6 +47,7 @@ def planning_view(found: Sequence[Planned], aim: Aim, points: float) -> View:
         notes += [_assumed(each) for each in found if each.plan and each.between]
         if plans[0].began:
             notes.append(f"The {plans[0].began:,} {units(plans[0])} that are there count as the first look.")
+    notes += list(dict.fromkeys(_left_out(each) for each in found if each.plan and each.plan.began < each.rated))
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
 
@@ -59,6 +60,15 @@ def _assumed(each: Planned) -> str:
         f"Too few labels show how far {each.rater} follows people on {each.score}: we assume a correlation of "
         f"{FOLLOWED:g}, and that people's scores vary as the judge's do. With {WELL_FOLLOWED:g} the number would be "
         f"{good}, with 0 {none}. Plan again once you have some labels, before you look."
+    )
+
+
+def _left_out(each: Planned) -> str:
+    """Say how many of people's ratings are labels of the sample."""
+    assert each.plan
+    of = f"{visible(each.plan.target.get('against', 'people'))}'s {each.rated:,}"
+    return (
+        f"{each.plan.began:,} of {of} rated cases count: the others did not come back on a sheet or page of a sample."
     )
 
 

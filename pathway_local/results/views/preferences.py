@@ -51,7 +51,9 @@ def _cells(found: Preferences) -> list[str]:
 
 
 def _percent(share: Estimate) -> str:
-    """The share and its interval; both are defined where a flip was found."""
-    assert isinstance(share.value, float) and isinstance(share.interval, Interval)
+    """The share, which is defined where a flip was found, and its interval, if it has one."""
+    assert isinstance(share.value, float)
+    if not isinstance(share.interval, Interval):
+        return f"{share.value:.0%}"
     ends = f"{share.interval.low:.0%}–{share.interval.high:.0%}"
     return f"{share.value:.0%}, {percent(share.interval.level)} interval {ends}"

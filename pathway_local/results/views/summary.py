@@ -18,6 +18,8 @@ OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
 
 
+SHOWN_COLUMNS = 3
+
 OFTEN_RELUCTANT = 0.05
 """The share of verdicts with a low mass from which we warn."""
 
@@ -38,9 +40,22 @@ def summary_view(found: Summary) -> View:
     labels = [f"{rater}: {label}" for rater, label in found.labels.items()]
     limited = [f"{group.rubric} by {group.rater}: {line}" for group in found.groups for line in _limits(group, found)]
     marked = found.by and any(group.verdicts < MIN_GROUP for group in found.groups)
-    said = [*special, *told, *failed, *_failed_cases(found), *limited, *found.unfit, *labels]
+    said = [*intervals_allow(found), *special, *told, *failed, *_failed_cases(found), *limited, *found.unfit, *labels]
     sentences = tuple(dict.fromkeys(said))
     return View(tuple(tables), Remarks(sentences), (small_groups(),) if marked else ())
+
+
+def intervals_allow(found: Summary) -> Iterator[str]:
+    """Say which cases the intervals take as depending on each other, or which columns may group such cases."""
+    if found.cluster:
+        yield f"Intervals allow for cases with the same {visible(found.cluster)}, which depend on each other."
+    names = [name for name in found.repeated if name != found.by][:SHOWN_COLUMNS]
+    if names:
+        counts = ", ".join(f"{visible(name)} ({found.repeated[name]:,})" for name in names)
+        yield (
+            f"Intervals take each case as independent, but several cases share a value of {counts}: if such cases "
+            f"depend on each other, give --cluster {quote(names[0])}"
+        )
 
 
 def _place(group: Group, found: Summary) -> str:
@@ -103,6 +118,7 @@ def group_remarks(group: Group, found: Summary) -> Remarks:
     notes = (small_groups(),) if found.by and group.verdicts < MIN_GROUP else ()
     return Remarks(
         (
+            *intervals_allow(found),
             *_special_levels(group),
             *_told_of_pair(group),
             *_counts(group),

@@ -1,0 +1,152 @@
+"""The shortest declaration of a compiled output format, which `spelling` reads back to the same format."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import assert_never
+
+from pathway_local.rubrics.any_field import AnyField
+from pathway_local.rubrics.fields import (
+    BooleanField,
+    ChoiceField,
+    EchoField,
+    JsonField,
+    NumberField,
+    ScoreField,
+    TextField,
+    TextListField,
+)
+from pathway_local.rubrics.output_format import Outputs
+from pathway_local.rubrics.spelling import field_of
+from pathway_local.rubrics.verdict_list import VerdictListField
+from pathway_local.verdict import Number
+
+_SAFE = re.compile(r"[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
+_NAME = re.compile(r"[^\W\d][\w.-]*")
+_RESERVED = re.compile(r"(?:^| )(?:or|as|by|to)(?: |$)")
+"""Words that mean something in a spelling, so that a level which holds one stands in quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """An output format as `--fields` and `--line` declare it; without lines, the reply is JSON."""
+
+    fields: str
+    lines: tuple[str, ...] = ()
+
+    def options(self) -> str:
+        """Return the options to paste into a command."""
+        return " ".join([f"--fields {shlex.quote(self.fields)}", *(f"--line {shlex.quote(ln)}" for ln in self.lines)])
+
+
+def declaration_of(outputs: Outputs) -> Declaration:
+    """Return the declaration of this format; `spelling.outputs_in(fields, lines)` gives the format back."""
+    fields = "; ".join(f"{_name(name)}: {spelling_of(field)}" for name, field in outputs.fields.items())
+    if outputs.layout == "json":
+        return Declaration(fields)
+    # A field that no line names stands before the lines.
+    before = f"{{{next(iter(outputs.fields))}}}\n\n" if len(outputs.fields) > 1 else ""
+    return Declaration(fields, tuple(outputs.layout.removeprefix(before).split("\n")))
+
+
+def spelling_of(field: AnyField) -> str:
+    """Return the spelling of a field; `spelling.field_of` gives the field back."""
+    spelled = _spelled(field)
+    return f"{spelled} -- {_word(field.description)}" if field.description else spelled
+
+
+def _spelled(field: AnyField) -> str:
+    match field:
+        case ScoreField():
+            return _score(field)
+        case TextField():
+            return ("line" if field.lines == "one" else "text") + _size(field, "tokens")
+        case ChoiceField():
+            return "choice " + " | ".join(map(_word, field.choices))
+        case BooleanField():
+            return "true/false"
+        case NumberField():
+            step = f" by 0.{'1'.zfill(field.decimals)}" if field.decimals else ""
+            return f"number {_range(field.min, field.max)}{step}"
+        case TextListField():
+            return "list" + _size(field, "items") + _size(field, "tokens", " of text")
+        case EchoField():
+            return f"= {_word(field.input)}"
+        case VerdictListField():
+            members = ", ".join(f"{_name(name)}: {spelling_of(member)}" for name, member in field.members.items())
+            return f"[{members}]{_size(field, 'items', ' up to')} as {_name(field.score)}"
+        case JsonField():
+            return f"json{_size(field, 'tokens')} {json.dumps(dict(field.json_schema), ensure_ascii=False)}"
+        case _:
+            assert_never(field)
+
+
+def _size(field: AnyField, key: str, before: str = "") -> str:
+    """Return a size behind a blank, unless it is the usual one."""
+    value = getattr(field, key)
+    return f"{before} {value}" if value != type(field).model_fields[key].default else ""
+
+
+def _score(field: ScoreField) -> str:
+    """Return the shortest spelling of a score that is read back as the same score."""
+    return min((text for text in _ways(field) if _means(text, field)), key=len)
+
+
+def _means(text: str, field: ScoreField) -> bool:
+    try:
+        return ScoreField.model_validate(field_of(text)) == field.model_copy(update={"description": ""})
+    except ValueError:
+        return False
+
+
+def _ways(field: ScoreField) -> Iterator[str]:
+    """Yield spellings of a score: words with numbers or without, in quotes where needed or always."""
+    regular = [value for value in field.values if value not in field.special]
+    for numbered, special_numbered, quotes in product((False, True), repeat=3):
+        levels = [_level(field, value, numbered, quotes) for value in regular]
+        special = "".join(f" or {_level(field, value, special_numbered, quotes)}" for value in field.special)
+        if field.min is not None and field.max is not None:
+            named = [_level(field, v, True, quotes) for v in regular if v in field.levels or v in field.written]
+            step = "" if field.step == 1 and (field.min, field.max) != (0, 1) else f" by {_digits(field.step)}"
+            unordered = "unordered " if field.scale == "nominal" else ""
+            names = f" ({', '.join(named)})" if named else ""
+            yield f"{unordered}{_range(field.min, field.max)}{step}{names}{special}"
+        elif field.scale == "ordinal":
+            yield " < ".join(levels) + special
+        else:
+            yield " | ".join(levels) + special
+            yield f"prefer {' > '.join(reversed(levels))}{special}"
+
+
+def _level(field: ScoreField, value: Number, numbered: bool, quotes: bool) -> str:
+    """Return a level with what it has of a number, a name and a spelling."""
+    name, written = field.levels.get(value), field.written.get(value)
+    if not numbered and written is not None:
+        word = _word(written, quotes)
+        return word if name in (None, written) else f"{_word(name or '', quotes)} as {word}"
+    text = _digits(value)
+    if name is not None and (name or field.min is not None):
+        text += f" {_word(name, quotes)}"
+    beyond = field.min is not None and field.max is not None and not field.min <= value <= field.max
+    return text if written is None or (beyond and written == str(value)) else f"{text} as {_word(written, quotes)}"
+
+
+def _range(low: Number, high: Number) -> str:
+    return f"{_digits(low)}{' to ' if low < 0 or high < 0 else '-'}{_digits(high)}"
+
+
+def _digits(number: Number) -> str:
+    return format(Decimal(str(number)), "f")
+
+
+def _name(name: str) -> str:
+    return name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+
+
+def _word(text: str, quotes: bool = False) -> str:
+    plain = _SAFE.fullmatch(text) and not _RESERVED.search(text) and not quotes
+    return text if plain else json.dumps(text, ensure_ascii=False)
