@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from adopting import adopted
 from rated_run import judged_run
 from test_prompt_corpus import CORPUS, outcome
 
-from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import RubricError, RunDamaged
 from pathway_local.rubrics import rubric_format
 from pathway_local.rubrics.compiled import compiled, read_compiled
@@ -31,11 +31,7 @@ NO_OUTPUTS = '---\nname: loose\ninputs: {answer: {}}\n---\nuser:\nRate {{answer}
 
 def all_rubrics() -> dict[str, Rubric]:
     """The built-in rubrics, those of the tests, and all of the corpus that can be adopted."""
-    adopted = {
-        name: parse_rubric(adopt(str(entry["prompt"]).encode(), "mine.txt").data.decode(), name)
-        for name, entry in CORPUS.items()
-        if outcome(name)[0] == "right"
-    }
+    adopted = {name: adopted(str(entry["prompt"])) for name, entry in CORPUS.items() if outcome(name)[0] == "right"}
     files = [
         *builtin_names(),
         *(str(FILES / name) for name in ("stars.prompty", "tags.prompty", "version2.prompty", "levels.yaml")),

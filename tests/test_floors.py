@@ -13,7 +13,6 @@ ROOMS = (
     VALUES,
     "system",
     "prompty",
-    "adopt",
     "rubrics",
     "sheets",
     "probes",
@@ -30,6 +29,7 @@ ROOMS = (
     "viewer",
     "checks",
     "api",
+    "adopt",
     "cli",
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""

@@ -163,24 +163,54 @@ def test_check_names_line_column_and_fix(run: Run) -> None:
     assert "tool_definitions" in said.err.splitlines()[1]
 
 
-def test_what_is_not_settled_is_refused_until_it_is(run: Run, tmp_path: Path) -> None:
+def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
-    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
-    assert said.code == 0
-    assert "1 point(s) are not settled" in said.err
-    assert run("rubrics", "check", "open.prompty").code == 2
-    made = (tmp_path / "open.prompty").read_text()
-    (tmp_path / "open.prompty").write_text(re.sub(r" *# UNSETTLED.*\n", "", made))
-    assert run("rubrics", "check", "open.prompty").code == 0
+    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", "--yes")
+    assert said.code == 2
+    assert "leaves open: clear_score" in said.err
+    assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
+    assert not (tmp_path / "open.prompty").exists()
+    (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
+    said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
+    assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
+    (tmp_path / "bare.txt").write_text("Is it right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
+    assert said.code == 2 and "--inputs 'question, answer'" in said.err
+    assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
+    assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
+
+
+def test_a_proposal_is_refused_until_somebody_confirms_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("Is {answer} right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "p.txt", "-o", "p.prompty")
+    assert said.code == 0 and "confirmed: false" in said.err
+    assert "line 1: Is {answer} right? Answer only with Yes or No." in said.words
+    assert "--fields 'verdict: No < Yes'" in said.out and "Example of a reply Yes" in said.words
+    assert run("rubrics", "check", "p.prompty").code == 2
+    assert run("rubrics", "adopt", "p.txt", "-o", "p.prompty", "--yes", "--force").code == 0
+    assert run("rubrics", "check", "p.prompty").code == 0
+
+
+def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.txt").write_text(
+        'Which of the two answers is better?\nA: {one_text}\nB: {another}\nAnswer only with "A" or "B".\n'
+    )
+    said = run("rubrics", "adopt", "two.txt", "--fields", "verdict: prefer A > B", "--line", "{verdict}")
+    assert said.code == 2 and "which inputs hold response A and response B?" in said.err
+    declared = ("--fields", "verdict: prefer A > B", "--line", "{verdict}", "--swap", "one_text:another")
+    assert run("rubrics", "adopt", "two.txt", "-o", "two.prompty", *declared).code == 0
+    assert load_rubric("two.prompty").pair.swap == {"one_text": "another"}  # type: ignore[union-attr]
 
 
 def test_a_terminal_is_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(rubrics.typer, "prompt", lambda question, **_: "0-10")
+    monkeypatch.setattr(adopt.typer, "prompt", lambda question, **_: "0-10")
+    monkeypatch.setattr(adopt.typer, "confirm", lambda question, **_: True)
     assert run("rubrics", "adopt", "open.txt", "-o", "open.prompty").code == 0
-    assert load_rubric("open.prompty").format.scores["clear_score"].values == tuple(range(11))
+    rubric = load_rubric("open.prompty")
+    assert rubric.confirmed and rubric.format.scores["clear_score"].values == tuple(range(11))
 
 
 def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
@@ -196,7 +226,6 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     [
         (("adopt", "gone.txt"), "can't be read"),
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
-        (("adopt", OWN / "labels.txt", "--layout", "xml"), "unknown layout 'xml'"),
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
         (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
@@ -211,11 +240,9 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
     assert "Traceback" not in found.err
 
 
-def test_a_prompt_whose_own_front_matter_does_not_fit_is_told_at_once(run: Run) -> None:
-    said = run("rubrics", "adopt", OWN / "mismatch.prompty", "-o", "made.prompty")
-    assert said.code == 0
-    assert "make it an invalid rubric" in said.err
-    assert "made.prompty line 1" in said.err
+def test_a_file_that_declares_no_outputs_is_told_to_be_adopted(run: Run) -> None:
+    said = run("rubrics", "check", OWN / "tags.prompty")
+    assert said.code == 2 and "declares no outputs" in said.err and "rubrics adopt" in said.err
 
 
 def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,13 @@ class Inputs:
     said: dict[str, str]
     empty: frozenset[str] = frozenset()
     rows: tuple[int, ...] = ()
-    open: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
 
 
 def inputs_of(prompt: Prompt) -> Inputs:
     """Return the inputs in the order of the prompt, or those that its front matter declares."""
-    source, names, rows, questions = prompt.source, list(prompt.declared), (), []
+    source, names, questions = prompt.source, list(prompt.declared), list[str]()
+    rows: tuple[int, ...] = ()
     if not names:
         names = list(prompt.placeholders.names)
         unsure = [name for name in names if name in prompt.placeholders.unsure or is_in("blanks", name)]
@@ -83,14 +84,17 @@ def _kind(said: str) -> str:
 
 def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     """Return the texts that the prompt says it gives the judge, of a kind that no input has."""
-    before = [source.text[max(0, mark.start() - 60) : mark.start()] for name in names for mark in re.finditer(rf"[{{$<]\s*{re.escape(name)}\b", source.text)]  # fmt: skip # noqa: E501
+    marks = [mark for name in names for mark in re.finditer(rf"[{{$<]\s*{re.escape(name)}\b", source.text)]
+    before = [source.text[max(0, mark.start() - 60) : mark.start()].rstrip().split("\n")[-1] for mark in marks]
+    before = [re.split(r"[.?!]\s", text)[-1] for text in before]
     have = {
         _kind(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]
     }
     missing: dict[str, tuple[str, int]] = {}
     for found in _given(source):
         for said in _phrases(found[1]):
-            if _kind(said) in {"reference", "context", "answer"} - have:
+            kinds = {_kind(word) for word in said.split()} | {_kind(said)}
+            if _kind(said) in {"reference", "context", "answer"} - have and not kinds & have - {""}:
                 missing.setdefault(_kind(said), (said, source.row(found.start(1))))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.slots import Found, Slot
-from pathway_local.adopt.words import any_of, is_in
+from pathway_local.adopt.words import any_of, is_in, table
 
 DEPTH, MOST = 6, 20_000
 _TEXT = r'"(?:\\.|[^"\\\n])*"'
@@ -18,7 +18,7 @@ _BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?|(?:true|false)(?:\s*(?:/|\||or|,)
 _INPUT = re.compile(r"(?i)\b(?:input|given|data|context|trace|tool)\b[^\n]{0,40}\n?\s*`{0,3}\w*\s*$")
 
 
-class _Unread(Exception):  # noqa: N818
+class _Unread(Exception):
     """The text at a brace is no object with quoted keys."""
 
 
@@ -44,7 +44,8 @@ def json_blocks(source: Source, declared: object) -> Found | None:
 
 
 def _may_score(slot: Slot) -> bool:
-    return slot.kind not in ("text", "list") or bool(slot.words or slot.sample or re.search(r"\d|[|/]", slot.said))
+    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']}|verdict|label|decision|answer)$", slot.name)
+    return slot.kind not in ("text", "list") or bool(slot.words or called or re.search(r"\d|[|/]", slot.said))
 
 
 def _blocks(source: Source) -> Iterator[tuple[tuple[Slot, ...], int]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.slots import Found, Slot
@@ -51,7 +52,7 @@ def _bullets(source: Source, row: int) -> Bullets:
 def _members(found: Bullets, prefix: str) -> Iterator[Slot]:
     """Yield a slot for each bullet; deeper bullets are the values or the members of the one above them."""
     starts = [at for at, each in enumerate(found) if each[0] <= found[0][0]] + [len(found)]
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts):
         row, match, inner = found[begin][1], found[begin][2], found[begin + 1 : end]
         name, said = prefix + match[2], f"{match[3] or ''} {match[4]}".strip()
         if inner and re.search(r"(?i)one of|either", said):

@@ -21,7 +21,7 @@ _BLANK = re.compile(
 
 
 def last_lines(source: Source) -> Found | None:
-    """Return the format of a reply that ends in a line with a label, in [RESULT] or in double brackets; None without."""
+    """Return the format of a reply that ends in a label and a value, in [RESULT] or in double brackets."""
     if found := _RESULT.search(source.text):
         words = words_in(found["slot"])
         score = Slot("result" if words else "score", found["slot"], source.row(found.start("slot")), words=tuple(words))

@@ -15,11 +15,14 @@ _MARK = r"(?i)\b(a|b|1|2|first|second)\b"
 
 def swap_of(names: Sequence[str]) -> dict[str, str]:
     """Return the inputs of response A, each with the one of response B that is named alike; empty for none."""
-    found = [
-        (each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()], name)
-        for name in names
-        if (each := _PAIRED.match(name))
+    named = [(each, name) for name in names if (each := _PAIRED.match(name))]
+    named = [
+        (each, name)
+        for each, name in named
+        if any_of("responses").search(f"{each['stem']} {each['rest']}".replace("_", " "))
     ]
+    letters = [(each, name) for each, name in named if each["end"].lower() in ("a", "b")] or named
+    found = [(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()], name) for each, name in letters]
     return {
         first: second
         for stem, rest, side, first in found

@@ -17,8 +17,9 @@ _VAGUE = re.compile(r"[A-Za-z]{0,2}\d+")
 _BEGINS = re.compile(r"(?i)(?:start|begin)[^\n\"“]{0,60}with:?\s+[\"“]([^\"”\n]{2,80})[\"”]")
 _SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 _LABEL = re.compile(
-    rf"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{{0,40}}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?P<slot>{_SLOT})?[*_.]*\s*$|^(?P<hashes>#{{1,4}}\s+)(?P<head>[A-Z][\w '/-]{{0,40}}?)\s*$"
+    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{0,40}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
+    rf"(?P<slot>{_SLOT})?[*_.]*\s*$"
+    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
 
 Label = tuple[int, str, str, str]
@@ -31,7 +32,11 @@ def tagged_parts(source: Source) -> Found | None:
     for found in _PAIR.finditer(source.text):
         inside = " ".join(found[2].split())
         told = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
-        if told and (len(inside) <= LONG or _VAGUE.fullmatch(found[1])) and not _PAIR.search(found[2]):
+        if (
+            told
+            and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and found[2].strip().count("\n") < 2))
+            and not _PAIR.search(found[2])
+        ):
             said.setdefault(found[1], []).append((inside, source.row(found.start())))
     for found in _TOLD.finditer(source.text):
         before = re.split(r"(?<=[.!?])\s|>|\btags?\b", source.text[max(0, found.start() - 120) : found.start()])[-1]
@@ -71,7 +76,7 @@ def _scores(slot: Slot) -> bool:
 
 
 def labelled_parts(source: Source) -> Found | None:
-    """Return the format of labels in a row, such as `Score: [1-5]`; None if no two stand together, or if two rows do."""
+    """Return the format of labels in a row, such as `Score: [1-5]`; None if no two stand together, or if several do."""
     runs = [run for run in _runs(source) if len(run) > 1 and any(_scores(_slot(each)) for each in run)]
     if not runs or len({tuple(each[2] for each in run) for run in runs}) > 1:
         return None

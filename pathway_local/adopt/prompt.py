@@ -8,11 +8,11 @@ from functools import cached_property
 
 from jinja2 import TemplateSyntaxError
 
-from pathway_local.prompty.chat_tokens import split_chat
-from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.errors import RubricError
+from pathway_local.prompty.chat_tokens import split_chat
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import read_model
+from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (
     MOST_INPUTS,
     ROLE,
@@ -41,13 +41,13 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the text without line ends."""
-        return self.text.split("\n")
+        """The beginnings of the text's lines, without line ends."""
+        return [line[:2000] for line in self.text.split("\n")]
 
     @cached_property
     def _starts(self) -> list[int]:
         starts = [0]
-        for line in self.lines:
+        for line in self.text.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
         return starts
 
@@ -104,7 +104,8 @@ def read_prompt(data: bytes, where: str) -> Prompt:
         front = {str(key): value for key, value in read.items()}
     places = Places(matter, where, first_line=2)
     inputs = tuple(declared_inputs(front, places))
-    source = Source(body.replace("\r\n", "\n"), first_line)
+    # Patterns would try every way to share a long run of blanks.
+    source = Source(re.sub(r"[ \t]{12,}", " " * 12, body.replace("\r\n", "\n")), first_line)
     if chat := split_chat(source.text, where, first_line):
         body, source = chat.body, replace(source, text=chat.bare)
     found = find_placeholders(source.text, inputs)

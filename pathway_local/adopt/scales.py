@@ -14,7 +14,8 @@ _RANGE = re.compile(
     rf"\s*({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
 )
 _LIST = re.compile(
-    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+"
+    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
+    rf"(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+"
     r"(?![\w%]|[.,]\d)"
 )
 _STEP = re.compile(
@@ -63,12 +64,24 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     ]
     whole = [scale for scale in told if scale.sure] or told
     spans = {(float(min(each.names)), float(max(each.names))) for each in levels}
-    if not whole:
+    if not whole or (
+        len(spans) == 1 and all(low <= each.low < each.high <= high for low, high in spans for each in told)
+    ):
         low, high = spans.pop() if len(spans) == 1 else (0.0, 0.0)
         return Scale(_spelled(low, high, "1"), levels[-1].row, low, high) if high else None
     first = max(whole, key=lambda scale: scale.spelling.count("<") + scale.spelling.count("by"))
     agree = len({(scale.low, scale.high) for scale in whole}) == 1 and spans <= {(first.low, first.high)}
     return first if agree and all(first.low <= each.low <= each.high <= first.high for each in told) else None
+
+
+def another_scale(source: Source, levels: list[Levels], low: float, high: float) -> int | None:
+    """Return the row that states another whole scale than this one; None if none does."""
+    told = [
+        each for row, line in enumerate(source.lines) if any_of("score").search(line) for each in _scales(line, row)
+    ]
+    listed = any((min(each.names), max(each.names)) == (low, high) for each in levels)
+    others = (each for each in told if each.sure and (each.low, each.high) != (low, high))
+    return next((each.row for each in others if not (listed and low <= each.low < each.high <= high)), None)
 
 
 def _scales(text: str, row: int) -> Iterator[Scale]:
@@ -119,7 +132,7 @@ def levels_in(source: Source) -> list[Levels]:
     for run in runs:
         numbers = sorted(number for _, number, _ in run)
         above = " ".join(each for each in source.lines[max(0, run[0][0] - 3) : run[0][0]])
-        told = any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
+        told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
         if len(run) > 1 and numbers[0] in (0, 1) and told and not counted:
             names = {number: _title(found["name"]) for _, number, found in sorted(run, key=lambda each: each[1])}
@@ -130,5 +143,6 @@ def levels_in(source: Source) -> list[Levels]:
 def _title(text: str) -> str:
     """Return the name of a level in the text behind its number: up to a colon, a dash or the end of bold text."""
     plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)\s*(?:\*|:|$)", text.strip(" *:([|-–—"))[0]
-    plain = " ".join(plain.replace('"', "'").split()).rstrip(" ).,")
+    plain = plain if "(" not in plain or ")" in plain else plain.partition("(")[0]
+    plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
     return plain if 0 < len(plain) <= 60 else ""

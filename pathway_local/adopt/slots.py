@@ -22,7 +22,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A reply's format as one recogniser sees it. `closing` tells the judge of words that the prompt does not ask for."""
+    """A reply's format as one recogniser sees it. `closing` tells the judge of words that it lacks."""
 
     recogniser: str
     layout: str

@@ -18,7 +18,7 @@ _BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The spelling of a field and the rows it was read from; with `words` where it lists them. `scores` if it may be a score."""
+    """The spelling of a field, the rows and words that it is from, and whether it `scores`."""
 
     spelling: str
     rows: tuple[int, ...]
@@ -39,7 +39,8 @@ def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> li
 
 
 def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
-    rows, last, words = (slot.row,), slot.name.split(".")[-1], slot.words or tuple(words_in(slot.said))
+    rows: tuple[int, ...] = (slot.row,)
+    last, words = slot.name.split(".")[-1], slot.words or tuple(words_in(slot.said))
     beside = list(
         dict.fromkeys(
             [*_BESIDE.findall(slot.said), *(word for word in (*words, *_in_quotes(slot.said)) if is_in("beyond", word))]
@@ -110,7 +111,7 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
     fitting = [each.names for each in levels if set(each.names) == span and all(each.names.values())]
     stem = re.split(r"[_. ]", name.lower())[0]
     about = [each.names for each in levels if stem in " ".join(source.lines[max(0, each.row - 3) : each.row]).lower()]
-    names = next((each for each in reversed(about) if each in fitting), fitting[-1] if fitting and (len(fitting) == 1 or is_in("score", stem)) else {})  # fmt: skip # noqa: E501
+    names = next((each for each in reversed(about) if each in fitting and not is_in("score", stem)), fitting[-1] if fitting and (len(fitting) == 1 or is_in("score", stem)) else {})  # fmt: skip # noqa: E501
     beyond = [value for value, word in names.items() if is_in("nothing", word)]
     told = " < ".join(f"{value} {quoted(word)}" for value, word in names.items() if value not in beyond)
     return told + "".join(f" or {value} {quoted(names[value])}" for value in beyond) if told else spelling
@@ -134,8 +135,10 @@ def _in_quotes(text: str) -> list[str]:
 
 
 def ordered(words: Sequence[str], source: Source) -> str:
-    """Return words as the spelling of a score: from worst to best where that is sure, else as names without an order."""
-    rest = [word for word in words if not is_in("beyond", word)] if len(words) > 2 else list(words)
+    """Return words as the spelling of a score: from worst to best where that is sure, else unordered."""
+    every = [_rank(word) for word in words]
+    whole = len(words) == 2 or (None not in every and len(set(every)) == len(words))
+    rest = [word for word in words if whole or not is_in("beyond", word)]
     special = "".join(f" or {quoted(word)}" for word in words if word not in rest)
     if len(rest) < 2 or all(word.isdecimal() for word in rest):
         return f" {OPEN} ".join(map(quoted, words))
@@ -194,7 +197,7 @@ def _as_choice(value: Value) -> Value:
 
 
 def _of_parts(slot: Slot, source: Source, levels: list[Levels]) -> Value:
-    """Return a verdict for each part of the case, whose share is the score; open unless one member is a score in order."""
+    """Return a verdict for each part of the case, whose share is the score; open without one score in order."""
     members = values_of(slot.members, source, levels)
     [*scores] = [member.spelling for member in members if member.scores]
     told = ", ".join(f"{each.name}: {value.spelling}" for each, value in zip(slot.members, members, strict=True))

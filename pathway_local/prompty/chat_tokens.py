@@ -38,6 +38,8 @@ def split_chat(text: str, where: str, first_line: int) -> ChatPrompt | None:
     text = _END.sub("", text)
     marks = list(_BEGIN.finditer(text))
     if not marks:
+        if "<|im_start|>" in text or "<|start_header_id|>" in text:
+            raise RubricError(f"{where}: a chat token has no fixed role behind it", HINT)
         return None
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     turns: list[str] = []

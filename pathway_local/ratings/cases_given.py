@@ -118,7 +118,7 @@ class CasesGiven:
         if name is None:
             raise UsageError("a new run needs a rubric", "Give --rubric NAME; see `pathway-local rubrics list`.")
         rubric = load_rubric(name)
-        rubric.check_settled(name)
+        rubric.check_confirmed(name)
         return rubric
 
 
