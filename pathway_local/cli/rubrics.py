@@ -106,9 +106,7 @@ def check(
     print_text("Example of a reply", found.reply)
     _show_inputs(rubric)
     _show_lengths(found, judge)
-    _show_reconciliation(rubric)
     print_text("Example of a prompt", found.example)
-    rubric.check_settled(name)
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:
@@ -127,13 +125,6 @@ def _show_inputs(rubric: Rubric) -> None:
     data.show_table("Inputs", ["input", "when empty", "what it is"], inputs, left=3)
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-
-
-def _show_reconciliation(rubric: Rubric) -> None:
-    said = {"met": "", "settled": "settled: the rubric does without it", "open": "the format does not write it"}
-    rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
-    if rows:
-        data.show_table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3)
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:

@@ -171,7 +171,6 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
         named: dict[str, Rubric] = {}
         for file in plan.rubrics:
             rubric = file if isinstance(file, Rubric) else load_rubric(file, references=plan.allow_references)
-            rubric.check_settled(file if isinstance(file, str) else rubric.name)
             if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
                 raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
         return named

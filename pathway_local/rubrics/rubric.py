@@ -2,15 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pathway_local.adopt.demands import Reconciled, reconcile
-from pathway_local.adopt.finding import Source
-from pathway_local.adopt.front_matter import in_yaml
-from pathway_local.adopt.placeholders import shown
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError, UnknownName
 from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
@@ -21,7 +17,7 @@ from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair, read_pair
 from pathway_local.rubrics.references import resolved
-from pathway_local.rubrics.rubric_format import declares_format, read_format
+from pathway_local.rubrics.rubric_format import read_format
 from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
 from pathway_local.system.shipped import shipped
 
@@ -29,17 +25,15 @@ SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT
 
 
-FormatFrom = Literal["file", "criteria", "prompt"]
+FormatFrom = Literal["file", "criteria"]
 
 
 @dataclass(frozen=True)
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` tell the user how the file was read. `source` is the prompt as the judge reads it, and `settled` quotes
-    demands in it that the user chose to do without. `pair` says how it compares two responses, if it does.
-    `format_from` says where the output format is from: the file declares it, has criteria alone, or its prompt asks for
-    it.
+    `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
+    says whether the file declares the output format or has criteria alone.
     """
 
     name: str
@@ -53,8 +47,6 @@ class Rubric:
     rules: tuple[Rule, ...] = ()
     notices: tuple[str, ...] = ()
     sample: Mapping[str, str] | None = None
-    source: Source = field(default=Source(""), repr=False)
-    settled: tuple[str, ...] = ()
     pair: Pair | None = None
     format_from: FormatFrom = "file"
 
@@ -62,20 +54,6 @@ class Rubric:
     def sha256(self) -> str:
         """SHA-256 of the file's text, in 64 hex digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @cached_property
-    def reconciliation(self) -> list[Reconciled]:
-        """Return what the prompt's sentences demand of a reply, each with how the format meets it."""
-        return reconcile(self.source, self.format.outputs.model_dump(), list(self.inputs), self.settled)
-
-    def check_settled(self, where: str) -> None:
-        """Raise RubricError if the prompt demands something that the format does not write and nobody settled."""
-        for row in self.reconciliation:
-            if row.state == "open":
-                said = f"{where} line {row.line}: the prompt demands {row.demand!r}, and the format does not write it"
-                raise RubricError(
-                    said, f"Correct outputs, or accept it in the front matter: settled: [{in_yaml(row.demand)}]"
-                )
 
     def texts_of(self, case: Case) -> dict[str, str]:
         """Return the texts of `case` that this rubric uses, without those that the case lacks."""
@@ -137,9 +115,8 @@ def parse_rubric(text: str, where: str) -> Rubric:
     prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
-    source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
-    output_format, rules, format_notices = read_format(prompty, source)
-    inputs, input_notices = read_inputs(prompty, output_format, source)
+    output_format, format_notices = read_format(prompty)
+    inputs, input_notices = read_inputs(prompty, output_format)
     fields = [*output_format.scores, *output_format.fields]
     return Rubric(
         name=prompty.name or Path(where).stem,
@@ -150,13 +127,11 @@ def parse_rubric(text: str, where: str) -> Rubric:
         sampling=prompty.model.sampling,
         notes=prompty.notes,
         text=text,
-        rules=read_rules(rules, inputs, fields, prompty.places),
+        rules=read_rules(prompty.rules, inputs, fields, prompty.places),
         notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
         sample=prompty.sample,
-        source=source,
-        settled=prompty.settled,
         pair=read_pair(prompty, output_format, inputs),
-        format_from="criteria" if criteria else "file" if declares_format(prompty) else "prompt",
+        format_from="criteria" if criteria else "file",
     )
 
 

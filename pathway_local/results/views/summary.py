@@ -235,6 +235,4 @@ def _remedy(group: Group, name: str) -> str:
     limits = f"its `tokens`, now {tokens}"
     if isinstance(own, VerdictListField):
         limits = f"its `items`, now {own.items}, or its texts' `tokens`"
-    if group.definition.format_from == "prompt":
-        return f"{often}; `rubrics adopt` writes the prompt's format into a file, in which you can raise {limits}"
     return f"{often}; raise {limits}, in the rubric's file"
