@@ -11,7 +11,8 @@ from test_prompt_corpus import CORPUS
 from typed import Desk
 
 from pathway_local.adopt.adoption import adopt
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"

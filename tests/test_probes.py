@@ -18,7 +18,8 @@ from pathway_local.probes.reordered import reordered
 from pathway_local.probes.roles import roles_of
 from pathway_local.probes.subject import Measured, Subject, phrases
 from pathway_local.probes.texts import as_list, numbers, other_number, sentences, with_number, without_sentences
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 FACTS = parse_rubric(RUBRIC, "facts")
 

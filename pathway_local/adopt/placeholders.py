@@ -10,7 +10,7 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.adopt.finding import Source
 from pathway_local.adopt.mentions import OUTPUT_WORDS, mentioned
 from pathway_local.prompty.jinja_turn import jinja_turn
-from pathway_local.prompty.turn import MARKS, Syntax, Turn
+from pathway_local.rubrics.turn import MARKS, Syntax, Turn
 
 _LABELLED = re.compile(r"^\W*(?:[A-Za-z][\w '’-]{0,40}:[*_]*)?\s*<\w+>\s*$")
 """A line with a name in angle brackets alone, or behind a label."""

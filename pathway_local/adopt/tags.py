@@ -9,7 +9,7 @@ from pathway_local.adopt.finding import Candidate, Place, Source, in_layout
 from pathway_local.adopt.mentions import identifier
 from pathway_local.adopt.number_phrases import scale_in
 from pathway_local.adopt.word_phrases import listed_words, word_runs
-from pathway_local.prompty.turn import MARKS
+from pathway_local.rubrics.turn import MARKS
 
 MOST = 400
 """How many pairs of tags are looked at, from the end; a prompt has a few."""

@@ -13,8 +13,8 @@ from pathway_local.cli.declared import Fields, Lines, declared_outputs
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.rubric import load_rubric, read_prompt
+from pathway_local.prompty.criteria import is_criteria
+from pathway_local.prompty.rubric_file import load_rubric, read_prompt
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 

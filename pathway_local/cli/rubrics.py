@@ -14,12 +14,13 @@ from pathway_local.errors import WeightsMissing
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
+from pathway_local.prompty.guide import guide_to
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, rubric_path
 from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.guide import guide_to
 from pathway_local.rubrics.output_format import layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 
 app = App(

@@ -112,9 +112,7 @@ def _number(schema: Schema, whole_numbers: bool) -> Field:
     if low is None or high is None:
         raise ValueError(f'a number needs minimum and maximum, or "{SPELLING}": "1-5"')
     if step is None and not whole_numbers:
-        raise ValueError(
-            f'how fine is the number? give multipleOf, or "{SPELLING}": "{low}-{high} by 0.1"'
-        )
+        raise ValueError(f'how fine is the number? give multipleOf, or "{SPELLING}": "{low}-{high} by 0.1"')
     return {"type": "score", "min": low, "max": high, "step": step or 1}
 
 
