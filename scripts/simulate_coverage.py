@@ -27,9 +27,18 @@ from numpy.typing import NDArray
 from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected_difference import corrected_difference
+from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import Effect, difference_effect, mean, mean_effect, scale_mean, t_interval
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    Effect,
+    difference_effect,
+    mean,
+    mean_effect,
+    scale_mean,
+    t_interval,
+)
 from pathway_local.statistics.needed import Goal, needed
 from pathway_local.statistics.prediction_powered import (
     Correction,
@@ -40,7 +49,6 @@ from pathway_local.statistics.prediction_powered import (
     unseen_errors,
 )
 from pathway_local.statistics.resampling import Statistic, counted_rows
-from pathway_local.statistics.sequential import look_alpha, planned_counts
 from pathway_local.statistics.subgroups import drift
 
 CASES = 2000
@@ -222,11 +230,10 @@ def groups_coverage(cases: int, labels: int, taste: float, replications: int) ->
 def looked_at(counted: str, difference: float, replications: int) -> Shares:
     """Two chatbots, and a look after each eighth of 320 questions or of 240 labels of 640 answers.
 
-    Return how often any look says that they differ, with intervals at 95% and as `compare` makes them under a plan.
+    Return how often any look says that they differ, with intervals at 95% and as `compare --looks 8` makes them.
     """
-    planned = {"questions": 320, "labels": 240}[counted]
-    counts = planned_counts(planned, 8)
-    levels = [1 - look_alpha(0.05, planned, counts[: place + 1]) for place in range(8)]
+    planned, level = {"questions": 320, "labels": 240}[counted], level_of_looks(8)
+    counts = [planned * look // 8 for look in range(1, 9)]
 
     def once(rng: np.random.Generator) -> tuple[bool, bool]:
         judge, people, first, asked = two_chatbots(rng, 320, difference, 0.0)
@@ -237,9 +244,9 @@ def looked_at(counted: str, difference: float, replications: int) -> Shares:
                 effects.append(by_labels(judge, given, first, asked // 5))
             else:
                 effects.append(mean_effect((judge[first] - judge[~first])[:count]))
-        shown = [(each, level) for each, level in zip(effects, levels, strict=True) if not each.missing]
-        usual = any(not holds(each.estimate(), 0.0) for each, _ in shown)
-        return usual, any(not holds(each.estimate(level), 0.0) for each, level in shown)
+        shown = [each for each in effects if not each.missing]
+        usual, ours = (any(not holds(each.estimate(at), 0.0) for each in shown) for at in (LEVEL, level))
+        return usual, ours
 
     return how_often(stream("looks", counted, difference), replications, once)
 

@@ -2,7 +2,8 @@
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.prompt import read_prompt
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 
 def proposed(prompt: str | bytes, where: str = "mine.txt") -> Proposal:

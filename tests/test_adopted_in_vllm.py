@@ -11,7 +11,8 @@ from adopting import adopted_text
 from test_prompt_corpus import CORPUS
 from typed import Desk
 
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"

@@ -9,9 +9,10 @@ from rated_run import judged_run
 from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.errors import RubricError, RunDamaged
-from pathway_local.rubrics import rubric_format
+from pathway_local.prompty import rubric_format
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.compiled import compiled, read_compiled
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 

@@ -224,7 +224,6 @@ _KEYS = {
     "handouts": "custom_id",
     "samples": "id",
     "inclusions": "case_id",
-    "plans": "id",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "rubrics.md").read_text()

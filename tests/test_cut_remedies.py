@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from rated_run import TINY
 
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.summary import Group, Summary
 from pathway_local.results.views.summary import group_remarks
-from pathway_local.rubrics.rubric import parse_rubric
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
 CLAIMS = """---

@@ -62,12 +62,12 @@ def test_intervals_hold_the_mean_of_cases_that_have_a_place_on_the_scale() -> No
 
 
 @pytest.mark.parametrize("survey", [Survey(level=0.999), Survey(noise=Noise(0.5, 50))], ids=["level", "noise"])
-def test_the_level_of_a_look_and_noise_are_those_of_the_mean_and_not_of_the_share(survey: Survey) -> None:
+def test_noise_is_that_of_the_mean_alone_and_the_level_that_of_the_share_as_well(survey: Survey) -> None:
     judge, people, special, judged_special, _, _ = draw(3, 80)
     told = (judge, people, judged_special.astype(bool), special.astype(bool), (1.0, 5.0))
     plain, look = corrected_domain_mean(*told), corrected_domain_mean(*told, survey)
     assert isinstance(plain.special, Correction) and isinstance(look.special, Correction)
-    assert plain.special == look.special
+    assert (plain.special == look.special) == (survey.level == 0.95)
     assert isinstance(plain.mean, Correction) and isinstance(look.mean, Correction)
     narrow, wide = plain.mean.corrected.interval, look.mean.corrected.interval
     assert isinstance(narrow, Interval) and isinstance(wide, Interval)

@@ -12,8 +12,8 @@ VALUES = "values"
 ROOMS = (
     VALUES,
     "system",
-    "prompty",
     "rubrics",
+    "prompty",
     "sheets",
     "probes",
     "judges",
@@ -136,6 +136,15 @@ def test_only_engines_know_vllm_and_torch(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_of_the_package_imports_what_lies_in_scripts(module: str) -> None:
     assert not {name.partition(".")[0] for name in imports(MODULES[module])} & OUTSIDE
+
+
+BEHIND_THE_DOOR = {"engines", "runs", "judging", "ratings", "results", "pages", "viewer", "probes", "rendering"}
+
+
+@pytest.mark.parametrize("room", sorted(BEHIND_THE_DOOR))
+def test_behind_the_door_no_module_reads_a_prompts_file(room: str) -> None:
+    """A rubric is read once, by what runs a command; a run keeps it compiled."""
+    assert not {module for module in reached_from({room}) if room_of(module) in ("prompty", "adopt")}
 
 
 def test_results_run_on_a_laptop() -> None:

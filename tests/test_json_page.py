@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,12 +38,10 @@ COMMANDS = {
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
     ),
     "calibrate": (
-        ("planned.run", "--against", "committee"),
         ("answers.run", "--against", "committee", "--by", "audience"),
         ("small.run", "--against", "ann", "--assume-random"),
     ),
     "compare": (
-        ("planned.run", *BOTS),
         ("answers.run", *BOTS),
         ("answers.run", *BOTS, "--min-group", "1000"),
         ("pairs.run", "--pairs", "bot_a,bot_b"),
@@ -66,11 +63,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         make_panel(made, "both", ["ann", "bob"], "mean", [])
         made.commit()
     compared_run(tmp_path / "pairs.run").close()
-    shutil.copy(tmp_path / "answers.run", tmp_path / "planned.run")
-    typed = typing_in(tmp_path, monkeypatch, capsys)
-    for what in (("--against", "committee"), BOTS, (*BOTS, "--labels")):
-        assert typed("plan", "planned.run", *what, "--half-width", "0.3").code == 0
-    return typed
+    return typing_in(tmp_path, monkeypatch, capsys)
 
 
 def documented(section: str) -> set[str]:

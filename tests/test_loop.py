@@ -13,14 +13,15 @@ from scripted_engine import ScriptedEngine
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
-from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
+from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, Tally, batches
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult, Sampling
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -245,3 +246,12 @@ def test_stopping_early_keeps_what_is_done(run: RunFile, rubric: Rubric, tokeniz
     assert 30 <= done < 200
     judging(run, rubric, Script(tokenizer)).judge(cases(200))
     assert len(stored(run)) == 200
+
+
+def test_a_batch_ends_at_so_many_rows_or_characters() -> None:
+    """A Parquet file of some kilobytes can repeat a text of 15 MB in each row: 128 such texts would fill the memory."""
+    usual = [Case(str(number), {"answer": "Yes."}) for number in range(300)]
+    assert [len(batch) for batch in batches(usual)] == [BATCH, BATCH, 300 - 2 * BATCH]
+    half = "x" * (BATCH_CHARACTERS // 2)
+    long = [Case(str(number), {"answer": half}, {"context": half * (number % 2)}) for number in range(4)]
+    assert [len(batch) for batch in batches([*long, *usual[:2]])] == [2, 2, 2]

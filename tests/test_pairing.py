@@ -11,7 +11,8 @@ from rated_run import add, judged_run
 from typed_here import Run
 
 from pathway_local.case import Case
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.verdict import Score, Verdict
 
 BETWEEN = ("--between", "bot=Alfa,Gama")
@@ -64,7 +65,6 @@ def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run
     assert "The same questions, answered by v1 and by v2." in page and "paired by question: 160 of 160" in page
     planned = run("plan", tmp_path / "may.run", *between, "--rater", "demo", "--detect", 0.1)
     assert "questions" in planned.words, planned
-    assert "Look" in run("compare", tmp_path / "may.run", *between, "--rater", "demo").words
 
 
 def test_an_input_can_be_named_by_its_own_name_or_its_columns(run: Run, tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from pathway_local.errors import UsageError
 from pathway_local.probes.drawing import make_test
 from pathway_local.probes.roles import roles_of
 from pathway_local.probes.subject import Measured
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Kind, Rater
 from pathway_local.results.probe_agreement import agreement_with_people, along_with
 from pathway_local.results.probe_result import CaseScores, ProbeResult, Scale, probe_result
 from pathway_local.results.self_test import JudgeTest, SelfTest
 from pathway_local.results.views.self_test import self_test_view
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.statistics.correlation import rank_correlation

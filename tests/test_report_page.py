@@ -14,8 +14,8 @@ from typed_here import Run
 from pathway_local.case import Case
 from pathway_local.pages.language import Language, languages
 from pathway_local.pages.page import FOLDER as TEMPLATES
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.summary import summarize, summarize_by
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import EARLIER_ENGINES
 from pathway_local.runs.run_file import RunFile

@@ -15,9 +15,9 @@ from typed_here import Run, typing_in
 from pathway_local.cli import adopt, rubrics, terminal
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
+from pathway_local.prompty.guide import FILE, guide_to
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
-from pathway_local.rubrics.guide import FILE, guide_to
-from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"

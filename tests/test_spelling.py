@@ -7,8 +7,8 @@ import pytest
 from typed_here import Run, typing_in
 
 from pathway_local.errors import FormatError
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.rubrics.spelling import Field, field_of, fields_in, outputs_in
 
 NAMED = {0: "no", 1: "yes"}

@@ -1,4 +1,4 @@
-"""Scores with steps, with words and with values off the scale: written, read back, stored and summed up; what nobody confirmed."""
+"""Scores with steps, with words and with values off the scale; a rubric that nobody has confirmed is refused."""
 
 from pathlib import Path
 
@@ -8,12 +8,12 @@ from typed_here import typing_in
 
 from pathway_local.errors import FormatError, ReplyError, RubricError
 from pathway_local.judging.plan import Plan, planned_rubrics
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.ratings.score_text import read_score
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.verdict import Score, Verdict
 
 SCALE = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"

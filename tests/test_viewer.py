@@ -308,7 +308,7 @@ def test_people_may_agree_on_a_score_between_levels(desk: Desk, run: Path) -> No
     told = desk.sent("/case/0/2", form | {"score:clear": "2.5"})
     assert "adjudicated/Eve Ö agreed score 2.5" in told.said
     assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["2.5"]
-    for off in ("5.5", "0.5", "inf", "word"):
+    for off in ("5.5", "0.5", "inf", "word", "2.75"):  # 2.75 lies between levels, but nobody gave it
         assert desk.post("/case/0/2", form | {"score:clear": off}).status == 409
 
 

@@ -21,7 +21,7 @@ from pathway_local.prompty.prompty_file import (
     split_front_matter,
     text_of,
 )
-from pathway_local.prompty.turn import MARKS
+from pathway_local.rubrics.turn import MARKS
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 

@@ -16,6 +16,7 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import OF_RATERS, Plan, check_continues
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
@@ -111,8 +112,8 @@ def judge(
     return Run.open(plan.run)
 
 
-def _rubric(given: Name | Rubric) -> str:
-    return given.unchanged() if isinstance(given, Rubric) else os.fspath(given)
+def _rubric(given: Name | Rubric) -> FileRubric:
+    return (given if isinstance(given, Rubric) else Rubric.load(given)).read
 
 
 def _check(plan: Plan) -> None:

@@ -18,12 +18,13 @@ from pathway_local.cli.declared import Fields, Lines, declared_outputs
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import UsageError
+from pathway_local.prompty.criteria import is_criteria
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.prompty.rubric_file import read_prompt as read_bytes
 from pathway_local.rendering.rubric_check import inspect
-from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.declaration import declaration_of, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
-from pathway_local.rubrics.rubric import read_prompt as read_bytes
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 

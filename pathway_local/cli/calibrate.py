@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.figures import kept_columns, note_looks, rubrics_with, write_and_show
-from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Run
+from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
+from pathway_local.cli.options import AsJson, Cluster, Figures, Force, Looks, MinGroup, Run
 from pathway_local.cli.terminal import check_new, notice
 from pathway_local.results.calibration import calibrate as correct
 from pathway_local.results.ratings_matrix import ratings_matrices
@@ -13,7 +13,6 @@ from pathway_local.results.summary import labels_of
 from pathway_local.results.views.calibration import calibration_view
 from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.study_plans import study_plans
 from pathway_local.statistics.prediction_powered import Target
 
 app = App()
@@ -51,6 +50,7 @@ def calibrate(
     cluster: Cluster = "",
     by: Annotated[str, option("COLUMN", "Also correct for each value of this column.", CASES)] = "",
     min_group: MinGroup = None,
+    looks: Looks = 1,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
@@ -65,12 +65,11 @@ def calibrate(
         rubrics = rubrics_with(read, rubric, [against, *judge])
         cluster, by = kept_columns(read, cluster, by)
         groups = (min_group or MIN_GROUP, min_group is not None)
-        plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups)
-        found = correct((each for one in rubrics for each in ratings_matrices(read, one)), plan, study_plans(read))
+        plan = CalibrationPlan(against, judge, target, assume_random, sample, cluster, by, *groups, looks)
+        found = correct((each for one in rubrics for each in ratings_matrices(read, one)), plan)
         labels = labels_of(read)
     corrected = {each.rubric for each in found}
     for name in (one.name for one in rubrics if one.name not in corrected):
         notice(f"{name} is left out: no local judge has scored under it")
-    note_looks(run, found)
     views = [calibration_view(each) for each in found]
     write_and_show(run, found, (view.remarks for view in views), views, labels, out, force=force, as_json=as_json)

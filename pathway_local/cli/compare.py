@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, App, option
-from pathway_local.cli.figures import kept_columns, note_looks, pairing, rubrics_with, write_and_show
-from pathway_local.cli.options import AsJson, Figures, Force, Raters, RubricOfRun, Run
+from pathway_local.cli.figures import kept_columns, pairing, rubrics_with, write_and_show
+from pathway_local.cli.options import AsJson, Figures, Force, Looks, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
@@ -18,7 +18,6 @@ from pathway_local.results.views.comparison import WordedComparison, comparison_
 from pathway_local.results.views.ranking import ranking_remarks, ranking_view
 from pathway_local.results.views.view import MIN_GROUP, Remarks, View
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.study_plans import study_plans
 
 app = App()
 
@@ -45,6 +44,7 @@ def compare(
         float, option("POINTS", "Differences up to this many points count as equal.", CASES, min=0.0)
     ] = 0.0,
     min_group: Annotated[int, option("N", "Leave out comparisons of fewer pairs.", CASES, min=1)] = MIN_GROUP,
+    looks: Looks = 1,
     as_json: AsJson = False,
     out: Figures = None,
     force: Force = False,
@@ -58,6 +58,8 @@ def compare(
     check_finite(margin, "--margin")
     if pairs:
         _refuse_both(between, pair_by)
+        if looks > 1:
+            raise UsageError("--looks is for --between: a ranking has no tests", "Leave --looks out.")
         shown = _ranked(run, pairs, rubric, rater, cluster, min_group)
         write_and_show(run, *shown, out, force=force, as_json=as_json)
         return
@@ -68,10 +70,9 @@ def compare(
         rubrics = rubrics_with(read, rubric, rater)
         column, cluster = kept_columns(read, column, cluster)
         by = pairing(read, pair_by, column, (first, second), min_group)
-        plan = ComparisonPlan(column, first, second, by, rater, cluster, margin, min_group)
-        found = find((each for one in rubrics for each in ratings_matrices(read, one)), plan, study_plans(read))
+        plan = ComparisonPlan(column, first, second, by, rater, cluster, margin, min_group, looks)
+        found = find((each for one in rubrics for each in ratings_matrices(read, one)), plan)
         labels = labels_of(read)
-    note_looks(run, found)
     views = [comparison_view(found)] if found else []
     if not found:
         talk.say("the run holds no scores yet")

@@ -1,6 +1,5 @@
 """Shows results as a file, as JSON or on the terminal, with notes about what they leave out."""
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,17 +9,14 @@ from shlex import quote
 from rich.measure import Measurement
 
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
-from pathway_local.errors import RunLocked
 from pathway_local.results.export import record_export
 from pathway_local.results.figure_row import Figured, write_figures
 from pathway_local.results.kept_column import input_named, kept_column
 from pathway_local.results.pairing import Pairing, pairing_by_input, pairing_found
-from pathway_local.results.study import Looked
 from pathway_local.results.views.view import MIN_GROUP, Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
-from pathway_local.runs.study_plans import store_looks
 
 ENDLESS = 10_000
 """Characters of a screen on which every table fits."""
@@ -113,25 +109,6 @@ def note_export(run: Path, out: Path) -> None:
     """Record in the run's audit trail that this command wrote `out`, or tell the user that it can't be recorded."""
     if not record_export(run, out, sys.argv):
         notice(f"{run} is read-only, so its audit trail does not record this export")
-
-
-def note_looks(run: Path, found: Iterable[Looked]) -> None:
-    """Record new looks at planned figures in the run, or tell the user that they can't be recorded.
-
-    Raises RunLocked while another process writes to the run: a look that nobody recorded would break the plan.
-    """
-    new = {look.plan.id: (look.count, look.level) for each in found for look in each.looks if look.new}
-    if not new:
-        return
-    if not os.access(run, os.W_OK):
-        notice(f"{run} is read-only, so its plan does not know of this look")
-        return
-    try:
-        with RunFile.open(run) as opened:
-            store_looks(opened, new, sys.argv)
-    except RunLocked as error:
-        hint = "A figure of it is planned, and this look must be recorded: wait until that ends, or name other figures."
-        raise RunLocked(str(error), hint) from None
 
 
 def kept_columns(run: RunFile, *asked: str) -> list[str]:

@@ -29,6 +29,7 @@ from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import OF_RATERS, Plan, check_continues, default_run
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.export import export, is_judges_own
 from pathway_local.results.summary import summarize
 from pathway_local.rubrics.pair import Orders
@@ -171,8 +172,7 @@ def judge(
     plan = Plan(
         cases=cases,
         run=run or default_run(cases, out, part),
-        rubrics=rubrics,
-        allow_references=allow_references,
+        rubrics=[load_rubric(name, references=allow_references) for name in rubrics],
         skip_unfit=skip_unfit,
         judges=judges,
         rater=rater,

@@ -9,6 +9,7 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
 from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
 from pathway_local.cli.terminal import columns_by_input, values_by_name
+from pathway_local.prompty.rubric_file import load_rubric
 
 
 def test(
@@ -56,7 +57,7 @@ def test(
     plan = Plan(
         cases=cases,
         run=run or Path(f"{cases.stem}.test.run"),
-        rubrics=(rubric,),
+        rubrics=(load_rubric(rubric),),
         judges=judges,
         registry=models,
         id_column=id_column,

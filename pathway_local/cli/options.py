@@ -31,6 +31,9 @@ MinGroup = Annotated[
     int | None,
     option("N", f"With --by: leave out groups of fewer cases (default: mark those under {MIN_GROUP}).", CASES, min=1),
 ]
+Looks = Annotated[
+    int, option("K", "How often you look while data grow; the looks share the error of 5%.", CASES, min=1, max=100)
+]
 Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
 Lang = Annotated[str, option("LANGUAGE", "Language of the page: en or de.", OUTPUT)]

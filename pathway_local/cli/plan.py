@@ -1,22 +1,19 @@
 """`pathway-local plan`: how many labels, questions or students a figure needs."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.compare import sides
 from pathway_local.cli.figures import draw, kept_columns, pairing, rubrics_with
-from pathway_local.cli.options import AsJson, PairBy, Raters, RubricOfRun, Run
-from pathway_local.cli.terminal import check_finite, print_json, talk
+from pathway_local.cli.options import AsJson, Looks, PairBy, Raters, RubricOfRun, Run
+from pathway_local.cli.terminal import check_finite, print_json
 from pathway_local.errors import UsageError
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.planning import plan_difference, plan_mean
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.results.views.planning import planning_view, stored_view
+from pathway_local.results.views.planning import planning_view
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.study_plans import store_plans, study_plans
 from pathway_local.statistics.needed import Aim, Goal
 from pathway_local.statistics.prediction_powered import Target
 
@@ -40,9 +37,7 @@ def plan(
     margin: Annotated[
         float | None, option("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)
     ] = None,
-    looks: Annotated[
-        int, option("N", "Looks at evenly spaced numbers; the last is the planned one.", AIM, min=1, max=100)
-    ] = 1,
+    looks: Looks = 1,
     against: Annotated[
         str, option("NAME", "Plan the mean that `calibrate --against NAME` corrects: the number of labels.", RATERS)
     ] = "",
@@ -63,34 +58,28 @@ def plan(
     rater: Raters = [],  # noqa: B006
     as_json: AsJson = False,
 ) -> None:
-    """Say how many labels, questions or students a figure needs, from the run's own spread, and store the plan.
+    """Say how many labels, questions or students a figure needs, from the run's own spread.
 
-    `compare` and `calibrate` then follow it: each look before the planned number gets a wider interval, so that all
-    looks together err in 5% of the files. You can plan again until somebody has looked. With RUN alone, show the
-    plans that it holds.
+    Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
+    false one far too often. For several looks, give the same --looks here and to the command that shows the figure.
     """
-    if not against and not between and half_width is detect is margin is None:
-        _show_stored(run)
-        return
     goal = _goal(half_width, detect, margin, looks)
     _check_figure(goal, against, between, pair_by, labels=labels)
     column, first, second = sides(between) if between else ("", "", "")
-    with RunFile.open(run) as opened:
-        matrices = (each for one in rubrics_with(opened, rubric, rater) for each in ratings_matrices(opened, one))
-        column, cluster = kept_columns(opened, column, cluster)
+    with RunFile.read(run) as read:
+        matrices = (each for one in rubrics_with(read, rubric, rater) for each in ratings_matrices(read, one))
+        column, cluster = kept_columns(read, column, cluster)
         if against:
             found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
         else:
-            paired = pairing(opened, pair_by, column, (first, second))
+            paired = pairing(read, pair_by, column, (first, second))
             compared = ComparisonPlan(column, first, second, paired, rater, cluster)
-            found = plan_difference(matrices, compared, goal, "labels" if labels else "questions")
-        if not found:
-            raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")
-        if plans := [each.plan for each in found if each.plan]:
-            store_plans(opened, plans, sys.argv)
-    view = planning_view(found, goal.aim, goal.points)
+            found = plan_difference(matrices, compared, goal, by_labels=labels)
+    if not found.figures:
+        raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")
+    view = planning_view(found)
     if as_json:
-        print_json([{**each.as_json(), **view.remarks.as_json()} for each in found])
+        print_json([{**found.as_json(each), **view.remarks.as_json()} for each in found.figures])
     else:
         draw(view)
 
@@ -105,16 +94,6 @@ def _check_figure(goal: Goal, against: str, between: str, pair_by: str, *, label
         raise UsageError("--labels is for --between: --against plans labels anyway", "Leave it out.")
     if against and goal.aim != "half-width":
         raise UsageError("a mean is planned by --half-width", "Plan a difference with --between.")
-
-
-def _show_stored(run: Path) -> None:
-    """Show the plans of a run, or how to make one."""
-    with RunFile.read(run) as read:
-        plans = study_plans(read)
-    if plans:
-        draw(stored_view(plans))
-    else:
-        talk.say("the run holds no plan; to make one, name a figure and an aim: --against committee --half-width 0.2")
 
 
 def _goal(half_width: float | None, detect: float | None, margin: float | None, looks: int) -> Goal:

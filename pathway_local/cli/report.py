@@ -7,7 +7,7 @@ from typing import Annotated
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
 from pathway_local.cli.compare import sides
-from pathway_local.cli.figures import kept_columns, note_export, note_looks, pairing
+from pathway_local.cli.figures import kept_columns, note_export, pairing
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
@@ -84,7 +84,6 @@ def report(
             rubrics = list(found.rubrics.values())
             sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding)
             to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
-    note_looks(run, [found])
     write_page(out, report_page(found, say, sys.argv, now(), to_read), force=force)
     note_export(run, out)
     talk.say(f"written: {out}")

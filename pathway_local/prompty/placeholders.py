@@ -8,7 +8,7 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.prompty.jinja_turn import jinja_turn
-from pathway_local.prompty.turn import MARKS, Syntax, Turn
+from pathway_local.rubrics.turn import MARKS, Syntax, Turn
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 _MATHS = re.compile(r"\$(?=\S)[^$\n]*(?<=\S)\$(?!\w)|\$\$.+?\$\$|\\[A-Za-z]+(?:\{[^{}\n]*\})+", re.DOTALL)

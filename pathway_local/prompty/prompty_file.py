@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.errors import RubricError
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import ModelBlock, read_model
-from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
+from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 

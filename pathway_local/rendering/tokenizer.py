@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 from pathway_local.errors import EngineError
 from pathway_local.judges.chat_frame import ChatFrame, Turn, chat_frame, ends
 from pathway_local.judges.default_template import default_template
+from pathway_local.judges.hostile_folder import refuse_hostile_tokenizer
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import declared_ends, json_if_there
 
@@ -34,6 +35,7 @@ class JudgeTokenizer:
         if not (folder / "tokenizer.json").is_file():
             hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
             raise EngineError(f"{folder} holds no tokenizer.json", hint)
+        refuse_hostile_tokenizer(folder / "tokenizer.json")
         from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
 
         pinned = pinned_folder(folder, weights=False)

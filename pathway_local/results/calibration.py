@@ -13,11 +13,8 @@ from pathway_local.results.alike_people import alike_people
 from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
-from pathway_local.results.study import PlannedLook, plan_of, take_look
-from pathway_local.runs.study_plans import StudyPlan
 from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined, undefined_estimate
-from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.prediction_powered import Correction, unseen_errors
 from pathway_local.verdict import Number, Value
 
@@ -62,12 +59,6 @@ class Calibration:
     scale: tuple[float, float]
     bins: tuple[Bin, ...]
     rated: int = 0
-    look: PlannedLook | None = None
-
-    @property
-    def looks(self) -> list[PlannedLook]:
-        """The look at the corrected mean, if it was planned."""
-        return [self.look] if self.look else []
 
     def rows(self) -> Iterator[FigureRow]:
         """Every figure as a row."""
@@ -98,9 +89,7 @@ class Calibration:
         )
         figures = (("judge_mean", own), ("labels_only", found.labels_only), ("corrected", found.corrected))
         for name, estimate in figures:
-            row = FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
-            planned = self.look and not part.name and not what and name != "judge_mean"
-            yield self.look.on(row) if self.look and planned else row
+            yield FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
 
     def as_json(self) -> dict[str, Value]:
         """The same as plain values, with the map's knots."""
@@ -123,16 +112,14 @@ class Calibration:
         }
 
 
-def calibrate(
-    matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, plans: Sequence[StudyPlan] = ()
-) -> list[Calibration]:
-    """Each judge on each of these scores; a mean with one of these `plans` has intervals at the level of its look.
+def calibrate(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan) -> list[Calibration]:
+    """Each judge on each of these scores.
 
     Raises UsageError where labels are no probability sample, and if no judge has scored under any of the rubrics.
     """
     found, others = list[Calibration](), list[str]()
     for matrix in matrices:
-        found += _score(matrix, plan, plans)
+        found += _score(matrix, plan)
         others += (matrix.raters[place].name for place in matrix.scoring(*JUDGES, "panel"))
     if not found:
         named = next((name for name in others if not raters_named(plan.against, [name])), "")
@@ -141,7 +128,7 @@ def calibrate(
     return found
 
 
-def _score(matrix: RatingsMatrix, plan: CalibrationPlan, plans: Sequence[StudyPlan]) -> Iterator[Calibration]:
+def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration]:
     people = matrix.columns(plan.against)
     judges = matrix.places(plan.judges) or matrix.of_kind("judge")
     judges = [place for place in judges if place not in people]
@@ -149,14 +136,10 @@ def _score(matrix: RatingsMatrix, plan: CalibrationPlan, plans: Sequence[StudyPl
         return
     labels = SampledLabels(matrix, people, plan)
     for judge in judges:
-        study = plan_of(plans, (matrix.rubric, matrix.score, matrix.raters[judge].name), plan.about, "labels")
-        look = take_look(study, labels.count) if study and labels.count else None
-        yield _calibration(matrix, judge, labels, plan, look)
+        yield _calibration(matrix, judge, labels, plan)
 
 
-def _calibration(
-    matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan: CalibrationPlan, look: PlannedLook | None
-) -> Calibration:
+def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan: CalibrationPlan) -> Calibration:
     inside = labels.inside
     parts: list[PartMean] = []
     mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
@@ -175,9 +158,7 @@ def _calibration(
         hidden = sum(1 for size in sizes if 0 < size < least)
         shown = [group for group, size in zip(groups, sizes, strict=True) if size >= least]
         for name, group in [("", None), *shown]:
-            # The plan is about all cases: its looks have no bearing on groups.
-            level = look.level if look and group is None else LEVEL
-            found = labels.correct(expected, special, scale, group, level)
+            found = labels.correct(expected, special, scale, group)
             size = len(expected) if group is None else int(np.sum(group))
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
         mapping = _map(expected, labels, matrix.levels)
@@ -199,7 +180,6 @@ def _calibration(
         scale=scale,
         bins=bins,
         rated=labels.rated,
-        look=look,
     )
 
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.errors import UnknownName
 from pathway_local.rater import JUDGES
 from pathway_local.results.alike_people import alike_people
 from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.study import PlannedLook, plan_of, take_look
-from pathway_local.runs.study_plans import CLUSTER, StudyPlan
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.families import at_holm_levels, level_of_looks
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.intervals import (
     Effect,
@@ -34,7 +32,7 @@ class ComparisonPlan:
 
     `pairing` says which cases answer the same question, or that they are two groups. `raters` are named (none: all);
     pairs with the same value of `cluster` depend on each other. Differences up to `margin` points count as equal.
-    Comparisons of fewer pairs than `smallest` are not shown.
+    Comparisons of fewer pairs than `smallest` are not shown. So many `looks` at growing data share the error.
     """
 
     between: str
@@ -45,18 +43,12 @@ class ComparisonPlan:
     cluster: str = ""
     margin: float = 0.0
     smallest: int = 10
+    looks: int = 1
 
     @property
     def pair_by(self) -> str:
         """The column or input by which cases are paired; empty if they are not."""
         return self.pairing.name
-
-    @property
-    def target(self) -> dict[str, str]:
-        """The columns and values that identify the difference, whichever chatbot is named first."""
-        first, second = sorted((self.first, self.second))
-        columns = {"between": self.between, "pair_by": self.pair_by, CLUSTER: self.cluster}
-        return columns | {"first": first, "second": second}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +82,7 @@ class Side:
 class Comparison:
     """One rater's scores of both. `unpaired` questions have a score on one side only, `several` more than one.
 
-    `family` is how many differences were tested together with this one; one that was planned is tested alone, at the
-    level of the `look`. `corrected` is the difference by people's
+    `family` is how many differences were tested together with this one. `corrected` is the difference by people's
     labels; None if the rater is no judge or nobody labelled anything.
     """
 
@@ -106,70 +97,33 @@ class Comparison:
     found: PairedComparison | Undefined
     corrected: CorrectedComparison | Undefined | None = None
     family: int = 1
-    look: PlannedLook | None = None
     warnings: tuple[str, ...] = ()
 
-    @property
-    def looks(self) -> list[PlannedLook]:
-        """The looks at planned figures."""
-        corrected = self.corrected.look if isinstance(self.corrected, CorrectedComparison) else None
-        return [look for look in (self.look, corrected) if look]
 
-
-def compare(
-    matrices: Iterable[RatingsMatrix], plan: ComparisonPlan, plans: Sequence[StudyPlan] = ()
-) -> list[Comparison]:
+def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
     """Each rater's scores of both, for each of these scores, as one family of tests; corrected ones are another family.
 
-    Differences with one of these `plans` belong to no family: their intervals are at the level of the plan's look.
     Without Holm's levels, 15 comparisons of equal chatbots show a difference about half the time; with them, in 5% of
     the files. Raises UsageError for columns and values.
     """
     found = []
     for matrix in matrices:
         for place in matrix.places(plan.raters) or matrix.scoring():
-            found.append(_followed(_compare(matrix, place, plan), plans))
-    return _one_family(found)
+            found.append(_compare(matrix, place, plan))
+    return _one_family(found, level_of_looks(plan.looks))
 
 
-def _followed(found: Comparison, plans: Sequence[StudyPlan]) -> Comparison:
-    """The comparison with intervals at the levels of looks, where it was planned. Raises UsageError."""
-    figure = (found.rubric, found.score, found.rater)
-    by_questions = plan_of(plans, figure, found.plan.target, "questions")
-    by_labels = plan_of(plans, figure, found.plan.target, "labels")
-    paired, corrected = found.found, found.corrected
-    if by_questions and isinstance(paired, PairedComparison) and not paired.effect.missing:
-        look = take_look(by_questions, paired.effect.clusters)
-        paired = replace(paired, difference=paired.effect.estimate(look.level))
-        found = replace(found, found=paired, look=look, plan=_with_margin(found.plan, by_questions))
-    if by_labels and isinstance(corrected, CorrectedComparison) and not corrected.found.corrected.missing:
-        look = take_look(by_labels, sum(corrected.found.labels))
-        corrected = replace(corrected, difference=corrected.found.corrected.estimate(look.level), look=look)
-        found = replace(found, corrected=corrected, plan=_with_margin(found.plan, by_labels))
-    return found
-
-
-def _with_margin(plan: ComparisonPlan, study: StudyPlan) -> ComparisonPlan:
-    """The comparison with the margin that was planned. Raises UsageError for another one."""
-    if study.aim != "margin" or plan.margin == study.points:
-        return plan
-    if plan.margin:
-        said = f"the difference of {study.score} was planned with a margin of {study.points:g}, not {plan.margin:g}"
-        raise UsageError(said, "Leave --margin out: the planned one then counts.")
-    return replace(plan, margin=study.points)
-
-
-def _one_family(found: Sequence[Comparison]) -> list[Comparison]:
-    paired = [each.found for each in found if isinstance(each.found, PairedComparison) and not each.look]
-    estimates = iter(at_holm_levels([each.effect for each in paired]))
+def _one_family(found: Sequence[Comparison], level: float) -> list[Comparison]:
+    paired = [each.found for each in found if isinstance(each.found, PairedComparison)]
+    estimates = iter(at_holm_levels([each.effect for each in paired], level))
     family = sum(not each.effect.missing for each in paired)
     by_people = [each.corrected for each in found if isinstance(each.corrected, CorrectedComparison)]
-    corrected = iter(as_one_family(by_people))
+    corrected = iter(as_one_family(by_people, level))
     return [
         replace(
             each,
-            found=each.found if each.look else replace(each.found, difference=next(estimates)),
-            family=1 if each.look else family,
+            found=replace(each.found, difference=next(estimates)),
+            family=family,
             corrected=next(corrected) if isinstance(each.corrected, CorrectedComparison) else each.corrected,
         )
         if isinstance(each.found, PairedComparison)

@@ -7,7 +7,6 @@ import numpy as np
 
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.study import PlannedLook
 from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
@@ -21,7 +20,7 @@ class CorrectedComparison:
 
     It is about so many `questions`, or cases where they are not paired; `rated` counts the cases among them that people
     rated, in the sample or not. `difference` has its interval at Holm's level among all corrected differences of a
-    command, `family` of them, or at that of the `look` if it was planned.
+    command, `family` of them.
     """
 
     seed: int
@@ -30,7 +29,6 @@ class CorrectedComparison:
     difference: Estimate
     rated: int
     family: int = 1
-    look: PlannedLook | None = None
 
 
 def corrected_comparison(
@@ -78,9 +76,9 @@ def _weights(labels: LabelDesign) -> FloatArray:
     return np.where(labels.random, stratum_weights(labels.design.strata, whole, labels.random), 1.0)
 
 
-def as_one_family(found: Sequence[CorrectedComparison]) -> list[CorrectedComparison]:
-    """The same with intervals at Holm's levels, but for those that were planned."""
-    effects = [each.found.corrected for each in found if not each.look]
+def as_one_family(found: Sequence[CorrectedComparison], level: float) -> list[CorrectedComparison]:
+    """The same with intervals at Holm's levels, for a family of that confidence level."""
+    effects = [each.found.corrected for each in found]
     family = sum(not effect.missing for effect in effects)
-    estimates = iter(at_holm_levels(effects))
-    return [each if each.look else replace(each, difference=next(estimates), family=family) for each in found]
+    estimates = at_holm_levels(effects, level)
+    return [replace(each, difference=own, family=family) for each, own in zip(found, estimates, strict=True)]

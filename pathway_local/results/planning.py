@@ -1,6 +1,6 @@
 """Plans how many labels, questions or students a figure of a run needs, from the run's own spread."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +12,6 @@ from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.runs.audit import now
-from pathway_local.runs.study_plans import Counted, StudyPlan
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
@@ -32,11 +30,10 @@ assumed to have nothing to do with the judge's, a plan would ask for about three
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A rater's figure on one score: its plan, or why it has none. `source` says where its spread comes from.
+    """A rater's figure on one score: how many units it needs (`own`), or why that can't be said.
 
-    `own` is the number of units that this figure needs; one command plans all its figures with the largest. If labels
-    are planned before there are any, `between` has the numbers for a very good judge and for a useless one. `rated`
-    counts the cases that people rated, labels of the sample or not.
+    `source` says where its spread comes from. If labels are planned before there are any, `between` has the numbers for
+    a very good judge and for a useless one. `rated` counts the cases that people rated, labels of the sample or not.
     """
 
     rubric: str
@@ -46,28 +43,44 @@ class Planned:
     source: str = ""
     own: int | Undefined | None = None
     between: tuple[int | Undefined, int | Undefined] | None = None
-    plan: StudyPlan | None = None
     rated: int = 0
 
-    def as_json(self) -> dict[str, Value]:
-        """The plan as plain values."""
-        named: dict[str, Value] = {"rubric": self.rubric, "score": self.score, "rater": self.rater}
-        if self.plan is None:
-            return named | {"planned": None, "reason": str(self.spread if self.own is None else self.own)}
-        plan = self.plan
-        told: dict[str, Value] = {"planned": plan.planned, "counted": plan.counted, "now": plan.began}
-        told |= {"aim": plan.aim, "points": plan.points, "looks": plan.looks, "alpha": plan.alpha}
-        return named | told | {"target": dict(plan.target), "spread_from": self.source}
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The number of `units`, such as labels, with which all `figures` of a command reach a goal; 0 if none can.
+
+    `command` shows the figures. The error of the goal is that of one figure. `people` names whose labels count.
+    """
+
+    goal: Goal
+    units: str
+    command: str
+    figures: tuple[Planned, ...]
+    people: str = "people"
+
+    @property
+    def planned(self) -> int:
+        """The largest number that a figure needs: people label every score at once."""
+        return max((each.own for each in self.figures if isinstance(each.own, int)), default=0)
+
+    def as_json(self, each: Planned) -> dict[str, Value]:
+        """One of the figures as plain values."""
+        named: dict[str, Value] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
+        if not isinstance(each.spread, Spread) or not isinstance(each.own, int):
+            return named | {"planned": None, "reason": str(each.spread if each.own is None else each.own)}
+        told: dict[str, Value] = {"planned": self.planned, "counted": self.units, "now": each.spread.now}
+        told |= {"aim": self.goal.aim, "points": self.goal.points, "looks": self.goal.looks, "alpha": self.goal.alpha}
+        return named | told | {"needed": each.own, "spread_from": each.source}
 
 
 def plan_difference(
-    matrices: Iterable[RatingsMatrix], comparison: ComparisonPlan, goal: Goal, counted: Counted
-) -> list[Planned]:
+    matrices: Iterable[RatingsMatrix], comparison: ComparisonPlan, goal: Goal, *, by_labels: bool
+) -> StudyPlan:
     """Plan the difference of two chatbots, of each judge on each score. Raises UsageError for columns and values."""
     every = list(matrices)
     judges = {rater.name for matrix in every for rater in matrix.raters if rater.kind in JUDGES}
     found = [each for each in compare(every, comparison) if comparison.raters or each.rater in judges]
-    by_labels = counted == "labels"
     drafts = [
         Planned(
             each.rubric,
@@ -78,10 +91,12 @@ def plan_difference(
         )
         for each in found
     ]
-    return _with_plans(drafts, comparison.target, goal, counted)
+    values = f"values of {comparison.cluster}" if comparison.cluster else ""
+    units = "labels" if by_labels else values or ("questions" if comparison.pair_by else "cases")
+    return _planned(drafts, goal, units, "compare")
 
 
-def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Goal) -> list[Planned]:
+def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Goal) -> StudyPlan:
     """Plan the corrected mean of each judge on each score. Raises UsageError."""
     drafts = []
     for matrix in matrices:
@@ -92,29 +107,21 @@ def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Go
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, plan), rated=rated))
-    return _with_plans(drafts, plan.about, goal, "labels")
+    return replace(_planned(drafts, goal, "labels", "calibrate"), people=plan.against)
 
 
-def _with_plans(drafts: Sequence[Planned], target: Mapping[str, str], goal: Goal, counted: Counted) -> list[Planned]:
-    """All with the largest number that one of them needs: people label every score at once."""
+def _planned(drafts: Sequence[Planned], goal: Goal, units: str, command: str) -> StudyPlan:
     whole = [each for each in drafts if isinstance(each.spread, Spread)]
     shared = replace(goal, alpha=goal.alpha / max(len(whole), 1))  # Bonferroni: the figures of one command, together
-    own = [_with_numbers(each, shared, counted) for each in drafts]
-    most = max((each.own for each in own if isinstance(each.own, int)), default=0)
-    found = []
-    for each in own:
-        if isinstance(each.spread, Spread) and isinstance(each.own, int):
-            facts = (target, counted, goal.aim, goal.points, shared.alpha, most, goal.looks, each.spread.now, now())
-            each = replace(each, plan=StudyPlan(each.rubric, each.score, each.rater, *facts))
-        found.append(each)
-    return found
+    figures = tuple(_with_numbers(each, shared, by_labels=units == "labels") for each in drafts)
+    return StudyPlan(shared, units, command, figures)
 
 
-def _with_numbers(draft: Planned, goal: Goal, counted: Counted) -> Planned:
+def _with_numbers(draft: Planned, goal: Goal, *, by_labels: bool) -> Planned:
     spread = draft.spread
     if not isinstance(spread, Spread):
         return draft
-    if counted != "labels" or draft.source == PILOT:
+    if not by_labels or draft.source == PILOT:
         return replace(draft, own=needed(goal, spread))
     good, likely, none = (needed(goal, spread.scaled(1 - known**2)) for known in (WELL_FOLLOWED, FOLLOWED, 0.0))
     return replace(draft, own=likely, between=(good, none))

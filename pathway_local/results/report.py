@@ -13,7 +13,6 @@ from pathway_local.results.calibration import Calibration, calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.results.study import PlannedLook
 from pathway_local.results.summary import Summary, summarize_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
@@ -21,7 +20,6 @@ from pathway_local.runs.jobs import Job
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.runs.study_plans import StudyPlan, study_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +71,6 @@ class Report:
     jobs: tuple[Job, ...]
     head: str
 
-    @property
-    def looks(self) -> list[PlannedLook]:
-        """The looks at planned figures."""
-        means = [look for each in self.with_people for found in each.calibrations for look in found.looks]
-        return [*means, *(look for each in self.compared for look in each.looks)]
-
 
 def report(run: RunFile, plan: ReportPlan) -> Report:
     """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
@@ -105,7 +97,7 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         summary=summary,
         groups=groups if plan.by else None,
         with_people=tuple(with_people),
-        compared=tuple(compare(every, plan.comparison, study_plans(run)) if plan.comparison else ()),
+        compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )
@@ -120,20 +112,18 @@ def _with_people(
     compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
     agreed = agreement(run, rubric, compared, matrices)
     judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
-    found = _calibrations(plan, people, matrices, study_plans(run)) if people and judged else []
+    found = _calibrations(plan, people, matrices) if people and judged else []
     labelled = max((_labelled(matrix) for matrix in matrices), default=0)
     return WithPeople(rubric.name, people, labelled, tuple(agreed), tuple(found))
 
 
-def _calibrations(
-    plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix], plans: Sequence[StudyPlan]
-) -> list[Calibration]:
+def _calibrations(plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]) -> list[Calibration]:
     """The judges' means, corrected; if the labels are not those of a sample, they are taken as one and named so."""
     corrections = CalibrationPlan(people, cluster=plan.cluster, by=plan.by, smallest=plan.smallest)
     try:
-        return calibrate(matrices, corrections, plans)
+        return calibrate(matrices, corrections)
     except UsageError:
-        return calibrate(matrices, replace(corrections, assume_random=True), plans)
+        return calibrate(matrices, replace(corrections, assume_random=True))
 
 
 def _labelled(matrix: RatingsMatrix) -> int:

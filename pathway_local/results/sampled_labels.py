@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.runs.study_plans import CLUSTER
 from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined, percent
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import LEVEL, difference_effect
+from pathway_local.statistics.intervals import difference_effect
 from pathway_local.statistics.prediction_powered import TWICE, Survey, Target, corrected_mean, label_noise
 from pathway_local.verdict import Number
 
@@ -30,7 +30,8 @@ class CalibrationPlan:
     `assume_random` takes all labels as a random sample of all cases; `sample` names the seed of the sample that they
     belong to, if it is not the one with most labels. `by` is a column of groups; groups under
     `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
-    other, which counts for a population, and for the map to people's scores.
+    other, which counts for a population, and for the map to people's scores. So many `looks` at growing data share the
+    error.
     """
 
     against: str
@@ -42,12 +43,7 @@ class CalibrationPlan:
     by: str = ""
     smallest: int = 10
     hides: bool = True
-
-    @property
-    def about(self) -> dict[str, str]:
-        """The fields that identify the corrected mean."""
-        cluster = self.cluster if self.target == "population" else ""
-        return {"against": self.against, "target": self.target, CLUSTER: cluster}
+    looks: int = 1
 
 
 class SampledLabels:
@@ -118,18 +114,15 @@ class SampledLabels:
         special: NDArray[np.bool_],
         scale: tuple[float, float],
         group: NDArray[np.bool_] | None = None,
-        level: float = LEVEL,
     ) -> Placed:
-        """The correction of the judge's mean and share of special levels, over all cases or those of the group.
-
-        The mean's intervals are at that level, those of the share at 95%.
-        """
+        """The correction of the judge's mean and share of special levels, over all cases or those of the group."""
         labelled = np.isfinite(self.scores) | self.special
         if group is not None and np.sum(labelled & group) < self.plan.smallest:
             few = Undefined(f"under {self.plan.smallest} of its cases are labelled")
             return Placed(few, few)
         # Labels were drawn case by case, so for the mean of these very cases it does not matter which belong together.
         clusters = self.clusters if self.plan.target == "population" else None
+        level = level_of_looks(self.plan.looks)
         survey = Survey(self.plan.target, self.strata, clusters, group, self.noise, level)
         if special.any() or self.special.any():
             return corrected_domain_mean(judge, self.scores, special, self.special, scale, survey)

@@ -32,13 +32,10 @@ _BLOCK = 256
 REMOVED = "ratings removed"
 """The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
 
-PLANNED, LOOKED = "plan", "look"
-"""The events of a study plan that was made, and of a look at what it is about."""
-
 PURGE = "purge"
 """The event of a purge."""
 
-_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED, PLANNED, LOOKED)
+_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED)
 
 # The order in which a table's rows are hashed, by a key that no file's layout changes.
 _ORDER = {
@@ -51,7 +48,6 @@ _ORDER = {
     "handouts": "custom_id",
     "settings": "name",
     "jobs": "id",
-    "plans": "id",
 }
 
 

@@ -14,7 +14,6 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import COLUMNS, to_json
-from pathway_local.runs.study_plans import merge_plans
 from pathway_local.verdict import Value
 
 _BATCH = 1_000
@@ -112,7 +111,6 @@ class MergedRows:
                     db.execute_all(_ADD, new)
             with db.writing():
                 self._add_drawn(part, jobs, hashes)
-                merge_plans(self.run, part)
                 AuditTrail(db).add_part(AuditTrail(part.database))
         if preferred:
             [(self._last_preferred,)] = db.rows("SELECT COALESCE(MAX(id), 0) FROM outcomes")

@@ -19,7 +19,7 @@ TEXT: What = "text"
 PURGED = "purged"
 """The fact of a merge: when texts of a part's raters were purged, in UTC."""
 
-_ALL = ("inclusions", "samples", "handouts", "plans", "outcomes", "cases")
+_ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
 # Some fields are scores: those of samples, the choices of a comparison, and a panel's mean and spread.
 _IS_TEXT = f"""

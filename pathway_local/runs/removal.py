@@ -12,7 +12,6 @@ from pathway_local.runs.content import REMOVED, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.study_plans import forget_plans
 from pathway_local.verdict import Value
 
 UNDONE = "undone"
@@ -68,7 +67,6 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
         with run.database.shredding(), recorded_change(run.database, REMOVED, command) as facts:
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
             _forget(run, ids)
-            forget_plans(run, removed.ratings)
             facts |= removed.facts
     return removed
 
@@ -76,7 +74,7 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
 def undo_import(path: Path, command: Sequence[str]) -> Removed:
     """Remove the ratings of the last import, and restore those that it replaced.
 
-    Raters without a rating left go, too. Plans stay with their looks: nobody can unsee those. Raises UsageError if no
+    Raters without a rating left go, too. Raises UsageError if no
     import can be undone, and RunLocked if another process has the run open.
     """
     with RunFile.open(path) as run:

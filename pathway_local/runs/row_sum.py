@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.msgpack import encode
 
-TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions", "plans")
+TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions")
 
 NO_ROWS = "0" * 64
 """The sum of an empty run."""
@@ -45,11 +45,6 @@ def stored_sum(query: Query) -> str | None:
 def computed_sum(query: Query) -> str:
     """Return the sum of the rows that are there, which are streamed."""
     return _hex(sum(_hash(table, row) for table in TABLES for row in query(f"SELECT * FROM {table}")))
-
-
-def sum_of(name: str, rows: Iterable[tuple[object, ...]]) -> str:
-    """Return the sum of these rows, whatever their order; of other rows under the same name it is another."""
-    return _hex(sum(_hash(name, row) for row in rows))
 
 
 def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:

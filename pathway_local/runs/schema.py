@@ -11,7 +11,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 11
+FORM = 12
 """Raise it with each change of the schema or of what a stored value means."""
 
 SCHEMA = (
@@ -134,17 +134,6 @@ SCHEMA = (
         hash TEXT NOT NULL,
         PRIMARY KEY (head, id)
     ) WITHOUT ROWID""",
-    # How many units a figure was planned with, and the looks at it since, as JSON. `target` can hold values of columns,
-    # so a purge of everything removes plans, too.
-    """CREATE TABLE plans (
-        id INTEGER PRIMARY KEY,
-        rubric TEXT NOT NULL,
-        score TEXT NOT NULL,
-        rater TEXT NOT NULL,
-        target TEXT NOT NULL,
-        facts TEXT NOT NULL,
-        looks TEXT NOT NULL
-    )""",
 )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, Interval, Number, Undefined
-from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.prediction_powered import (
     CASES_ALONE,
     BoolArray,
@@ -45,10 +44,10 @@ def corrected_domain_mean(
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
     E[z]. By linearization (Woodruff 1971; Särndal, Swensson and Wretman 1992, chapter 5), m has the variance of
-    that mean divided by E[z] squared. The level of the survey is that of the mean, and the share's is 95%.
+    that mean divided by E[z] squared.
     """
     z, g = _has_place(people, people_special), _has_place(judge, judge_special)
-    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, level=LEVEL, noise=None))
+    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, noise=None))
     if isinstance(special, Undefined):
         return Placed(special, special)
     inside = True if survey.inside is None else survey.inside

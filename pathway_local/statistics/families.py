@@ -8,15 +8,20 @@ from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.intervals import LEVEL, Effect
 
 
-def holm_levels(p_values: Sequence[float]) -> list[float]:
+def level_of_looks(looks: int) -> float:
+    """The confidence level of one of so many looks at growing data, which share the error (Bonferroni)."""
+    return 1 - (1 - LEVEL) / looks
+
+
+def holm_levels(p_values: Sequence[float], level: float = LEVEL) -> list[float]:
     """The confidence level for each test's interval under Holm's step-down procedure (Holm 1979).
 
     The smallest of m p-values is held to alpha/m, the next to alpha/(m-1), and so on until one is not
     rejected; all from there on are held to that one's level. Each interval then leaves out zero exactly where
     the procedure rejects.
     """
-    alpha = 1 - LEVEL
-    levels = [LEVEL] * len(p_values)
+    alpha = 1 - level
+    levels = [level] * len(p_values)
     step = 0
     for rank, place in enumerate(np.argsort(p_values, kind="stable")):
         levels[place] = 1 - alpha / (len(p_values) - step)
@@ -25,13 +30,13 @@ def holm_levels(p_values: Sequence[float]) -> list[float]:
     return levels
 
 
-def family_levels(effects: Sequence[Effect]) -> list[float]:
+def family_levels(effects: Sequence[Effect], level: float = LEVEL) -> list[float]:
     """Holm's level for each effect among all that have an error."""
     tested = [place for place, effect in enumerate(effects) if not effect.missing]
-    levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested]), strict=True))
-    return [levels.get(place, LEVEL) for place in range(len(effects))]
+    levels = dict(zip(tested, holm_levels([effects[place].p_value for place in tested], level), strict=True))
+    return [levels.get(place, level) for place in range(len(effects))]
 
 
-def at_holm_levels(effects: Sequence[Effect]) -> list[Estimate]:
+def at_holm_levels(effects: Sequence[Effect], level: float = LEVEL) -> list[Estimate]:
     """Each effect with its interval at Holm's level among all that have an error."""
-    return [effect.estimate(level) for effect, level in zip(effects, family_levels(effects), strict=True)]
+    return [effect.estimate(own) for effect, own in zip(effects, family_levels(effects, level), strict=True)]

@@ -13,7 +13,7 @@ from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Inte
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
 LEVEL = 0.95
-"""The confidence level of every interval but those that Holm's procedure or a plan's looks make wider."""
+"""The confidence level of every interval but those that Holm's procedure or several looks make wider."""
 
 
 def cluster_codes(clusters: IntArray | None, cases: int) -> IntArray:

@@ -1,13 +1,13 @@
 """How many labels, questions or clusters an aim needs, from how the variance of an estimate falls with their number."""
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from pathway_local.statistics.figure import Undefined
 from pathway_local.statistics.intervals import LEVEL, t_quantile
-from pathway_local.statistics.sequential import NORMAL, look_alpha, planned_counts
 
 Aim = Literal["half-width", "detect", "margin"]
 
@@ -25,6 +25,8 @@ SURE = 1e-12
 
 ROUNDS = 6
 """After these the number does not change any more."""
+
+NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An `aim` in `points` of the scale, the number of evenly spaced `looks`, and the error `alpha` over all of them.
+    """An `aim` in `points` of the scale, how many `looks` share the error (Bonferroni), and that error, `alpha`.
 
     Each holds in 80% of the files. "half-width": the interval reaches at most so far to either side. "detect": it
     excludes zero if the difference is so large. "margin": it lies between minus and plus so many points if nothing
@@ -63,7 +65,7 @@ class Goal:
 def needed(goal: Goal, spread: Spread) -> int | Undefined:
     """The least number of units that reaches the goal at its last look.
 
-    The interval's factor is Student's at that look's level, with one degree of freedom less than there are units.
+    The interval's factor is Student's at the level of a look, with one degree of freedom less than there are units.
     Earlier looks only add to the power, which leaves the number a little too large.
     """
     least = LEAST if spread.most is None else min(LEAST, spread.most)
@@ -83,7 +85,7 @@ def needed(goal: Goal, spread: Spread) -> int | Undefined:
 
 def _reach(goal: Goal, count: int) -> float:
     """Return the number of standard errors that fit into the aim."""
-    level = 1 - look_alpha(goal.alpha, count, planned_counts(count, goal.looks))
+    level = 1 - goal.alpha / goal.looks
     beyond = {"half-width": 0.0, "detect": NORMAL.inv_cdf(POWER), "margin": NORMAL.inv_cdf((1 + POWER) / 2)}
     return t_quantile(level, count - 1) + beyond[goal.aim]
 

@@ -18,9 +18,7 @@ from pathway_local.pages.language import Language
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
-from pathway_local.rubrics.fields import ScoreField
-from pathway_local.verdict import Number
-from pathway_local.viewer.case_page import SCORE, agreeable, case_page
+from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
 from pathway_local.viewer.table_page import cautions_of, choices, heads, line, order_in, pages, query_of, selection_in
@@ -168,9 +166,11 @@ class Viewer:
         ref = agreeable(self._index, self._texts, case, rubric, self._say)
         if ref is None:
             raise RatingsError(self._say("view_other_texts"))
-        scale = self._index.rubrics[rubric].format.scores
-        chosen = {name: form[f"{SCORE}{name}"] for name in scale if form.get(f"{SCORE}{name}")}
-        given = {name: _value(scale[name], text) for name, text in chosen.items()}
+        offered = offers(self._index, case, rubric)
+        chosen = {name: form[f"{SCORE}{name}"] for name in offered if form.get(f"{SCORE}{name}")}
+        given = {
+            name: next((each for each in offered[name] if str(each) == text), nan) for name, text in chosen.items()
+        }
         return partial(adjudicate, run, rubric, ref, person, given, form.get(NOTE, ""), self._command)
 
     def _show_case(
@@ -220,17 +220,6 @@ class Viewer:
 def _number(text: str) -> int:
     """Return a number from an address; -1 if it is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else -1
-
-
-def _value(scale: ScoreField, text: str) -> Number:
-    """Return a level, or another number, as the form writes it; NaN for other texts."""
-    for level in scale.values:
-        if str(level) == text:
-            return level
-    try:
-        return float(text)
-    except ValueError:
-        return nan
 
 
 async def _form(request: Request) -> dict[str, str]:

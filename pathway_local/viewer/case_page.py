@@ -142,6 +142,12 @@ def agreeable(
     return _ref(records, _hash(index, records[0], inputs), say)[0]
 
 
+def offers(index: VerdictIndex, case: IndexedCase, rubric: str) -> dict[str, list[Number]]:
+    """Return the values that each score's form offers: its levels, and values between them that a rater gave."""
+    records = [record for record in index.run.records(cases=[case.id]) if record.rubric == rubric]
+    return {name: _offered(name, field, records) for name, field in index.rubrics[rubric].format.scores.items()}
+
+
 def _hash(index: VerdictIndex, record: Record, inputs: Mapping[str, str]) -> str:
     """Return the hash of the file's texts, as the record's rubric reads them."""
     texts = index.rubrics[record.rubric].texts_of(Case(record.case_id, inputs))
@@ -202,23 +208,23 @@ def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mappin
     earlier = _earlier(records, person)
     own = filled if filled.get("rubric") == rubric.name else earlier
     scores = tuple(
-        _agreed(name, field, own.get(f"{SCORE}{name}", ""), _between(name, field, records))
+        _agreed(name, field, own.get(f"{SCORE}{name}", ""), _offered(name, field, records))
         for name, field in rubric.format.scores.items()
     )
     return Form(rubric.name, scores, filled.get("person", person), own.get(NOTE, ""))
 
 
-def _agreed(name: str, field: ScoreField, chosen: str, between: set[Number]) -> AgreedScore:
-    """Return a score to give: one of the levels, or one of the values between them that a rater gave."""
-    values = sorted({*field.values, *between})
+def _agreed(name: str, field: ScoreField, chosen: str, values: Sequence[Number]) -> AgreedScore:
+    """Return a score to give: one of these values."""
     levels = (Level(str(value), outside(field.levels.get(value, ""), 120), str(value) == chosen) for value in values)
     return AgreedScore(f"{SCORE}{name}", outside(name, 120), tuple(levels), len(values) > MOST_RADIOS)
 
 
-def _between(name: str, field: ScoreField, records: Sequence[Record]) -> set[Number]:
-    """Return the values between levels that raters gave the case: half points, and shares of lists of verdicts."""
+def _offered(name: str, field: ScoreField, records: Sequence[Record]) -> list[Number]:
+    """Return the levels, and the values between levels that raters gave the case: half points, and shares of lists."""
     scored = (record.outcome.scores for record in records if isinstance(record.outcome, Verdict))
-    return {scores[name].value for scores in scored if name in scores and field.between(scores[name].value)}
+    between = {scores[name].value for scores in scored if name in scores and field.between(scores[name].value)}
+    return sorted({*field.values, *between})
 
 
 def _earlier(records: Sequence[Record], person: str) -> dict[str, str]:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from pathway_local.results.calibration import Calibration, PeopleMap
 from pathway_local.results.views.cells import Cells, interval, number
-from pathway_local.results.views.planning import look_notes
-from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups
+from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups, several_looks
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
@@ -23,8 +22,7 @@ def calibration_view(found: Calibration) -> View:
         if part.special is not None:
             rows.append(_row(f"{visible(part.name) or 'all cases'}: special", part.cases, part.special, cells))
     title = f"{found.rubric} {found.score}: {found.judge} corrected by {plan.against}"
-    notes = [f"{notice}." for notice in found.notices]
-    notes += [note for look in found.looks for note in look_notes(look)]
+    notes = [*(f"{notice}." for notice in found.notices), *several_looks(plan.looks)]
     warnings = [f"{warning}." for warning in found.warnings]
     for part in found.parts:
         if isinstance(part.mean, Correction):

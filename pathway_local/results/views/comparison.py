@@ -6,10 +6,8 @@ from pathway_local.results.comparison import Comparison, PairedComparison
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.study import PlannedLook
 from pathway_local.results.views.cells import ALONE, Cells
-from pathway_local.results.views.planning import look_notes
-from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.results.views.view import Remarks, TableView, View, several_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.verdict import Value
@@ -46,8 +44,7 @@ class WordedComparison:
         facts |= {"unpaired": each.unpaired, "margin": each.plan.margin, "family": each.family}
         facts["sentence"] = _sentence(each)
         names, raters = (each.first.name, each.second.name), (each.rater,)
-        row = FigureRow("compare", "mean_difference", estimate, *names, facts=facts, raters=raters)
-        yield each.look.on(row) if each.look else row
+        yield FigureRow("compare", "mean_difference", estimate, *names, facts=facts, raters=raters)
         corrected = each.corrected
         if isinstance(corrected, Undefined):
             estimate = undefined_estimate(corrected.reason)
@@ -60,8 +57,7 @@ class WordedComparison:
             yield FigureRow("compare", "labels_only_difference", alone, *names, facts=facts)
             facts |= {"margin": each.plan.margin, "family": corrected.family}
             facts["sentence"] = _corrected_sentence(each, corrected)
-            row = FigureRow("compare", "corrected_difference", corrected.difference, *names, facts=facts, raters=raters)
-            yield corrected.look.on(row) if corrected.look else row
+            yield FigureRow("compare", "corrected_difference", corrected.difference, *names, facts=facts, raters=raters)
 
     def as_json(self) -> dict[str, Value]:
         """The first row with the column of clusters, and the others."""
@@ -126,7 +122,7 @@ def comparison_remarks(each: Comparison) -> Remarks:
     if isinstance(each.corrected, Undefined):
         notes.append(f"People's labels can't correct this, because {each.corrected.reason}.")
     said = [_corrected_sentence(each, each.corrected)] if isinstance(each.corrected, CorrectedComparison) else []
-    notes += [note for look in each.looks for note in look_notes(look)]
+    notes += several_looks(each.plan.looks)
     return Remarks((_sentence(each), *said), tuple(notes), tuple(f"{line}." for line in each.warnings))
 
 
@@ -147,7 +143,7 @@ def _sentence(each: Comparison) -> str:
         return f"{missing} {each.found.reason}."
     if isinstance(each.found.difference.value, Undefined):
         return f"{missing} {each.found.difference.value.reason}."
-    finding = _finding(each, each.found.difference, each.found.pairs, each.family, each.look, each.rater)
+    finding = _finding(each, each.found.difference, each.found.pairs, each.family, each.rater)
     return f"By {each.rater}, {finding}"
 
 
@@ -158,24 +154,19 @@ def _corrected_sentence(each: Comparison, corrected: CorrectedComparison) -> str
     count = sum(corrected.found.labels)
     rated = f"{count:,} of people's {corrected.rated:,}" if count < corrected.rated else f"people's {count:,}"
     labels = f"{rated} labels (sample with seed {corrected.seed})"
-    finding = _finding(each, corrected.difference, corrected.questions, corrected.family, corrected.look)
+    finding = _finding(each, corrected.difference, corrected.questions, corrected.family)
     return f"By {each.rater}, corrected by {labels}, {finding}"
 
 
-def _wider(interval: Interval, family: int, look: PlannedLook | None) -> str:
+def _wider(interval: Interval, family: int, looks: int) -> str:
     """Why an interval is wider than one for a single test; empty if it is not."""
     if percent(interval.level) == percent(LEVEL):
         return ""
-    if look and look.number == 1 and look.last:
-        return f", wider because {look.figures} figures share the error of a plan,"
-    if look:
-        return f", wider because it is look {look.number} of a plan,"
-    return f", wider because of {family} comparisons,"
+    because = [f"{family} comparisons"] if family > 1 else []
+    return f", wider because of {' and '.join([*because, *([f'{looks} looks'] if looks > 1 else [])])},"
 
 
-def _finding(
-    each: Comparison, found: Estimate, questions: int, family: int, look: PlannedLook | None, rater: str = ""
-) -> str:
+def _finding(each: Comparison, found: Estimate, questions: int, family: int, rater: str = "") -> str:
     """Say the difference and what it shows: which side the `rater` scores higher, or without one, which is better."""
     a, b, difference, interval = each.first.name, each.second.name, found.value, found.interval
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
@@ -184,7 +175,7 @@ def _finding(
     means = f"on {of} {a} scores {apart if round(difference, 2) else 'as high as'} {b}"
     if isinstance(interval, Undefined):
         return f"{means} on average; there is no interval, because {interval.reason}."
-    wider = _wider(interval, family, look)
+    wider = _wider(interval, family, each.plan.looks)
     sure = f"{percent(interval.level)} interval{wider} of {a} minus {b}: {interval.low:.2f} to {interval.high:.2f}"
     shown = _which_is_better(a, b, interval, each.plan.margin, rater)
     return f"{means} on average ({sure}): {shown}."

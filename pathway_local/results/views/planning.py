@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from pathway_local.results.planning import FOLLOWED, WELL_FOLLOWED, Planned
-from pathway_local.results.study import PlannedLook
+from pathway_local.results.planning import FOLLOWED, WELL_FOLLOWED, Planned, StudyPlan
 from pathway_local.results.views.cells import Cells
 from pathway_local.results.views.view import Remarks, TableView, View
-from pathway_local.runs.study_plans import CLUSTER, StudyPlan
-from pathway_local.statistics.figure import Estimate, Undefined, percent
+from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.needed import Aim, Spread
-from pathway_local.statistics.sequential import planned_counts
 from pathway_local.system.visible import visible
 
 HEADS = ("rubric", "score", "rater", "now", "needed", "planned", "spread from")
@@ -21,33 +18,21 @@ AIMS: dict[Aim, str] = {
 }
 
 
-def units(plan: StudyPlan) -> str:
-    """Return the unit that a plan counts, in words."""
-    cluster = plan.target.get(CLUSTER, "")
-    if plan.counted == "labels":
-        return "labels"
-    return f"values of {cluster}" if cluster else "questions" if plan.target["pair_by"] else "cases"
-
-
-def planning_view(found: Sequence[Planned], aim: Aim, points: float) -> View:
-    """A row for each figure, and how to go on; `found` has at least one."""
+def planning_view(plan: StudyPlan) -> View:
+    """A row for each figure, and how to go on; the plan has at least one figure."""
     cells = Cells()
-    rows = tuple(_row(each, cells) for each in found)
-    plans = [each.plan for each in found if each.plan]
-    what = AIMS[aim].format(points=points)
-    said = [f"Planned for {what}." if plans else _why_nothing(found, what)]
+    rows = tuple(_row(plan, each, cells) for each in plan.figures)
+    shown = [each for each in plan.figures if isinstance(each.own, int)]
+    what = AIMS[plan.goal.aim].format(points=plan.goal.points)
+    said = [f"Planned for {what}.", *_course(plan)] if shown else [_why_nothing(plan.figures, what)]
     notes = []
-    if plans:
-        said += _course(plans[0])
-        if len(plans) > 1:
-            notes.append(
-                f"{len(plans)} figures share the error of 5%, so each needs more: name the --rubric and the judge that "
-                "you mean to report."
-            )
-        notes += [_assumed(each) for each in found if each.plan and each.between]
-        if plans[0].began:
-            notes.append(f"The {plans[0].began:,} {units(plans[0])} that are there count as the first look.")
-    notes += list(dict.fromkeys(_left_out(each) for each in found if each.plan and each.plan.began < each.rated))
+    if len(shown) > 1:
+        notes.append(
+            f"{len(shown)} figures share the error of 5%, so each needs more: name the --rubric and the judge that you "
+            "mean to report."
+        )
+    notes += [_assumed(each) for each in shown if each.between]
+    notes += dict.fromkeys(_left_out(each, plan.people) for each in shown if _now(each) < each.rated)
     table = TableView("", HEADS, rows, 3)
     return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
 
@@ -59,17 +44,18 @@ def _assumed(each: Planned) -> str:
     return (
         f"Too few labels show how far {each.rater} follows people on {each.score}: we assume a correlation of "
         f"{FOLLOWED:g}, and that people's scores vary as the judge's do. With {WELL_FOLLOWED:g} the number would be "
-        f"{good}, with 0 {none}. Plan again once you have some labels, before you look."
+        f"{good}, with 0 {none}. Plan again once you have some labels."
     )
 
 
-def _left_out(each: Planned) -> str:
+def _left_out(each: Planned, people: str) -> str:
     """Say how many of people's ratings are labels of the sample."""
-    assert each.plan
-    of = f"{visible(each.plan.target.get('against', 'people'))}'s {each.rated:,}"
-    return (
-        f"{each.plan.began:,} of {of} rated cases count: the others did not come back on a sheet or page of a sample."
-    )
+    of = f"{visible(people)}'s {each.rated:,} rated cases"
+    return f"{_now(each):,} of {of} count: the others did not come back on a sheet or page of a sample."
+
+
+def _now(each: Planned) -> int:
+    return each.spread.now if isinstance(each.spread, Spread) else 0
 
 
 def _why_nothing(found: Sequence[Planned], what: str) -> str:
@@ -82,67 +68,22 @@ def _why_nothing(found: Sequence[Planned], what: str) -> str:
     return f"Nothing is planned, because {'; '.join(reasons)}. Judge more cases, or name another rubric or judge."
 
 
-def _row(each: Planned, cells: Cells) -> tuple[str, ...]:
+def _row(plan: StudyPlan, each: Planned, cells: Cells) -> tuple[str, ...]:
     names = (each.rubric, each.score, each.rater)
     if isinstance(each.spread, Undefined):
         return *names, "", "", cells.cell(Estimate(each.spread, each.spread)), ""
     if isinstance(each.own, Undefined):
         return *names, f"{each.spread.now:,}", f"none {cells.mark(each.own.reason)}", "", each.source
-    planned = f"{each.plan.planned:,}" if each.plan else ""
-    return *names, f"{each.spread.now:,}", f"{each.own:,}", planned, each.source
+    return *names, f"{each.spread.now:,}", f"{each.own:,}", f"{plan.planned:,}", each.source
 
 
 def _course(plan: StudyPlan) -> list[str]:
-    counts = [count for count in planned_counts(plan.planned, plan.looks) if count > plan.began]
-    command = "calibrate" if "against" in plan.target else "compare"
-    more = plan.planned - plan.began
-    reached = f"The {plan.began:,} {units(plan)} that are there reach it."
-    go_on = f"Go on until there are {plan.planned:,} {units(plan)}, {more:,} more."
-    course = [reached if more <= 0 else go_on]
-    if len(counts) > 1:
-        course.append(f"Look with `{command}` at {', '.join(f'{count:,}' for count in counts)} of them.")
-    return [
-        *course,
-        f"`{command}` follows the plan from now on: earlier looks get a wider interval, so that all looks together err "
-        "in 5% of the files, also if you look at other times.",
-    ]
-
-
-def stored_view(plans: Sequence[StudyPlan]) -> View:
-    """The plans of a run, with the looks that were taken."""
-    rows = tuple(
-        (
-            f"{plan.rubric}\n{plan.score}",
-            plan.rater,
-            visible(_about(plan)),
-            f"{plan.planned:,} {units(plan)}",
-            ", ".join(f"{count:,}" for count in plan.seen) or "none",
-        )
-        for plan in plans
-    )
-    return View((TableView("", ("score", "rater", "figure", "planned", "looks at"), rows, 4),), Remarks())
-
-
-def _about(plan: StudyPlan) -> str:
-    target = plan.target
-    if "against" in target:
-        return f"mean corrected by {target['against']}"
-    return f"{target['first']} against {target['second']}"
-
-
-def look_notes(look: PlannedLook) -> list[str]:
-    """Say which look at a plan this is, and what comes next."""
-    plan = look.plan
-    there = f"{look.count:,} of the {plan.planned:,} planned {units(plan)}"
-    if look.outside:
-        return [
-            f"This look, at {there}, is outside the plan, whose last look was at {plan.seen[-1]:,}: what that one "
-            "showed counts."
-        ]
-    if look.last:
-        return [f"Look {look.number} of the plan, at {there}, is the last one: what it shows counts."]
-    every = f"all looks at the {look.figures} figures planned together" if look.figures > 1 else "all looks together"
-    return [
-        f"Look {look.number} of the plan, at {there}: its level is {percent(look.level)}, so that {every} err in 5% of "
-        f"the files. The next look is at {look.next:,}."
-    ]
+    now = min(_now(each) for each in plan.figures if isinstance(each.spread, Spread))
+    reached = f"The {now:,} {plan.units} that are there reach it."
+    go_on = f"Go on until there are {plan.planned:,} {plan.units}, {plan.planned - now:,} more."
+    course = [reached if now >= plan.planned else go_on]
+    if (looks := plan.goal.looks) > 1:
+        course.append(f"Look up to {looks} times, each time with `{plan.command} --looks {looks}`.")
+    elif now < plan.planned:
+        course.append("Look once, at the end; --looks plans for several looks.")
+    return course

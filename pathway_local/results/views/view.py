@@ -59,6 +59,16 @@ class View:
     title: str = ""
 
 
+def several_looks(count: int) -> list[str]:
+    """Says that intervals allow for several looks; nothing for one."""
+    if count < 2:
+        return []
+    return [
+        f"The intervals allow for {count} looks (--looks): each has 1/{count} of the error of 5% (Bonferroni), so all "
+        f"{count} together err in at most 5% of the files."
+    ]
+
+
 def small_groups() -> str:
     """Says what the mark of small groups means."""
     return (

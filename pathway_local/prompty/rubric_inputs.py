@@ -2,32 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Literal
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric import Input
 
 KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
-
-    `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
-    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
-    rubric's own loop.
-    """
-
-    name: str
-    description: str = ""
-    empty: Literal["judge", "fail"] = "fail"
-    default: str | None = None
-    conversation: bool = False
-    looped: bool = False
 
 
 def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str, Input], tuple[str, ...]]:
