@@ -238,7 +238,7 @@ def test_maths_is_no_input() -> None:
 
 
 def test_a_text_without_a_mark_is_asked_about() -> None:
-    told = "You are given a question, a reference answer and a response. Question: {question} Response: {response}\n"
+    told = "You are given a question, a reference answer and a response.\nQuestion: {question}\nResponse: {response}\n"
     found = proposed(f"{told}Is the response right? Answer only with Yes or No.")
     assert ['"reference answer"' in question for question in found.questions] == [True]
     assert "no mark shows where it goes" in found.questions[0]

@@ -7,8 +7,7 @@ from rated_run import TINY, add, judged_run
 from typed_here import typing_in
 
 from pathway_local.errors import FormatError, ReplyError, RubricError
-from pathway_local.judging.plan import Plan, planned_rubrics
-from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.score_text import read_score
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.summary import summarize
@@ -92,14 +91,14 @@ def test_a_scale_that_begins_between_two_steps_is_written_exactly() -> None:
     assert list(ScoreField(min=0.25, max=1.25, step=0.5).texts(False)) == ["0.25", "0.75", "1.25"]
 
 
-def test_judge_refuses_what_nobody_has_confirmed(tmp_path: Path) -> None:
+def test_a_rubric_that_nobody_has_confirmed_is_refused_at_the_door(tmp_path: Path) -> None:
     file = tmp_path / "mine.prompty"
     file.write_text(OPEN % "confirmed: false\n")
     with pytest.raises(RubricError, match="nobody has confirmed this rubric") as refused:
-        planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)
+        load_rubric(str(file))
     assert "delete its line confirmed: false" in refused.value.hint
     file.write_text(OPEN % "")
-    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", [str(file)]), None)) == ["mine"]
+    assert load_rubric(str(file)).confirmed
 
 
 def test_check_and_hosted_requests_refuse_what_judge_refuses(

@@ -53,8 +53,8 @@ def builtin_names() -> list[str]:
 def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = False) -> Rubric:
     """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
 
-    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text. Unless
-    `unconfirmed`, a rubric that nobody has confirmed is refused.
+    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
+    Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
     path = rubric_path(name)
     text = read_text(path)
