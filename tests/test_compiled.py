@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from rated_run import judged_run
 from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import RubricError, RunDamaged
-from pathway_local.prompty import rubric_format
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.compiled import compiled, read_compiled
 from pathway_local.rubrics.rubric import Rubric
@@ -27,7 +25,7 @@ user:
 {% if a and not b or a == 'x' %}{{ a }}{% elif b in ['y', 2, 1.5, true, none] %}{{ b }}{% else %}-{% endif %}
 {% for turn in talk %}{% if turn.role == 'user' and not loop.last %}{{ turn.content }}{% endif %}{% endfor %}
 """
-NO_OUTPUTS = '---\nname: loose\ninputs: {answer: {}}\n---\nuser:\nRate {{answer}}. Return JSON: {"score": <1-5>}\n'
+LOOSE = '---\nname: loose\ninputs: {answer: {}}\noutputs: "score: 1-5"\n---\nuser:\nRate {{answer}}.\n'
 
 
 def all_rubrics() -> dict[str, Rubric]:
@@ -39,7 +37,7 @@ def all_rubrics() -> dict[str, Rubric]:
     }
     files = [
         *builtin_names(),
-        *(str(FILES / name) for name in ("stars.prompty", "tags.prompty", "version2.prompty", "levels.yaml")),
+        *(str(FILES / name) for name in ("version2.prompty", "levels.yaml")),
     ]
     return adopted | {name: load_rubric(name) for name in files} | {"testing": parse_rubric(TESTING, "testing")}
 
@@ -69,14 +67,6 @@ def test_every_rubric_comes_back_as_it_was() -> None:
         assert list(again.format.outputs.fields) == list(rubric.format.outputs.fields)
 
 
-def test_a_run_is_read_without_looking_for_its_format_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rubric = parse_rubric(NO_OUTPUTS, "loose")
-    judged_run(tmp_path / "may.run", rubric).close()
-    monkeypatch.setattr(rubric_format, "find_format", lambda *_: pytest.fail("the prompt was read again"))
-    with RunFile.read(tmp_path / "may.run") as run:
-        assert rubric_of(run, "loose").format.scores["score"].values == (1, 2, 3, 4, 5)
-
-
 DAMAGES = {
     "no JSON": lambda _: "{",
     "an unknown key": lambda known: json.dumps(known | {"more": 1}),
@@ -90,7 +80,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_rubric_is_refused(tmp_path: Path, kind: str) -> None:
-    rubric = parse_rubric(NO_OUTPUTS, "loose")
+    rubric = parse_rubric(LOOSE, "loose")
     damaged = DAMAGES[kind](json.loads(compiled(rubric)))
     with pytest.raises(RubricError):
         read_compiled(rubric.text, damaged)

@@ -10,16 +10,6 @@ from pathway_local.results.summary import Group, Summary
 from pathway_local.results.views.summary import group_remarks
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
-BY_PROMPT = """---
-name: found
-inputs: {answer: {type: string}}
----
-system:
-Judge the answer. Reply in JSON with these keys:
-{"reasoning": "two sentences", "score": 1-5}
-user:
-{{ answer }}
-"""
 CLAIMS = """---
 name: claims
 inputs: {answer: {type: string}}
@@ -50,11 +40,6 @@ def remarks(text: str, name: str, count: int = 3) -> tuple[str, ...]:
     [
         (TINY.text, "reason", "raise its `tokens`, now 20, in the rubric's file"),
         (CRITERIA, "feedback", "a file with criteria alone has no setting for its 300 tokens"),
-        (
-            BY_PROMPT,
-            "reasoning",
-            "`rubrics adopt` writes the prompt's format into a file, in which you can raise its `tokens`, now ",
-        ),
         (CLAIMS, "claims", "raise its `items`, now 6, or its texts' `tokens`, in the rubric's file"),
         (TINY.text, "thinking", "raise --think"),
     ],

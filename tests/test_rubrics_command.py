@@ -84,7 +84,7 @@ def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judg
         "user:\nJudge {{answer}}.\n" + "A long rubric comes behind the case. " * 60 + "Answer only with Pass or Fail.\n"
     )
     path = tmp_path / "late.prompty"
-    path.write_text("---\ninputs: {answer: {}}\n---\n" + body)
+    path.write_text("---\ninputs: {answer: {}}\noutputs: 'verdict: Fail < Pass'\n---\n" + body)
     said = run("rubrics", "check", path, "--judge", judge_folder)
     found = re.search(r"the case's text starts at token (\d+) of ([\d,]+): move it behind the rubric", said.err)
     assert found is not None, said
@@ -150,10 +150,12 @@ def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
     assert list(schema["properties"]) == ["analysis", "score", "justification"]
 
 
-def test_check_shows_the_files_own_sample(run: Run) -> None:
-    said = run("rubrics", "check", OWN / "tags.prompty")
+def test_check_shows_the_files_own_sample(run: Run, tmp_path: Path) -> None:
+    text = (OWN / "tags.prompty").read_text().replace("---\n", "---\noutputs: 'score: 1-5'\n", 1)
+    (tmp_path / "tags.prompty").write_text(text)
+    said = run("rubrics", "check", "tags.prompty")
     assert "QUERY: When does the library open?" in said.out
-    assert said.out.rstrip().endswith("<S0>Step by step:")
+    assert said.out.rstrip().endswith('{"score":')
 
 
 def test_check_names_line_column_and_fix(run: Run) -> None:
@@ -219,7 +221,7 @@ def test_a_prompt_whose_own_front_matter_does_not_fit_is_told_at_once(run: Run) 
 
 
 def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}")
+    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}\noutputs: 'stars: 1-5'")
     (tmp_path / "mine.prompty").write_text(text)
     monkeypatch.setenv("RUBRIC", "looked-up")
     assert run("rubrics", "show", "mine.prompty").code == 2

@@ -411,8 +411,17 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     here, local = tmp_path / "submitted", tmp_path / "local"
     here.mkdir()
     local.mkdir()
-    options = ["-r", shop.plan.rubrics[0], "-j", "scripted", "--models", shop.plan.registry, "--engine", "scripted"]
-    cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", *map(str, options)]
+    options = [
+        "-r",
+        shop.work / "small.prompty",
+        "-j",
+        "scripted",
+        "--models",
+        shop.plan.registry,
+        "--engine",
+        "scripted",
+    ]
+    cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", "-r", *map(str, own)]
     environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "SLURM_TMPDIR": str(local)}
 
     def task(number: int, seconds: str = "0") -> subprocess.Popen[bytes]:
