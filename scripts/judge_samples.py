@@ -32,7 +32,7 @@ def judge_samples(run: Path, folder: Path = SAMPLES) -> int:
             if progress.stopped():
                 return INTERRUPTED
             talk.print(f"judging {cases.name}")
-            plan = Plan(cases, run, [load_rubric(rubric)], ["demo"], keep=None)
+            plan = Plan(cases, run, rubric=[load_rubric(rubric)], judge=["demo"], keep=None)
             failures += sum(tally.failures.total() for tally in run_job(plan, progress, sys.argv, loaded))
             progress.end()
     return INTERRUPTED if progress.stopped() else min(failures, 1)

@@ -77,7 +77,7 @@ def test_a_misspelled_judge_is_told_before_anybody_is_asked(sheet: Path, monkeyp
 
     monkeypatch.setattr("typer.prompt", lambda *_, **__: pytest.fail("somebody was asked"))
     with pytest.raises(UnknownName, match="no judge is called 'nobody'"):
-        watched(Plan(sheet, sheet.with_suffix(".run"), judges=("nobody",)), work)
+        watched(Plan(sheet, sheet.with_suffix(".run"), judge=("nobody",)), work)
 
 
 def test_nobody_is_asked_without_a_terminal(sheet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

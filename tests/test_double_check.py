@@ -33,9 +33,9 @@ def judge(folder: Path, run: Path, by: Judge, share: float) -> tuple[dict[str, R
     plan = Plan(
         folder / "cases.jsonl",
         run,
-        (load_rubric(str(folder / "facts.prompty")),),
-        ("script",),
-        registry=folder / "models.yaml",
+        rubric=(load_rubric(str(folder / "facts.prompty")),),
+        judge=("script",),
+        models=folder / "models.yaml",
         engine="scripted",
         double_check=share,
     )
@@ -90,9 +90,9 @@ def test_a_rubric_that_lists_no_levels_is_refused_where_nothing_would_change(fol
     plan = Plan(
         folder / "cases.jsonl",
         tmp_path / "t.run",
-        (load_rubric(str(tmp_path / "bare.prompty")),),
-        ("script",),
-        registry=folder / "models.yaml",
+        rubric=(load_rubric(str(tmp_path / "bare.prompty")),),
+        judge=("script",),
+        models=folder / "models.yaml",
         engine="scripted",
         double_check=0.1,
     )

@@ -39,7 +39,7 @@ def registry(tmp_path: Path, tiny_judge: Path, instant_reply: None) -> Path:
 def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCache) -> int:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric.inputs, 5, seed)
-    plan = Plan(cases, folder / f"{seed}.run", [rubric], [judge], registry=registry, engine=INSTANT.name)
+    plan = Plan(cases, folder / f"{seed}.run", rubric=[rubric], judge=[judge], models=registry, engine=INSTANT.name)
     [tally] = run_job(plan, Watcher(), ["test"], loaded)
     return tally.judged
 
@@ -63,8 +63,8 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
     found = []
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"
-        plan = Plan(cases, run, [rubric], ["one"], registry=registry, engine=INSTANT.name)
-        [tally] = run_job(replace(plan, engines=Engines("", engines)), Watcher(), ["test"])
+        plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
+        [tally] = run_job(replace(plan, allocation=Engines("", engines)), Watcher(), ["test"])
         assert tally.judged == 700
         with RunFile.open(run) as stored:
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))

@@ -11,7 +11,8 @@ from typed_here import typing_in
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.plan import Plan, planned_rubrics
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import planned_rubrics
 from pathway_local.rater import Rater
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
@@ -25,12 +26,12 @@ PAGE = (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
 def judge(plan: Plan, watcher: object, command: Sequence[str]) -> list[Tally]:
     """Give every case of the file a 3."""
     (rubric,) = planned_rubrics(plan, None).values()
-    cases = cases_of(plan.cases, [rubric], None, plan.id_column, plan.mapping)
+    cases = cases_of(plan.cases, [rubric], None, plan.id, plan.map)
     with RunFile.create(plan.run) as run:
         store_rubric(run, rubric)
         rater = run.add_rater(Rater("demo", "judge", rubric.name, {"judge": "demo"}))
         run.set_setting("label:demo", "a demonstration judge")
-        remember(run, cases, plan.mapping)
+        remember(run, cases, plan.map)
         keep = [cases.column(name) for name in plan.keep or ()]
         for case in cases:
             assert isinstance(case, Case)

@@ -91,7 +91,9 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
     cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 5, 1)
     watcher = _Listening()
     for detail in ("full", "score"):
-        plan = Plan(cases, run, [rubric], ["one"], f"one-{detail}", registry=models, engine=INSTANT.name)
+        plan = Plan(
+            cases, run, rubric=[rubric], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
+        )
         run_job(replace(plan, detail=detail), watcher, ["test"])
     assert watcher.heard.count("a short start") == 2
     with RunFile.open(run) as stored:
@@ -117,7 +119,11 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     entry = {"source": str(tiny_judge), "cpu": True}
     models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
     cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 3, 1)
-    run_job(Plan(cases, run, [rubric], ["one", "other"], registry=models, engine=INSTANT.name), Watcher(), ["test"])
+    run_job(
+        Plan(cases, run, rubric=[rubric], judge=["one", "other"], models=models, engine=INSTANT.name),
+        Watcher(),
+        ["test"],
+    )
     with RunFile.read(run) as stored:
         for judge in load_registry(models).get("one"), load_registry(models).get("other"):
             settings: Any = SimpleNamespace(options={})

@@ -10,7 +10,8 @@ from typed_here import Run, typing_in
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.plan import Plan, planned_raters
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.runs.limit import Limit
@@ -128,7 +129,7 @@ def test_both_rows_of_a_pair_get_its_verdict_and_their_side(
     ("rubric", "options", "said"),
     [
         ("groundedness", {"pair_by": "qid"}, "--pair-by is for rubrics that compare"),
-        ("pair-answer", {"pair_by": "qid", "id_column": "id"}, "its column has the ids"),
+        ("pair-answer", {"pair_by": "qid", "id": "id"}, "its column has the ids"),
     ],
 )
 def test_wrong_uses_are_refused(tmp_path: Path, rubric: str, options: dict[str, str], said: str) -> None:

@@ -32,8 +32,6 @@ def own(name: str, outputs: str) -> str:
 
 
 TAGS = own("tags.prompty", "{layout: '<S0>{thoughts}</S0> {score}', fields: 'thoughts: text; score: 1-5'}")
-    "tags.prompty", "{layout: '<S0>{thoughts}</S0>\n\n  <S2>{score}</S2>', fields: 'thoughts: text; score: 1-5'}"
-)
 
 
 def test_a_version_1_file_loads_unchanged_but_for_a_declaration() -> None:

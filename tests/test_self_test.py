@@ -37,9 +37,9 @@ def plan_of(folder: Path, run: Path) -> Plan:
     return Plan(
         folder / "cases.jsonl",
         run,
-        (load_rubric(str(folder / "facts.prompty")),),
-        ("script",),
-        registry=folder / "models.yaml",
+        rubric=(load_rubric(str(folder / "facts.prompty")),),
+        judge=("script",),
+        models=folder / "models.yaml",
         engine="scripted",
     )
 
@@ -95,7 +95,7 @@ def test_a_comparison_must_not_depend_on_the_place(folder: Path, tmp_path: Path,
     plan = replace(
         plan_of(folder, tmp_path / "t.run"),
         cases=tmp_path / "two.jsonl",
-        rubrics=(load_rubric(str(tmp_path / "which.prompty")),),
+        rubric=(load_rubric(str(tmp_path / "which.prompty")),),
     )
     test = draw_test(plan, {}, 40, [], lambda said: None)
     run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: PairScript(each, rules[judge])))
@@ -106,7 +106,7 @@ def test_a_comparison_must_not_depend_on_the_place(folder: Path, tmp_path: Path,
 
 def test_a_level_off_the_scale_will_do_for_an_answer_that_says_nothing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "special.prompty").write_text(faulty_judges.SPECIAL)
-    plan = replace(plan_of(folder, tmp_path / "t.run"), rubrics=(load_rubric(str(tmp_path / "special.prompty")),))
+    plan = replace(plan_of(folder, tmp_path / "t.run"), rubric=(load_rubric(str(tmp_path / "special.prompty")),))
     test = draw_test(plan, {}, 20, [], lambda said: None)
     by = lambda read: 3.0 if len(read.answer) < 60 else faulty_judges.good(read)  # noqa: E731
     run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: Script(each, by)))

@@ -79,7 +79,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Iterator
         for name in ("PYTHONPATH", JUDGE):
             patched.setenv(name, desk.environment[name])
         registry = desk.work / "models.yaml"
-        plan = Plan(cases, cases, [rubric], ["scripted"], registry=registry, engine="scripted", keep=["bot"])
+        plan = Plan(cases, cases, rubric=[rubric], judge=["scripted"], models=registry, engine="scripted", keep=["bot"])
         made = Shop(desk.work, loaded, plan)
         made.judge("whole.run")
         for k in range(1, SHARDS + 1):
@@ -135,10 +135,10 @@ def test_every_case_is_judged_in_one_shard(shop: Shop) -> None:
 
 def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) -> None:
     shop.copied(PARTS[1], "kept.run")
-    shop.judge("kept.run", rubrics=[], judges=[])
+    shop.judge("kept.run", rubric=[], judge=[])
     assert counts(shop.work / "kept.run")["judged"] == 0
     before = here(PARTS[1]).read_bytes()
-    going_on = ("judge", "cases.jsonl", "--models", shop.plan.registry, "--run")
+    going_on = ("judge", "cases.jsonl", "--models", shop.plan.models, "--run")
     said = run(*going_on, PARTS[1], "--shard", "1/3")
     assert said.code == 2 and "part-2.run holds shard 2/3, not shard 1/3" in said.words
     said = run(*going_on, "whole.run", "--shard", "1/3")
@@ -146,7 +146,7 @@ def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) 
     assert "'17/16' is not K/N" in run(*going_on, PARTS[1], "--shard", "17/16").words
     assert here(PARTS[1]).read_bytes() == before
     assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
-    assert default_run(Path("a.csv"), None, Shard(2, 3)) == Path("a.2-of-3.run")
+    assert default_run(Path("a.csv"), None, "2/3") == Path("a.2-of-3.run")
 
 
 def test_a_limit_draws_from_the_whole_file_and_a_dry_run_knows_the_shard(shop: Shop) -> None:
@@ -181,7 +181,7 @@ def test_a_merged_run_goes_on_without_a_shard(shop: Shop) -> None:
     with RunFile.read(shop.work / "two.run") as read:
         [group] = (found := summarize(read)).groups
         assert found.parts(group) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
-    shop.judge("two.run", rubrics=[], judges=[])
+    shop.judge("two.run", rubric=[], judge=[])
     verdicts = [each for each in shop.outcomes(PARTS[2]).values() if isinstance(each, Verdict)]
     assert counts(shop.work / "two.run")["judged"] == len(verdicts), "the other texts are recognised"
     assert shop.outcomes("two.run") == shop.outcomes("whole.run")
@@ -314,10 +314,10 @@ def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
         shop.merge(PARTS[0], "ben.run")
     well = shop.work / "well.prompty"
     well.write_text((shop.work / "small.prompty").read_text().replace("Judge this", "Judge well this"))
-    shop.judge("well.run", "2/3", rubrics=[load_rubric(str(well))])
+    shop.judge("well.run", "2/3", rubric=[load_rubric(str(well))])
     with pytest.raises(RaterChanged, match="different texts of the rubric 'small'"):
         shop.merge(PARTS[0], "well.run")
-    shop.judge("renamed.run", "2/3", id_column="question")
+    shop.judge("renamed.run", "2/3", id="question")
     with pytest.raises(RunFileError, match="different columns of the ids"):
         shop.merge(PARTS[0], "renamed.run")
     assert not (shop.work / "all.run").exists()
@@ -348,7 +348,7 @@ def test_a_damaged_part_is_refused_and_ends_nothing_by_a_bug(shop: Shop) -> None
 
 
 def test_a_run_without_texts_gains_those_of_another_and_keeps_no_more(shop: Shop) -> None:
-    shop.judge("bare.run", "1/3", texts=False)
+    shop.judge("bare.run", "1/3", without_text=True)
     shop.merge("bare.run", *PARTS, out="full.run")
     assert shop.outcomes("full.run") == shop.outcomes("whole.run")
     with RunFile.read(shop.work / "full.run") as full:
@@ -411,17 +411,9 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     here, local = tmp_path / "submitted", tmp_path / "local"
     here.mkdir()
     local.mkdir()
-    options = [
-        "-r",
-        shop.work / "small.prompty",
-        "-j",
-        "scripted",
-        "--models",
-        shop.plan.registry,
-        "--engine",
-        "scripted",
-    ]
-    cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", "-r", *map(str, own)]
+    rubric = shop.work / "small.prompty"
+    options = ["-r", rubric, "-j", "scripted", "--models", shop.plan.models, "--engine", "scripted"]
+    cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", *map(str, options)]
     environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "SLURM_TMPDIR": str(local)}
 
     def task(number: int, seconds: str = "0") -> subprocess.Popen[bytes]:

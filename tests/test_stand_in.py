@@ -10,7 +10,8 @@ from rated_run import add, cases, said
 
 from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.plan import Plan, planned_raters
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
@@ -121,7 +122,7 @@ def test_people_who_were_asked_for_alone_are_not_told_of_judges(tmp_path: Path) 
 
 @pytest.mark.parametrize("rater", ["adjudicated", "adjudicated/Zoe"])
 def test_a_judge_is_not_called_as_agreed_scores_are(tmp_path: Path, rater: str) -> None:
-    plan = Plan(tmp_path / "x.csv", tmp_path / "x.run", judges=("demo",), rater=rater)
+    plan = Plan(tmp_path / "x.csv", tmp_path / "x.run", judge=("demo",), rater=rater)
     with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
         planned_raters(plan, None, {HELPFUL.name: HELPFUL}, load_registry(None))
     assert "--rater" in refused.value.hint

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from rated_run import TINY, add, judged_run
+from typed_here import typing_in
 
 from pathway_local.errors import FormatError, ReplyError, RubricError
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric

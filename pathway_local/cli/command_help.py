@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from pathway_local.judging.option import CASES as CASES
+from pathway_local.judging.option import JUDGE as JUDGE
+from pathway_local.judging.option import MACHINE as MACHINE
+from pathway_local.judging.option import OUTPUT as OUTPUT
+from pathway_local.judging.option import PRIVACY as PRIVACY
+from pathway_local.judging.option import REPLY as REPLY
+from pathway_local.judging.option import Option
+
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Groups of options that several commands have, in the words of their headings.
-CASES = "Cases"
-JUDGE = "Judge"
-REPLY = "Reply"
 RATERS = "Rubric and raters"
-OUTPUT = "Output"
-PRIVACY = "Privacy"
-MACHINE = "Machine"
 
 FEW = 6
 """Up to this many options stand under one heading."""
@@ -31,6 +32,12 @@ def option(value: str, says: str, group: str = "", *names: str, **limits: Any) -
     Without `names` it has the name of its parameter.
     """
     return typer.Option(*names, metavar=value or None, help=says, rich_help_panel=group or None, **limits)
+
+
+def declared(told: Option, *names: str, **more: Any) -> Any:
+    """Return an option of `judge` for a command."""
+    limits = {} if told.least is None else {"min": told.least, "max": told.most}
+    return option(told.value, told.says, told.group, *(names or told.names), **limits, **more)
 
 
 def _write_page(command: Any, ctx: Any, formatter: Any) -> None:

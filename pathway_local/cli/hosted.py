@@ -18,7 +18,8 @@ from pathway_local.cli.options import (
     Yes,
 )
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk
+from pathway_local.cli.terminal import need_consent, notice, talk
+from pathway_local.judging.option import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan

@@ -10,8 +10,9 @@ import typer
 from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import SOME_FAILED, columns_by_input, data, notice, talk
+from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
+from pathway_local.judging.option import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases

@@ -8,7 +8,7 @@ import typer
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
 from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
-from pathway_local.cli.terminal import columns_by_input, values_by_name
+from pathway_local.judging.option import columns_by_input, values_by_name
 from pathway_local.prompty.rubric_file import load_rubric
 
 
@@ -57,12 +57,12 @@ def test(
     plan = Plan(
         cases=cases,
         run=run or Path(f"{cases.stem}.test.run"),
-        rubrics=(load_rubric(rubric),),
-        judges=judges,
-        registry=models,
-        id_column=id_column,
+        rubric=(load_rubric(rubric),),
+        judge=judges,
+        models=models,
+        id=id_column,
         encoding=encoding,
-        mapping=columns_by_input(mapping),
+        map=columns_by_input(mapping),
         detail=detail,
         temperature=temperature,
         think=think,

@@ -5,20 +5,18 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, PRIVACY, RATERS, option
+from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
+from pathway_local.judging.option import ENCODING, ID, MAP, MODELS
 from pathway_local.results.views.view import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
-Encoding = Annotated[str, option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)]
-IdColumn = Annotated[str | None, option("COLUMN", "Column with the cases' ids.", CASES, "--id")]
-Map = Annotated[
-    list[str],
-    option("INPUT=COLUMN", "Column to read an input from, if their names differ; repeat for each.", CASES, "--map"),
-]
+Encoding = Annotated[str, declared(ENCODING)]
+IdColumn = Annotated[str | None, declared(ID, "--id")]
+Map = Annotated[list[str], declared(MAP, "--map")]
 KeyFile = Annotated[Path | None, option("KEYFILE", "Key of the run's pseudonyms.", PRIVACY)]
-Models = Annotated[Path | None, option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)]
+Models = Annotated[Path | None, declared(MODELS)]
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
 Raters = Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)]

@@ -11,7 +11,8 @@ from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, need_consent, notice, talk, tell
+from pathway_local.cli.terminal import need_consent, notice, talk, tell
+from pathway_local.judging.option import columns_by_input
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.removal import Removed, ratings_of, undo_import

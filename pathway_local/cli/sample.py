@@ -18,8 +18,9 @@ from pathway_local.cli.options import (
     RunToBe,
 )
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import columns_by_input, notice, talk
+from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
+from pathway_local.judging.option import columns_by_input
 from pathway_local.pages.language import Language
 from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages

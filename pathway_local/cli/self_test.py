@@ -49,7 +49,7 @@ def test_judges(
     assert isinstance(plan.cases, Path)
     names = _judges(plan)
     # Before hours of judging: the run may have no such labels.
-    agreement = _agreement(against, plan.rubrics[0].name, names) if against else {}
+    agreement = _agreement(against, plan.rubric[0].name, names) if against else {}
     read_privately(plan.cases, plan.run)
 
     def judge(plan: Plan, progress: JobProgress) -> ProbeSet:
@@ -72,8 +72,8 @@ def test_judges(
 
 def _judges(plan: Plan) -> list[str]:
     """Return the judges' names. Raises PathwayError if one can't be tested, before hours of judging by another."""
-    registry = load_registry(plan.registry)
-    judges = [registry.get(judge) for judge in plan.judges]
+    registry = load_registry(plan.models)
+    judges = [registry.get(judge) for judge in plan.judge]
     names = [judge.name for judge in judges]
     if len(set(names)) < len(names):
         raise UsageError("a judge is named twice", "Name each judge once.")

@@ -7,7 +7,7 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from io import TextIOBase
 from pathlib import Path
@@ -225,20 +225,6 @@ def table(
     for row in rows:
         made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))
     return made
-
-
-def columns_by_input(given: Sequence[str]) -> Mapping[str, str]:
-    """Read what the user gave for --map. Raises UsageError."""
-    return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
-
-
-def values_by_name(given: Sequence[str], option: str, form: str, example: str) -> Mapping[str, str]:
-    """Read what the user gave for an option of this form, such as the example. Raises UsageError."""
-    split = [item.partition("=") for item in given]
-    for name, sign, value in split:
-        if not (name and sign and value):
-            raise UsageError(f"{option} {name}{sign}{value} is not {form}", f"Such as {option} {example}.")
-    return {name: value for name, _, value in split}
 
 
 def need_consent(question: str, refusal: str, hint: str) -> None:

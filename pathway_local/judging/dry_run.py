@@ -12,7 +12,8 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.engine_plan import engine_plan, prepare_fitting
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
-from pathway_local.judging.plan import Plan, PlannedRater
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import PlannedRater
 from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater
 from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
@@ -139,10 +140,10 @@ class _Forecast:
         judge, settings = first.judge, first.settings
         _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
         options = engine_options(self.run, judge, settings)
-        placed = check_fits_here(judge, plan.engines.machine, options, settings.dtype)
+        placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
         local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]
-        timings = Timings([each.settings for each in raters], len(planned.gpus), plan.engines.where)
+        timings = Timings([each.settings for each in raters], len(planned.gpus), plan.allocation.where)
         return JudgeForecast(
             judge.name,
             judge.label,

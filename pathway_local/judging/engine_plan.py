@@ -9,7 +9,8 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.plan import Plan, PlannedRater
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import PlannedRater
 from pathway_local.judging.preparation import Prepared, engine_options, prepare, prompt_writer
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.rubric_check import LONGER, too_short
@@ -28,7 +29,7 @@ def engine_plan(
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
     options = engine_options(run, judge, settings)
     estimate = partial(prepared.load_plan, raters, options)
-    planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.engines, estimate)
+    planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
 
 

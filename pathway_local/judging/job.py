@@ -20,7 +20,8 @@ from pathway_local.judging.double_check import DoubleCheck, second_look
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fitting
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
-from pathway_local.judging.plan import Plan, PlannedRater, Settings
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import PlannedRater, Settings
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.preparation import Prepared, add_raters, local_rater
 from pathway_local.judging.timings import Timings
@@ -78,9 +79,9 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
         job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256), unfit))
-        remember(run, prepared.cases, plan.mapping)
+        remember(run, prepared.cases, plan.map)
         remember_kept(run, prepared.plan.keep)
-        if not plan.texts:
+        if plan.without_text:
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
@@ -131,9 +132,9 @@ class _ScoringJob:
         for _, rater in own:
             self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
-            unnamed = "" if self.plan.judges or not self.plan.rubrics else "no --judge is named: "
+            unnamed = "" if self.plan.judge or not self.plan.rubric else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
-        timings = Timings([rater.settings for _, rater in own], len(planned.gpus), self.plan.engines.where)
+        timings = Timings([rater.settings for _, rater in own], len(planned.gpus), self.plan.allocation.where)
         pool = Pool(lambda: self._load_engine(judge, settings, config, planned, timings), tokenizer, planned.context)
         try:
             raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
@@ -154,7 +155,7 @@ class _ScoringJob:
         self, judge: JudgeSpec, settings: Settings, config: EngineConfig, planned: LoadPlan, timings: Timings
     ) -> Engine:
         plan, watcher, before = self.plan, self.watcher, self.loaded.engine_now
-        place = plan.engines.place(judge, weights_folder(judge), settings.weights, config.settings)
+        place = plan.allocation.place(judge, weights_folder(judge), settings.weights, config.settings)
         for note in planned.notes:
             watcher.notice(note)
         watcher.loading(judge.name, timings.load_seconds())

@@ -1,270 +1,240 @@
-"""Plans a scoring job, and the raters that it needs: each judge under each rubric."""
+"""The options of `judge`, declared once: the command, `pathway_local.judge` and a self-test take them from `Plan`."""
 
-import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, JsonValue
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pathway_local.engines.allocation import ONE_ENGINE, Engines
-from pathway_local.engines.engine_list import engine_kind
-from pathway_local.errors import UsageError
-from pathway_local.judges.engine_settings import computed_in
-from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
-from pathway_local.judges.weights_check import checked_hash
-from pathway_local.passes import Sampling
-from pathway_local.rater import Rater, refuse_adjudicators_name
-from pathway_local.rendering.chat import chat_settings, think_budget
+from pathway_local.engines.cluster import cluster_of
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.judging.option import (
+    CASES,
+    ENCODING,
+    ID,
+    JUDGE,
+    MACHINE,
+    MAP,
+    MODELS,
+    OUTPUT,
+    PRIVACY,
+    REPLY,
+    Option,
+)
+from pathway_local.judging.shared_options import DETAIL, ENGINE, TEMPERATURE, THINK
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_kind import RunKind
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.system.machine import Machine
+
+Names = str | os.PathLike[str]
+
+
+def _several(given: Names | Iterable[Names]) -> tuple[str, ...]:
+    """Read one name or file, or several."""
+    return tuple(map(os.fspath, [given] if isinstance(given, str | os.PathLike) else given))
+
+
+def _kept(given: Names | Iterable[Names]) -> tuple[str, ...] | None:
+    """Read the columns to keep; None for all."""
+    columns = _several(given)
+    return None if "all" in columns else columns
+
+
+def _share(given: str | float) -> float:
+    """Read the share of --double-check, such as 5% or 0.05. Raises UsageError."""
+    text = str(given)
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise UsageError(f"--double-check {text[:20]} is not a share", "Such as --double-check 5%.")
+    return share
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The options of `judge`. Without rubrics, an existing run continues with its own raters. Without judges, the
-    run's own judge takes further rubrics; a new run takes the demo judge.
+    """What `judge` shall do. Each field with an option is one of the command and of the API, by this very name.
 
-    `keep` names metadata columns, None means all. `detail`, `samples`, `temperature`, `seed` and `engine` are part of
-    the rater: a run that continues keeps its own. Without `texts`, the run stores only scores from then on.
-    `pseudonyms` is a key file; a new run makes a missing one. `engine_log` gets everything that an engine prints
-    while it loads. `pair_by` names the column in which the two rows of a comparison agree. `engines` side by side, here
-    or on a cluster, give the same verdicts as one. `orders` are those of comparisons, None means both. `limit` takes so
-    many rows of the cases file, drawn by `seed`. `keep_samples` makes the run store every sample, from then on.
-    `skip_unfit` leaves out rubrics that don't fit a judge's context. `shard` takes one part of the cases; a run keeps
-    its own. `kind` is the run's. A case judged `alone` has no other in the engine beside it. `double_check` is the
-    share of verdicts to judge a second time.
+    Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
+    rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. A case judged `alone`
+    has no other in the engine beside it. `allocation` follows from the options of the machine. Rubrics are loaded by
+    then: `allow_references` was read at the door.
     """
 
     cases: Path | Sheet
     run: Path
-    rubrics: Sequence[Rubric] = ()
-    judges: Sequence[str] = ()
-    rater: str | None = None
-    registry: Path | None = None
-    id_column: str | None = None
-    encoding: str = ""
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    pair_by: str = ""
-    keep: Sequence[str] | None = ()
-    detail: Detail = "full"
-    samples: int = 1
-    orders: Orders | None = None
-    temperature: float | None = None
-    seed: int | None = None
-    truncate: str | None = None
-    think: str = "0"
-    engine: str = "auto"
-    deterministic: bool = False
-    seal: Wanted = "auto"
-    strict: bool = False
-    texts: bool = True
-    pseudonyms: Path | None = None
-    engine_log: Path | None = None
-    engines: Engines = ONE_ENGINE
-    limit: int | None = None
-    keep_samples: bool = False
-    skip_unfit: bool = False
-    shard: Shard | None = None
+    _: KW_ONLY
+    id: Annotated[str | None, ID] = None
+    encoding: Annotated[str, ENCODING] = ""
+    map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
+    pair_by: Annotated[
+        str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
+    ] = ""
+    keep: Annotated[
+        Sequence[str] | None,
+        Option(
+            "COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES, typed=list[str], read=_kept
+        ),
+    ] = ()
+    truncate: Annotated[str | None, Option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None
+    strict: Annotated[bool, Option("", "Stop at the first invalid row.", CASES)] = False
+    limit: Annotated[
+        int | None,
+        Option(
+            "N", "Judge only N cases, drawn at random by --seed; more in a later command.", CASES, least=1, most=2**63
+        ),
+    ] = None
+    shard: Annotated[
+        Shard | None,
+        Option(
+            "K/N",
+            "Judge only part K of N, into a run of its own; `runs merge` joins the runs.",
+            CASES,
+            typed=str,
+            read=Shard.parse,
+        ),
+    ] = None
+    rubric: Annotated[
+        Sequence[Rubric],
+        Option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, ("--rubric", "-r"), typed=list[str]),
+    ] = ()
+    judge: Annotated[
+        Sequence[str],
+        Option(
+            "JUDGE",
+            "A judge's name or folder; repeat for more (default: the run's, else demo).",
+            JUDGE,
+            ("--judge", "-j"),
+            typed=list[str],
+            read=_several,
+            of_rater=True,
+        ),
+    ] = ()
+    rater: Annotated[
+        str | None, Option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE, of_rater=True)
+    ] = None
+    models: Annotated[Path | None, MODELS] = None
+    engine: Annotated[str, ENGINE] = "auto"
+    deterministic: Annotated[
+        bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
+    ] = False
+    skip_unfit: Annotated[bool, Option("", "Leave out rubrics that don't fit a judge's context.", JUDGE)] = False
+    allow_references: Annotated[bool, Option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE)] = (
+        False
+    )
+    detail: Annotated[Detail, DETAIL] = "full"
+    samples: Annotated[
+        int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)
+    ] = 1
+    keep_samples: Annotated[bool, Option("", "Also store and export what each of --samples says.", REPLY)] = False
+    temperature: Annotated[float | None, TEMPERATURE] = None
+    orders: Annotated[
+        Orders | None,
+        Option(
+            "ORDERS",
+            "Orders in which to compare two responses: both, one (as in the file) or random (default: both).",
+            REPLY,
+            of_rater=True,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        Option(
+            "N",
+            "Seed of sampling and --limit; default: the rubric's, else 0.",
+            REPLY,
+            least=0,
+            most=2**63,
+            of_rater=True,
+        ),
+    ] = None
+    think: Annotated[str, THINK] = "0"
+    double_check: Annotated[
+        float,
+        Option(
+            "SHARE",
+            "Judge a random part again, such as 5%, with the levels in the other order, and mark what flips.",
+            REPLY,
+            typed=str,
+            read=_share,
+        ),
+    ] = 0.0
+    gpus: Annotated[
+        str,
+        Option(
+            "N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine).", MACHINE, read=str
+        ),
+    ] = ""
+    engines: Annotated[
+        int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
+    ] = 1
+    cluster: Annotated[
+        str, Option("ADDRESS", "Judge on a Ray cluster: auto (the one of this machine) or HOST:PORT.", MACHINE)
+    ] = ""
+    workers: Annotated[
+        int,
+        Option(
+            "N", "With --cluster: engines, each on its own GPU, or on a node without one.", MACHINE, least=1, most=2**31
+        ),
+    ] = 1
+    engine_log: Annotated[
+        Path | None, Option("FILE", "Write everything that the engine prints while it loads; no case text.", OUTPUT)
+    ] = None
+    seal: Annotated[
+        Wanted, Option("SEAL", "Keep the engine off networks: auto (as far as possible), required or off.", PRIVACY)
+    ] = "auto"
+    without_text: Annotated[bool, Option("", "Store scores only, not what the judge writes.", PRIVACY)] = False
+    pseudonyms: Annotated[
+        Path | None, Option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
+    ] = None
     kind: RunKind = ""
     alone: bool = False
-    double_check: float = 0.0
+    allocation: Engines = ONE_ENGINE
+
+    def __post_init__(self) -> None:
+        """Find the engines that the options name. Raises UsageError if they contradict each other."""
+        if (self.gpus, self.engines, self.cluster, self.workers) != ("", 1, "", 1) and self.allocation is ONE_ENGINE:
+            found = Engines(self.gpus, self.engines, cluster_of(self.cluster, self.workers))
+            object.__setattr__(self, "allocation", found)
 
 
-OF_RATERS = (
-    "judges",
-    "rater",
-    "detail",
-    "samples",
-    "orders",
-    "temperature",
-    "seed",
-    "think",
-    "engine",
-    "deterministic",
-)
-"""Fields of a plan that define a rater: a run that continues has its own raters."""
+def options_of(plan: type[Plan] = Plan) -> dict[str, Option]:
+    """Return the options of `judge` by their names, in the order of the command's help."""
+    hints = get_type_hints(plan, include_extras=True)
+    found: dict[str, Option] = {}
+    for each in fields(plan):
+        if get_origin(hint := hints[each.name]) is Annotated:
+            kind, option = get_args(hint)
+            names = option.names or (f"--{each.name.replace('_', '-')}",)
+            found[each.name] = replace(option, names=names, type=kind, default=each.default)
+    return found
 
 
-def check_continues(plan: Plan, given: Iterable[str]) -> None:
-    """Refuse options that the user gave and that define a rater if no rubric is named: they would be ignored.
-
-    Raises UsageError, which names the first.
-    """
-    for name in given if plan.run.exists() and not plan.rubrics else ():
-        raise UsageError(
-            f"{name} would define a new rater, and without a rubric a run continues with its own raters",
-            f"Name a rubric to judge with {name}, or leave {name} out.",
-        )
-
-
-class Settings(BaseModel):
-    """Everything that can change what a judge says under a rubric; the run stores it as the rater's spec."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    judge: str
-    weights: str
-    rubric: str
-    detail: Detail
-    samples: int
-    sampling: Sampling
-    engine: str
-    dtype: str
-    think: int = 0
-    chat: dict[str, JsonValue] | None = None
-    orders: Orders | None = None
-    options: dict[str, JsonValue]
-
-    def spec(self) -> dict[str, JsonValue]:
-        """Return the settings as JSON; raters of old runs have no `chat`, and `orders` belong to comparisons alone."""
-        return self.model_dump(
-            mode="json", exclude={name for name in ("chat", "orders") if getattr(self, name) is None}
-        )
-
-    @property
-    def replies(self) -> int:
-        """The number of replies that a judge gives for each case."""
-        return self.samples * (2 if self.orders == "both" else 1)
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRater:
-    """One judge under one rubric, with its name in the run."""
-
-    name: str
-    judge: JudgeSpec
-    rubric: Rubric
-    settings: Settings
-
-    @property
-    def rater(self) -> Rater:
-        """Return the rater that the run stores."""
-        return Rater(self.name, "judge", self.rubric.name, self.settings.spec())
-
-    @property
-    def engine_key(self) -> tuple[str, ...]:
-        """Return a key: raters with the same one can share an engine."""
-        own = self.settings
-        return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
-
-
-def judging_raters(run: RunFile) -> list[Rater]:
-    """Return the raters of a run that are local judges."""
-    return [rater for _, rater in run.raters() if rater.kind == "judge"]
-
-
-def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
-    """Return the rubrics of a plan by name, or those of the run that it continues. Raises PathwayError."""
-    if plan.rubrics:
-        named: dict[str, Rubric] = {}
-        for rubric in plan.rubrics:
-            if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
-                raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
-        return named
-    if run is None or not judging_raters(run):
-        raise UsageError("no rubric is named", "Give --rubric NAME; `pathway-local rubrics list` shows some.")
-    judged = {rater.rubric for rater in judging_raters(run)}
-    return {name: rubric for name, rubric in rubrics_of(run).items() if name in judged}
-
-
-def planned_raters(
-    plan: Plan, run: RunFile | None, rubrics: Mapping[str, Rubric], registry: Registry
-) -> list[PlannedRater]:
-    """Return the raters of a plan, or those of the run that it continues. Raises PathwayError."""
-    _check_orders(plan, rubrics.values())
-    if run and not plan.rubrics:
-        return [_resumed_rater(rater, rubrics[rater.rubric], registry) for rater in judging_raters(run)]
-    if plan.rater and len(plan.judges) > 1:
-        raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
-    judges = [registry.get(name) for name in plan.judges or [_usual_judge(run, plan.rater)]]
-    for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
-        refuse_adjudicators_name(name, "--rater")
-    machine = plan.engines.machine
-    raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
-    named = Counter((each.name, each.rubric.name) for each in raters)
-    for (name, rubric), count in named.items():
-        if count > 1:
+def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with the options that a user gave; None stands for the default. Raises UsageError."""
+    options = options_of()
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in options:
+            raise UnknownName("option of judge", name, options)
+    plan = Plan(cases, run, **{name: options[name].value_of(value) for name, value in given.items()})
+    for name in given if run.exists() and not plan.rubric else ():
+        if options[name].of_rater:
+            flag = options[name].flag
             raise UsageError(
-                f"{count} judges would be the rater {name!r} under {rubric}",
-                "Judge with one at a time, and give each its own --rater.",
+                f"{flag} would define a new rater, and without a rubric a run continues with its own raters",
+                f"Name a rubric to judge with {flag}, or leave {flag} out.",
             )
-    return raters
+    return plan
 
 
-def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
-    """Raise UsageError for orders of rubrics that compare nothing, and for cutting one of two responses."""
-    pairs = [rubric.pair for rubric in rubrics if rubric.pair]
-    if plan.orders and not pairs:
-        raise UsageError("--orders is for rubrics that compare two responses", "Leave it out, or name such a rubric.")
-    if plan.pair_by and plan.id_column:
-        raise UsageError("with --pair-by, its column has the ids of the cases", "Leave --id out.")
-    if plan.pair_by and len(pairs) < len(rubrics):
-        raise UsageError("--pair-by is for rubrics that compare two responses", "Name such rubrics alone.")
-    if any(plan.truncate in (*pair.swap, *pair.swap.values()) for pair in pairs):
-        said = f"--truncate {plan.truncate} would cut one of the two responses that are compared"
-        raise UsageError(said, "Name another input, or take a judge with a longer context.")
-
-
-def _usual_judge(run: RunFile | None, rater: str | None) -> str:
-    """Return the judge of the run's rater of this name, else of the run. Raises UsageError if there are several."""
-    own = [(each.name, Settings.model_validate(each.spec).judge) for each in judging_raters(run)] if run else []
-    named = [judge for name, judge in own if name == rater]
-    judges = list(dict.fromkeys(named or [judge for _, judge in own]))
-    if len(judges) > 1:
-        raise UsageError(f"this run has several judges: {', '.join(judges)}", "Name one of them: --judge NAME.")
-    return judges[0] if judges else USUAL_JUDGE
-
-
-def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedRater:
-    """Return a rater of the run, with the weights that are on the disk now."""
-    settings = Settings.model_validate(rater.spec)
-    judge = registry.get(settings.judge)
-    chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
-    weights = checked_hash(judge, weights_folder(judge))
-    now = settings.model_copy(update={"weights": weights, "chat": chat})
-    return PlannedRater(rater.name, judge, rubric, now)
-
-
-def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
-    """Return a rater with the settings of the plan, else of the rubric, else of the registry."""
-    temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
-    if plan.samples > 1 and temperature == 0:
-        raise UsageError(
-            f"{plan.samples} samples at temperature 0 would be identical", "Give --temperature, such as 0.7."
-        )
-    top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
-    seed = plan.seed if plan.seed is not None else int(rubric.sampling.get("seed", 0))
-    sampling = Sampling(float(temperature), float(top_p), top_k, seed)
-    think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
-    settings = Settings(
-        judge=judge.key,
-        weights=checked_hash(judge, weights_folder(judge)),
-        rubric=rubric.sha256,
-        detail=plan.detail,
-        samples=plan.samples,
-        sampling=sampling,
-        engine=engine.name,
-        dtype=computed_in(judge, machine),
-        think=think,
-        chat=chat_settings(judge, think, sampling),
-        orders=(plan.orders or "both") if rubric.pair else None,
-        options=engine.options(judge, machine) | (engine.deterministic() if plan.deterministic else {}),
-    )
-    return PlannedRater(plan.rater or judge.name, judge, rubric, settings)
-
-
-def default_run(cases: Path, out: Path | None, shard: Shard | None = None) -> Path:
+def default_run(cases: Path, out: Path | None, shard: str) -> Path:
     """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    part = f".{shard.number}-of-{shard.of}" if shard else ""
+    part = ".{0.number}-of-{0.of}".format(Shard.parse(shard)) if shard else ""
     return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}{part}.run")

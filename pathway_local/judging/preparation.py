@@ -16,7 +16,8 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.loop import LocalRater
-from pathway_local.judging.plan import Plan, PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.reply_reading import is_draw
 from pathway_local.rendering.chat import chat_of, thinking_of
 from pathway_local.rendering.prompt import PromptWriter
@@ -82,7 +83,7 @@ class Prepared:
         """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
         first = next(iter(raters))
         kind, steps = engine_kind(first.settings.engine), partial(self._steps, raters)
-        engines = self.plan.engines
+        engines = self.plan.allocation
         return engines.load_plan(kind, first.judge, engines.machine, options, first.settings.dtype, steps)
 
     def _steps(self, raters: Collection[PlannedRater], engines: int) -> float | None:
@@ -97,16 +98,16 @@ class Prepared:
 def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
     """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
     shard = shard_for(plan.shard, run)
-    registry = load_registry(plan.registry)
+    registry = load_registry(plan.models)
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
     plan = replace(plan, keep=kept_columns(run, cases, plan.keep))
     raters = planned_raters(plan, run, rubrics, registry)
     if plan.keep_samples:
         _check_samples(raters)
-    if plan.engines != ONE_ENGINE:
+    if plan.allocation != ONE_ENGINE:
         for each in raters:
-            plan.engines.parts(each.judge, plan.engines.machine, each.settings.options)
+            plan.allocation.parts(each.judge, plan.allocation.machine, each.settings.options)
     if shard:
         notify(f"judging shard {shard} of {cases.path.name}; `runs merge` joins the runs of all shards")
     return _limited(Prepared(plan, cases, raters, shard=shard), run, notify)
@@ -201,7 +202,7 @@ def _open_cases(
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id_column, plan.mapping, key, plan.encoding, plan.pair_by)
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:
@@ -213,7 +214,7 @@ def _open_cases(
     if cases.id_column is None:
         numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
         notify(f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move")
-    elif cases.id_column != plan.id_column:
+    elif cases.id_column != plan.id:
         notify(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.plan import Plan, planned_rubrics
+from pathway_local.judging.plan import Plan
+from pathway_local.judging.planned_rater import planned_rubrics
 from pathway_local.probes.drawing import ProbeSet, Row, make_test
 from pathway_local.probes.roles import roles_of
 from pathway_local.probes.subject import Measured
@@ -74,7 +75,7 @@ def draw_test(
     if "reference" in measured.roles.inputs and "answer" in measured.roles.inputs:
         optional.add(measured.roles.inputs["answer"])
     needed = {rubric.name: [*rubric.inputs]}
-    cases = CasesFile(plan.cases, needed, plan.mapping, plan.id_column, optional, plan.encoding)
+    cases = CasesFile(plan.cases, needed, plan.map, plan.id, optional, plan.encoding)
     for note in cases.notes:
         notify(note)
     for name, column in cases.aliases_used.items():
@@ -97,12 +98,12 @@ def run_self_test(
     """
     tallies: list[Tally] = []
     orders: Orders | None = "one" if test.measured.rubric.pair else None
-    shared = replace(plan, mapping={}, encoding="", id_column=ID, kind="self-test", texts=False, orders=orders)
+    shared = replace(plan, map={}, encoding="", id=ID, kind="self-test", without_text=True, orders=orders)
     with ExitStack() as stack:
         once = _Once(watcher)
         loaded = loaded or stack.enter_context(EngineCache())
-        for judge in plan.judges:
-            for part in _parts(test, replace(shared, judges=(judge,))):
+        for judge in plan.judge:
+            for part in _parts(test, replace(shared, judge=(judge,))):
                 if watcher.stopped():
                     return tallies
                 tallies += run_job(part, once, command, loaded)
@@ -118,4 +119,4 @@ def _parts(test: ProbeSet, plan: Plan) -> Iterator[Plan]:
             # The last rows repeat earlier ones, so their neighbours in a batch are others than before.
             rows = [row for row in test.rows if row.rubric == name and (row.probe == _ALONE_PROBE) == alone]
             if rows:
-                yield replace(plan, cases=_Rows(rows, inputs, plan.cases), rubrics=(rubric,), alone=alone)
+                yield replace(plan, cases=_Rows(rows, inputs, plan.cases), rubric=(rubric,), alone=alone)

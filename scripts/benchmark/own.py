@@ -106,12 +106,12 @@ def measure_own(
             Plan(
                 path,
                 folder / f"{path.stem}-{len(found)}.run",
-                [rubric],
-                ["bench"],
-                registry=registry,
+                rubric=[load_rubric(RUBRIC)],
+                judge=["bench"],
+                models=registry,
                 engine=INSTANT.name,
                 detail=detail,
-                engines=chosen,
+                allocation=chosen,
             )
             for path in (few, cases)
         ]

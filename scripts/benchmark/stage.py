@@ -104,9 +104,9 @@ class Stage:
         plan = Plan(
             cases,
             self._folder / f"{self._runs}.run",
-            [load_rubric(rubric)],
-            ["bench"],
-            registry=self._registry,
+            rubric=[rubric],
+            judge=["bench"],
+            models=self._registry,
             detail=detail,
             engine="vllm",
             seal="auto",

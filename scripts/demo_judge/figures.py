@@ -61,7 +61,9 @@ class Trial:
             (cases,) = SAMPLES.glob(f"{rubric}.*")
         else:
             write_cases(cases, rubric, Split(split), self.cases, self.seed)
-        plan = Plan(cases, run, (load_rubric(rubric),), (self.judge,), registry=self.models, id_column="id", keep=None)
+        plan = Plan(
+            cases, run, rubric=(load_rubric(rubric),), judge=(self.judge,), models=self.models, id="id", keep=None
+        )
         run_job(plan, _Notices(), ("figures",), loaded)
         return run
 

@@ -29,10 +29,8 @@ def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, 
     work.mkdir(parents=True, exist_ok=True)
     cases, run = work / f"{rubric}.jsonl", work / f"{rubric}.run"
     write_cases(cases, rubric, Split.VALUES, DRAWN_FROM * size, seed)
-    plan, watcher = (
-        Plan(cases, run, (load_rubric(rubric),), (judge,), registry=models, id_column="id"),
-        LineProgress(shown=True),
-    )
+    plan = Plan(cases, run, rubric=(load_rubric(rubric),), judge=(judge,), models=models, id="id")
+    watcher = LineProgress(shown=True)
     test = draw_test(plan, {}, size, (), watcher.notice)
     run_self_test(test, plan, watcher, ("self-test",))
     with RunFile.read(run, "self-test") as read:

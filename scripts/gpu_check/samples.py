@@ -45,7 +45,7 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
     with EngineCache() as loaded:
         for rubric, name in SAMPLES.items():
             path, run = ROOT / "examples" / name, folder / f"{rubric}.run"
-            plan = Plan(path, run, [load_rubric(rubric)], ["demo"], registry=registry, seal=seal)
+            plan = Plan(path, run, rubric=[load_rubric(rubric)], judge=["demo"], models=registry, seal=seal)
             tallies = run_job(plan, Watcher(), ["gpu-check", rubric], loaded)
             failures += sum(tally.failures.total() for tally in tallies)
             with RunFile.read(run) as read:

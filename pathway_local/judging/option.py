@@ -1,0 +1,102 @@
+"""What an option of `judge` is called and says, for the command and for Python programs alike."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pathway_local.errors import UnknownName, UsageError
+
+# Headings over the options in a command's help.
+CASES = "Cases"
+JUDGE = "Judge"
+REPLY = "Reply"
+MACHINE = "Machine"
+OUTPUT = "Output"
+PRIVACY = "Privacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The name of an option's value (empty for a switch), its help, and the heading above it.
+
+    `names` are those on the command line, unless it has the name of its field. A number is from `least` to `most`.
+    `typed` is the type on the command line, if it is not the field's own; then `read` makes the field's value of what a
+    user typed or a program gave. `of_rater` options define a rater: a run that continues has its own raters. `type` and
+    `default` are the field's.
+    """
+
+    value: str
+    says: str
+    group: str
+    names: tuple[str, ...] = ()
+    least: float | None = None
+    most: float = float("inf")
+    typed: Any = None
+    read: Callable[[Any], Any] | None = None
+    of_rater: bool = False
+    type: Any = None
+    default: Any = None
+
+    @property
+    def flag(self) -> str:
+        """The option's name on the command line."""
+        return self.names[0]
+
+    def value_of(self, given: Any) -> Any:
+        """Return the field's value for what was given. Raises UsageError."""
+        read = self.read or (Path if Path in get_args(self.type) else None)
+        try:
+            value: Any = read(given) if read else given
+            if _fits(value, self.type) and (self.least is None or self.least <= value <= self.most):
+                return value
+        except (TypeError, ValueError):
+            pass
+        shown = repr(given)[:20] if isinstance(given, str | int | float) else f"a {type(given).__name__}"
+        for choices in (get_args(each) for each in (self.type, *get_args(self.type)) if get_origin(each) is Literal):
+            raise UnknownName(f"value of {self.flag}", shown.strip("'"), choices)
+        wanted = "valid" if self.least is None else f"a number from {self.least} to {self.most}"
+        raise UsageError(f"{self.flag} is {shown}, which is not {wanted}", self.says)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of this type."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if kind is Literal:
+        return value in inner
+    if kind is Mapping:
+        return isinstance(value, Mapping) and all(isinstance(each, str) for each in (*value, *value.values()))
+    if kind is Sequence:
+        return isinstance(value, Sequence) and all(_fits(each, inner[0]) for each in value)
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, (int, float) if hint is float else hint)
+
+
+def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> Mapping[str, str]:
+    """Read what the user gave for an option of this form, such as the example. Raises UsageError."""
+    split = [item.partition("=") for item in given]
+    for name, sign, value in split:
+        if not (name and sign and value):
+            raise UsageError(f"{flag} {name}{sign}{value} is not {form}", f"Such as {flag} {example}.")
+    return {name: value for name, _, value in split}
+
+
+def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+    """Read what the user gave for --map. Raises UsageError."""
+    return given if isinstance(given, Mapping) else values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
+
+
+ID = Option("COLUMN", "Column with the cases' ids.", CASES)
+ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)
+MAP = Option(
+    "INPUT=COLUMN",
+    "Column to read an input from, if their names differ; repeat for each.",
+    CASES,
+    typed=list[str],
+    read=columns_by_input,
+)
+MODELS = Option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)
