@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import TracebackType
@@ -72,11 +73,8 @@ def judge(
     """
     named = [rubric] if isinstance(rubric, str | os.PathLike | Rubric) else rubric
     given = {**(engine.options if isinstance(engine, Engine) else {"engine": engine}), **options}
-    by_reference = bool(options.get("allow_references"))
-    rubrics = [
-        each.read if isinstance(each, Rubric) else load_rubric(os.fspath(each), references=by_reference)
-        for each in named
-    ]
+    load = partial(load_rubric, references=bool(options.get("allow_references")))
+    rubrics = [each.read if isinstance(each, Rubric) else load(os.fspath(each)) for each in named]
     plan = read_plan(sheet_or_path(cases), Path(run), {**given, "rubric": rubrics})
     check_seal(plan.seal)
     watcher = LineProgress(shown=progress)

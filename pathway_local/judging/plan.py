@@ -36,7 +36,7 @@ Names = str | os.PathLike[str]
 
 def _several(given: Names | Iterable[Names]) -> tuple[str, ...]:
     """Read one name or file, or several."""
-    return tuple(map(os.fspath, [given] if isinstance(given, str | os.PathLike) else given))
+    return tuple(os.fspath(item) for item in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
 def _kept(given: Names | Iterable[Names]) -> tuple[str, ...] | None:

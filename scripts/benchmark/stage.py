@@ -104,7 +104,7 @@ class Stage:
         plan = Plan(
             cases,
             self._folder / f"{self._runs}.run",
-            rubric=[rubric],
+            rubric=[self._rubrics[rubric]],
             judge=["bench"],
             models=self._registry,
             detail=detail,
