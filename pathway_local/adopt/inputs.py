@@ -93,8 +93,7 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     missing: dict[str, tuple[str, int]] = {}
     for found in _given(source):
         for said in _phrases(found[1]):
-            kinds = {_kind(word) for word in said.split()} | {_kind(said)}
-            if _kind(said) in {"reference", "context", "answer"} - have and not kinds & have - {""}:
+            if _kind(said) in {"reference", "context", "answer"} - have:
                 missing.setdefault(_kind(said), (said, source.row(found.start(1))))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
