@@ -93,8 +93,9 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     missing: dict[str, tuple[str, int]] = {}
     for found in _given(source):
         for said in _phrases(found[1]):
-            if _kind(said) in {"reference", "context", "answer"} - have:
-                missing.setdefault(_kind(said), (said, source.row(found.start(1))))
+            kind, others = _kind(said), set(map(_kind, said.split())) & have - {""}
+            if kind in {"reference", "context", "answer"} - have and (kind == "reference" or not others):
+                missing.setdefault(kind, (said, source.row(found.start(1))))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
         if (
