@@ -20,12 +20,16 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
+from pathway_local.judges import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.resampling import CountedRows, Statistic
 
 register()
+
+answer_of_a_process = chat_frame.answer
+chat_frame.answer = template_process.answer  # a process for each rendering takes a tenth of a second
 
 settings.register_profile("same-examples", derandomize=True, database=None)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
@@ -55,6 +59,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line in the test's own folder and process."""
     return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chat templates are rendered in a process with limits, as outside of the tests."""
+    monkeypatch.setattr(chat_frame, "answer", answer_of_a_process)
 
 
 @pytest.fixture(autouse=True)
