@@ -13,7 +13,7 @@ from hypothesis import settings
 from scripted_kind import register
 from tiny_judge import make_tiny_judge
 from typed import Desk
-from typed_here import Run, typing_in
+from typed_here import Run, leave_alone, typing_in
 from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
@@ -68,23 +68,8 @@ def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would lower its hard limit of core dumps, and end it at an interrupt."""
-    monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
-    monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
-
-
-@pytest.fixture(autouse=True)
-def _faults_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would have the tests' own tracebacks cut to a line, until the last test."""
-    monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
-
-
-@pytest.fixture(autouse=True)
-def _sockets_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would take sockets from all tests after them."""
-    for where in ("cli.private_reading", "checks.doctor.files"):
-        monkeypatch.setattr(f"pathway_local.{where}.give_up_sockets", lambda: True)
+def _commands_leave_the_tests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_alone(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +121,7 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 @pytest.fixture(scope="session")
 def vllm_host(tiny_judge: Path) -> Iterator[Host]:
     """Real vLLM in its sealed process, with the tiny judge in float32."""
-    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
+    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))) as host:
         yield host
 
 
