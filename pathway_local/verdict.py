@@ -57,6 +57,12 @@ def mean_mass(scores: Iterable[Score]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+COPIED, CUT, LOOP = "copied", "cut", "loop"
+"""Kinds of marks that name a field, as in `cut:reason`."""
+
+OF_FIELD = re.compile(f"^({COPIED}:|{CUT}:|{LOOP}:)")
+"""The beginning of a mark that names a field."""
+
 HELD, TURNED = "double-check:held", "double-check:flipped"
 """Marks of a verdict that was judged a second time: it kept its scores, or it did not."""
 
@@ -64,9 +70,9 @@ HELD, TURNED = "double-check:held", "double-check:flipped"
 class Verdict(Struct, frozen=True):
     """Scores by name, the other fields by name, and marks that warn.
 
-    A mark is `cut:FIELD` (the field reached its budget), `truncated:INPUT` (the input's end was cut off),
-    `rule:NAME` (the verdict breaks a rule of its rubric), `flipped` (two orders of a comparison disagree), HELD or
-    TURNED.
+    A mark is `cut:FIELD` (the field reached its budget), `copied:FIELD` (it repeats a placeholder of the prompt),
+    `loop:FIELD` (it repeats itself), `truncated:INPUT` (the input's end was cut off), `rule:NAME` (the verdict breaks a
+    rule of its rubric), `flipped` (two orders of a comparison disagree), HELD or TURNED.
     """
 
     scores: Mapping[str, Score]

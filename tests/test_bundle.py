@@ -91,7 +91,8 @@ def test_an_update_brings_what_changed_and_needs_the_bundle_that_it_builds_on(
 ) -> None:
     listed = (site.project / "requirements/cpu.txt").read_text()
     try:
-        write_list(site, *listed.replace("tiny==1.0", "tiny==1.1").split("\n")[:-1])
+        lines = listed.replace("tiny==1.0", "tiny==1.1").splitlines()[::2]
+        write_list(site, *(line.removesuffix(" \\") for line in lines))
         (site.project / "docs").mkdir()
         (site.project / "docs/new.md").write_text("new\n")
         update = site.bundle("update", "--judge", site.root / "mine", "--since", made / SUMS, "--part-size", PART)
@@ -250,10 +251,13 @@ def test_sizes_and_lists_that_are_none(tmp_path: Path) -> None:
 
 def test_a_list_is_read_for_the_python_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "list").write_text(
-        "# all\na==1 ; python_full_version < '3.12'\na==2 ; python_version >= '3.12'\nb==3\n"
+        "a==1 ; python_full_version < '3.12' \\\n    --hash=sha256:01 \\\n    --hash=sha256:02\n"
+        "a==2 ; python_version >= '3.12' \\\n    --hash=sha256:03\nb==3 \\\n    --hash=sha256:04\n"
     )
-    assert wheels.wanted_by(tmp_path / "list", "3.11") == ["a==1", "b==3"]
-    assert wheels.wanted_by(tmp_path / "list", "3.13") == ["a==2", "b==3"]
+    both = "b==3 --hash=sha256:04"
+    assert wheels.wanted_by(tmp_path / "list", "3.13") == ["a==2 --hash=sha256:03", both]
+    first, last = wheels.wanted_by(tmp_path / "list", "3.11")
+    assert (first.split(), last) == (["a==1", "--hash=sha256:01", "--hash=sha256:02"], both)
 
 
 def test_the_oldest_library_that_all_wheels_run_with(tmp_path: Path) -> None:
@@ -283,13 +287,14 @@ def test_torch_comes_from_its_own_index_if_the_usual_lacks_it(tmp_path: Path, mo
     for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": "/dev/null"}.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "to").mkdir()
-    wheels._download_torch("torch==2.13.0+cpu", PYTHON, tmp_path / "to")
+    wanted = ["torch==2.13.0+cpu --hash=sha256:" + "0" * 64]
+    wheels._download_torch(wanted, PYTHON, tmp_path / "to")
     assert [path.name for path in (tmp_path / "to").iterdir()] == [wheel.name]
     assert ["uv", "pip", "compile"] in [list(words[:3]) for words in asked]
     lock = lock.replace(digest, "0" * 64)
     shutil.rmtree(tmp_path / "to")
     with pytest.raises(UsageError, match="neither on pip's index nor on PyTorch's own"):
-        wheels._download_torch("torch==2.13.0+cpu", PYTHON, tmp_path / "to")
+        wheels._download_torch(wanted, PYTHON, tmp_path / "to")
 
 
 def test_a_bundle_that_fails_leaves_nothing(site: Site, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_prometheus_criteria() -> None:
     system = rubric.turns[0].render({}, {})
     assert "words that a newcomer {knows}?" in system
     assert "4 = A term or two stays unexplained." in system
-    assert "Feedback: [why this score, held against the scale] [RESULT] [1 to 5]" in system
+    assert "Feedback: [why this score, held against the scale] [RESULT] <1-5>" in system
     reply = rubric.format.reply(example_inputs(rubric))
     assert [text for text, _ in reply.start] == ["Feedback:"]
     assert reply.form.read(" All clear. [RESULT] 4").values == {"feedback": "All clear.", "score": 4}

@@ -14,7 +14,16 @@ from tiny_judge import PAD
 
 from pathway_local.engines.engine import CPU_HANG_LIMIT
 from pathway_local.engines.host import Host
-from pathway_local.engines.vllm import CORE_APART, CPU_BLOCK, CPU_SEQUENCES, _cpu_memory, engine_options
+from pathway_local.engines.vllm import (
+    CORE_APART,
+    CPU_BLOCK,
+    CPU_SEQUENCES,
+    EXACT_HEAD,
+    _cpu_memory,
+    _has_plain_head,
+    _prepared,
+    engine_options,
+)
 from pathway_local.errors import EngineError
 from pathway_local.judging.probe import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
@@ -201,17 +210,42 @@ def test_a_judges_settings_replace_the_usual_ones_and_never_the_fixed(tiny_judge
     assert "block_size" not in engine_options(EngineConfig(str(tiny_judge)), on_cpu=False)
 
 
-def test_the_cache_on_a_cpu_holds_what_can_be_in_flight_within_a_quarter_of_memory(
+@pytest.mark.parametrize(
+    ("method", "plain"),
+    [
+        (None, True),
+        ({"quant_method": "compressed-tensors", "ignore": ["lm_head"]}, True),
+        ({"quant_method": "modelopt", "ignore": ["lm_head", "model.layers.0"]}, True),
+        ({"quant_method": "gptq", "lm_head": True}, False),
+        ({"quant_method": "awq", "modules_to_not_convert": None}, False),
+    ],
+)
+def test_a_quantized_last_layer_is_known(method: object, plain: bool) -> None:
+    assert _has_plain_head({"quantization_config": method} if method else {}) is plain
+
+
+@pytest.mark.parametrize(("cpu", "deterministic"), [(False, False), (False, True), (True, False)])
+def test_a_gpu_computes_logits_in_float32_unless_they_must_not_depend_on_the_batch(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch, cpu: bool, deterministic: bool
+) -> None:
+    monkeypatch.setattr("pathway_local.engines.vllm.is_cpu_build", lambda: cpu)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    found = _prepared(EngineConfig(str(tiny_judge)), deterministic=deterministic).get("hf_overrides")
+    assert found == (None if cpu or deterministic else EXACT_HEAD)
+
+
+def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_within_a_quarter_of_memory(
     tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     token = 2 * 2 * 2 * 32 * 2  # key and value, layers, heads, head size, bytes
     config = EngineConfig(str(tiny_judge), max_model_len=2048)
     assert _cpu_memory(config, 64) == {
         "max_model_len": 2048,
-        "kv_cache_memory_bytes": 64 * 2048 * token + 1024 * token,
+        "kv_cache_memory_bytes": 2048 * token + 16 * 1024 * token,
     }
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 256 << 20)
-    assert _cpu_memory(config, 100)["kv_cache_memory_bytes"] == 64 << 20
+    assert _cpu_memory(config, 3)["kv_cache_memory_bytes"] == 2048 * token + 1024 * token
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
+    assert _cpu_memory(config, 64)["kv_cache_memory_bytes"] == 8 << 20
 
 
 def test_a_context_that_memory_cannot_hold_is_cut_unless_it_was_promised(

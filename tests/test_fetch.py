@@ -120,6 +120,16 @@ def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) 
     assert fetch(right, StandIn(repository))[1].sha256 == right.sha256
 
 
+def test_a_later_fetch_must_bring_the_files_of_the_first(repository: Path, tmp_path: Path) -> None:
+    folder, first = fetch(SMALL, StandIn(repository))
+    assert fetch(SMALL, StandIn(repository))[1] == first
+    other = Path(shutil.copytree(repository, tmp_path / "other"))
+    (other / "chat_template.jinja").write_text("{{ messages }}")
+    with pytest.raises(EngineError, match="revision c0ffeec0ffee has other files than at its first fetch"):
+        fetch(SMALL, StandIn(other))
+    assert read_record(folder) == first
+
+
 @pytest.mark.parametrize(("source", "why"), [("package:demo", "comes with"), ("/models/x", "is a folder, /models/x")])
 def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, why: str) -> None:
     hub = StandIn(repository)
@@ -338,6 +348,7 @@ def test_the_command_fetches_from_a_hub_by_its_own_client(hub: tuple[Hub, str], 
     assert not any(name in line for line in state.asked for name in NEVER)
     record = read_record(folder)
     assert record and done.stdout == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}\n"
+    assert "the first fetch trusts their source" in " ".join(done.stderr.split())
     assert "licence: not stated" in done.stderr and "dry-run" not in done.stderr
     assert not any("agent" in line for line in state.asked), (
         "the hub's client looks for what runs it, unless told not to"

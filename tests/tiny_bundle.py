@@ -78,17 +78,28 @@ def make_site(root: Path) -> Site:
     (site.project / "pathway_local" / "cli.py").write_text("import tiny\n\ndef main():\n    print(tiny.FOUND)\n")
     make_wheel(site.index, "torch", "2.13.0+cpu", {"torch.py": ""})
     packed = [_pack(site.index, name) for name in BUILDS]
-    write_list(site, *packed[:-1], "tiny==1.0", "tiny==0.9; python_version < '3.11'", "torch==2.13.0+cpu")
     for version in ("1.0", "1.1"):
         make_wheel(site.index, "tiny", version, {"tiny.py": f"FOUND = {version!r}\n"})
+    write_list(site, *packed[:-1], "tiny==1.0", "tiny==0.9; python_version < '3.11'")
+    write_list(site, "torch==2.13.0+cpu", name="torch-cpu.txt")
+    write_list(site, packed[-1], name="tools.txt")
     for tool in TOOLS:
         (root / "bin" / tool).symlink_to(str(shutil.which(tool)))
     (root / "bin" / "python3").symlink_to(sys.executable)
     return site
 
 
-def write_list(site: Site, *lines: str) -> None:
-    (site.project / "requirements" / "cpu.txt").write_text("".join(f"{line}\n" for line in lines))
+def write_list(site: Site, *lines: str, name: str = "cpu.txt") -> None:
+    """Write a list of exact versions with the hashes of their wheels, as those in requirements/ are."""
+    hashed = [f"{line} \\\n    {_hash(site, line)}\n" for line in lines]
+    (site.project / "requirements" / name).write_text("".join(hashed))
+
+
+def _hash(site: Site, line: str) -> str:
+    project, _, version = line.partition(";")[0].partition("==")
+    wheels = list(site.index.glob(f"{project.replace('-', '_')}-{version}-*.whl"))
+    digest = hashlib.sha256(wheels[0].read_bytes()).hexdigest() if wheels else "0" * 64
+    return f"--hash=sha256:{digest}"
 
 
 def make_wheel(

@@ -236,5 +236,9 @@ def fetch(name: Name, models: Models = None) -> None:
         talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
         raise typer.Exit(INTERRUPTED) from None
     talk.say(f"fetched: {folder}")
+    if not spec.sha256:
+        talk.say(
+            "the registry has no hash of these files: the first fetch trusts their source, and later ones must match it"
+        )
     talk.say("To accept only these exact files, put this into your models.yaml:")
     data.say(registry_line(spec, record))

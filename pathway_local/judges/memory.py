@@ -126,13 +126,13 @@ def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> fl
     return held
 
 
-def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, cases: int = 1) -> int:
-    """Return the bytes of a cache on the processor for `cases` cases of `tokens` tokens, plus one short case.
+def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, short: int = 1) -> int:
+    """Return the bytes of a cache on the processor for a case of `tokens` tokens and this many short ones.
 
     Prompts are processed whole there, so that even a sliding window keeps all of a prompt.
     """
     few = case_bytes(architecture, CPU_FEW, kv_bytes)
-    return int(few * (cases * tokens / CPU_FEW + 1))
+    return int(few * (tokens / CPU_FEW + short))
 
 
 def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import CaseError, RunFileError, Stopped
+from pathway_local.judging.filler import filler_marks
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
 from pathway_local.passes import GREEDY, Sampling
@@ -225,15 +226,17 @@ def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
     completions = sorted(waiting.completions, key=lambda each: int(each.id))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
     rubric, samples = waiting.rater.writer.rubric, waiting.rater.samples
+    templates = tuple(turn.template for turn in rubric.turns)
     verdicts: dict[Order, Verdict] = {}
     for number, (order, prompt) in enumerate(waiting.prompts.items()):
         own = completions[number * samples : (number + 1) * samples]
         outcome = verdict_of(own, rubric.format, prompt.marks)
         if isinstance(outcome, Failure):
             return CaseOutcome(waiting.case, outcome, tokens)
+        marks = (*outcome.marks, *filler_marks(outcome.fields, templates), *broken_rules(prompt.rules, outcome))
         if draws and samples > 1:
             outcome = replace(outcome, fields={**outcome.fields, **_drawn(own, rubric, order)})
-        verdicts[order] = replace(outcome, marks=(*outcome.marks, *broken_rules(prompt.rules, outcome)))
+        verdicts[order] = replace(outcome, marks=marks)
     verdict = verdict_of_orders(verdicts, rubric.pair, rubric.format) if rubric.pair else verdicts["ab"]
     return CaseOutcome(waiting.case, verdict, tokens)
 

@@ -10,7 +10,7 @@ from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.verdict import DRAW, Failure, Number, Outcome, Score, Value, Verdict, mean_mass, storable
+from pathway_local.verdict import CUT, DRAW, Failure, Number, Outcome, Score, Value, Verdict, mean_mass, storable
 
 _DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?{DRAW}\d+\.(.*)", re.DOTALL)
 
@@ -43,7 +43,7 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
     if chosen.thinking:
         fields[thinking] = _clean(chosen.thinking, cut=True)
     cut = (*([thinking] if chosen.thinking_cut else []), *chosen.cut)
-    return Verdict(scores, fields, (*marks, *(f"cut:{name}" for name in cut)))
+    return Verdict(scores, fields, (*marks, *(f"{CUT}:{name}" for name in cut)))
 
 
 def drawn_fields(completions: Sequence[Completion], output_format: OutputFormat) -> dict[str, Value]:

@@ -152,7 +152,8 @@ class KnownCases:
             return None
         if others := [name for name in differing if name in own and self._is_of_another(wanted[name], case_id)]:
             return Unmatched(f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
-        return Unmatched(f"its {' and '.join(differing)} differs from that of the run's case with this id", "changed")
+        differ = "differs from that" if len(differing) == 1 else "differ from those"
+        return Unmatched(f"its {' and '.join(differing)} {differ} of the run's case with this id", "changed")
 
     def _is_of_another(self, digest: str, case_id: str) -> bool:
         return any(known.id != case_id for known in self._by_text.get(digest, ()))

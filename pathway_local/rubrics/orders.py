@@ -5,7 +5,7 @@ from math import copysign
 
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import A_BETTER, BOTH, CHOICE, CONSISTENT, FLIPPED, SWAPPED, Order, Orders, Pair
-from pathway_local.verdict import Number, Score, Value, Verdict, mean_mass
+from pathway_local.verdict import OF_FIELD, Number, Score, Value, Verdict, mean_mass
 
 
 def orders_of(orders: Orders, seed: int) -> tuple[Order, ...]:
@@ -32,7 +32,7 @@ def verdict_of_orders(found: Mapping[Order, Verdict], pair: Pair, output_format:
     for order, verdict in found.items():
         prefix = SWAPPED if order == "ba" else ""
         fields |= {f"{prefix}{name}": value for name, value in verdict.fields.items()}
-        marks |= dict.fromkeys(mark.replace("cut:", f"cut:{prefix}", 1) for mark in verdict.marks)
+        marks |= dict.fromkeys(OF_FIELD.sub(rf"\1{prefix}", mark) for mark in verdict.marks)
     fields |= {f"{CHOICE}{order}": score.value for order, score in scores.items()}
     if len(choices) > 1:
         fields[CONSISTENT] = _side(choices[0], pair) == _side(choices[1], pair)

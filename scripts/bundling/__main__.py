@@ -53,8 +53,9 @@ def bundle(
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     gigabytes = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e9
-    print(f"made {out}, {gigabytes:.1f} GB. On the other machine, run: bash {out.name}/{INSTALLER}")
-    print(f"{made}  SHA256SUMS  (compare this there: sha256sum SHA256SUMS)")
+    print(f"made {out}, {gigabytes:.1f} GB. On the other machine, in {out.name}, compare the hash below, then install:")
+    print(f"sha256sum SHA256SUMS; sha256sum --check --quiet SHA256SUMS && bash {INSTALLER}")
+    print(f"{made}  SHA256SUMS")
 
 
 def _make(
@@ -71,7 +72,7 @@ def _make(
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as work:
         wheels, folder = Path(work, "wheels"), Path(work, "bundle")
         wheels.mkdir()
-        collect_wheels(ROOT / "requirements" / ("gpu.txt" if gpu else "cpu.txt"), pythons, wheels)
+        collect_wheels(pythons, wheels, gpu=gpu)
         # A wheel in parts is joined beside the environment before it is installed.
         joined = sum(size for path in wheels.iterdir() if (size := path.stat().st_size) > (part_bytes or size))
         about = {

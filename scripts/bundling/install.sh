@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Installs this bundle without a network: bash install.sh [FOLDER], by default ~/pathway_local. PYTHON names a Python.
+# First: sha256sum SHA256SUMS (compare it with the hash that came apart from this bundle), then
+# sha256sum --check --quiet SHA256SUMS && bash install.sh [FOLDER]
+# Installs this bundle without a network, by default into ~/pathway_local. PYTHON names a Python.
 # Needs bash, coreutils and a Python, nothing else. Running it again is quick and harmless.
 set -euo pipefail
 shopt -s nullglob dotglob

@@ -4,6 +4,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Sequence
@@ -17,34 +18,36 @@ from pathway_local.errors import UsageError
 PYTHONS = ("3.11", "3.12", "3.13")
 """The Pythons that the lists in requirements/ were resolved for."""
 
+LISTS = Path(__file__).parents[2] / "requirements"
+
 _GLIBC = range(5, 40)
 """Minor versions of glibc 2 that wheels may need. pip prefers the first, so the oldest come first."""
 
 _LEGACY = ("manylinux1", "manylinux2010", "manylinux2014", "linux")
 
 
-def collect_wheels(listed: Path, pythons: Sequence[str], folder: Path) -> None:
-    """Download every wheel of the list for each of these Pythons, and pip. Raises UsageError if one is missing."""
+def collect_wheels(pythons: Sequence[str], folder: Path, *, gpu: bool) -> None:
+    """Download every wheel of the lists for each of these Pythons, and pip. Raises UsageError if one is missing."""
     for python in pythons:
-        wanted = wanted_by(listed, python)
-        print(f"collecting {len(wanted)} wheels for Python {python}", file=sys.stderr, flush=True)
-        torch = next((line for line in wanted if line.startswith("torch==") and line.endswith("+cpu")), None)
-        if torch:
-            wanted.remove(torch)
-            _download_torch(torch, python, folder)
         # pip as well: not every Python can make an environment with pip in it.
-        if said := _download([*wanted, "pip"], python, folder):
+        wanted = wanted_by(LISTS / ("gpu.txt" if gpu else "cpu.txt"), python) + wanted_by(LISTS / "tools.txt", python)
+        print(f"collecting {len(wanted)} wheels for Python {python}", file=sys.stderr, flush=True)
+        if not gpu:
+            _download_torch(wanted_by(LISTS / "torch-cpu.txt", python), python, folder)
+        if said := _download(wanted, python, folder):
             hint = f"Check the network and pip's settings, or name the Pythons that you need (--python {pythons[0]})."
             raise UsageError(f"Python {python}: {said}", hint)
 
 
 def wanted_by(listed: Path, python: str) -> list[str]:
-    """Return the lines of a list that hold for a Python on Linux, without their markers."""
+    """Return the lines of a list that hold for a Python on Linux, with their hashes and without their markers."""
     # pip would evaluate markers for the Python that runs it, not for --python-version.
     there = {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": "linux"}
-    lines = (line.partition(" #")[0].strip() for line in listed.read_text("utf-8").splitlines())
-    each = [Requirement(line) for line in lines if line and not line.startswith("#")]
-    return [f"{one.name}{one.specifier}" for one in each if one.marker is None or one.marker.evaluate(there)]
+    lines = listed.read_text("utf-8").replace("\\\n", " ").splitlines()
+    split = [line.partition(" --hash=") for line in lines if line]
+    each = [(Requirement(line), f"{sign}{hashes}") for line, sign, hashes in split]
+    held = [(one, hashes) for one, hashes in each if one.marker is None or one.marker.evaluate(there)]
+    return [f"{one.name}{one.specifier}{hashes}" for one, hashes in held]
 
 
 def least_glibc(folder: Path) -> str:
@@ -74,18 +77,22 @@ def _download(wanted: Sequence[str], python: str, folder: Path) -> str:
     tags = [f"manylinux_2_{minor}_{machine}" for minor in _GLIBC] + [f"{name}_{machine}" for name in _LEGACY]
     options = ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", python]
     platforms = [word for tag in tags for word in ("--platform", tag)]
-    done = _run("pip", "download", "--quiet", *options, *platforms, "--dest", str(folder), *wanted)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.write("".join(f"{line}\n" for line in wanted))
+        listed.flush()
+        taken = ["--require-hashes", "--requirement", listed.name]
+        done = _run("pip", "download", "--quiet", *options, *platforms, "--dest", str(folder), *taken)
     errors = [line.removeprefix("ERROR: ") for line in done.stderr.splitlines() if line.startswith("ERROR: ")]
     # pip's last error is its shortest: those before it may list every known version.
     return (errors[-1] if errors else f"pip ended with code {done.returncode}") if done.returncode else ""
 
 
-def _download_torch(torch: str, python: str, folder: Path) -> None:
+def _download_torch(wanted: Sequence[str], python: str, folder: Path) -> None:
     """Download torch for the processor, by way of uv where pip's index lacks it: uv knows PyTorch's own."""
-    said = _download([torch], python, folder)
-    if not said:
+    if not _download(wanted, python, folder):
         return
-    _run("pip", "install", "--quiet", "uv")
+    _run("pip", "install", "--quiet", "--require-hashes", "--requirement", str(LISTS / "tools.txt"))
+    torch = wanted[0].partition(" ")[0]
     target = [
         "--torch-backend",
         "cpu",
@@ -96,17 +103,17 @@ def _download_torch(torch: str, python: str, folder: Path) -> None:
     ]
     lock = ["--quiet", "--no-deps", "--no-header", "--format", "pylock.toml", "--torch-backend", "cpu"]
     done = _run("uv", "pip", "compile", "-", *lock, *target, entered=torch.removesuffix("+cpu"))
-    for url in _wheel_urls(done.stdout) if done.returncode == 0 else ():
-        if not _download([url], python, folder):
+    for line in _lines_of(done.stdout) if done.returncode == 0 else ():
+        if not _download([line], python, folder):
             return
     hint = f"Python {python}'s may be missing while another is there: name the Pythons that you need (--python 3.11)."
     raise UsageError(f"{torch} for Python {python} is neither on pip's index nor on PyTorch's own", hint)
 
 
-def _wheel_urls(lock: str) -> list[str]:
-    """Return the addresses of the wheels in a lock file (pylock.toml), each with its hash, which pip checks."""
+def _lines_of(lock: str) -> list[str]:
+    """Return a line for each wheel of torch in a lock file (pylock.toml), with its hash, which pip checks."""
     wheels = [wheel for package in tomllib.loads(lock).get("packages", []) for wheel in package.get("wheels", [])]
-    return [f"{wheel['url']}#sha256={wheel['hashes']['sha256']}" for wheel in wheels]
+    return [f"torch @ {wheel['url']} --hash=sha256:{wheel['hashes']['sha256']}" for wheel in wheels]
 
 
 def _run(module: str, *arguments: str, entered: str = "") -> "subprocess.CompletedProcess[str]":
