@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.system.private_file import closing_command, exposed_to, replaceable_by
+from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
 
 EVERYBODY = "every user of this machine"
 DAEMON = 1
@@ -114,16 +114,16 @@ def test_a_group_of_the_owners_name_is_the_owners_own_only_without_other_members
     [
         ((0, 0, 0o755), ""),
         ((0, 0, 0o777), EVERYBODY),
-        ((0, 0, 0o1777), ""),
+        ((0, 0, 0o1777), EVERYBODY),  # the sticky bit keeps them from replacing it, not from putting a file beside it
         ((0, DAEMON, 0o775), ""),  # the group is the file's owner's own
         ((0, 100, 0o775), "the group users"),
-        ((0, 100, 0o1775), ""),
+        ((0, 100, 0o1775), "the group users"),
     ],
 )
-def test_who_can_replace_a_file(folder: Place, who: str, put: Put) -> None:
+def test_who_can_put_files_beside_a_file(folder: Place, who: str, put: Put) -> None:
     if grp.getgrgid(100).gr_name != "users":
         pytest.skip("this machine has no group users")
-    assert replaceable_by(put(folder, (DAEMON, DAEMON, 0o600))) == who
+    assert folder_open_to(put(folder, (DAEMON, DAEMON, 0o600))) == who
 
 
 def _group_of(path: Path) -> str:

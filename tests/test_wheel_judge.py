@@ -140,11 +140,15 @@ def test_the_command_fetches_it_and_finds_it_there_the_next_time(
     assert checked.code == 0, checked.out
 
 
-def test_a_damaged_judge_is_replaced(spec: JudgeSpec) -> None:
+def test_a_damaged_judge_is_replaced_and_a_damaged_record_of_its_fetch_is_refused(spec: JudgeSpec) -> None:
     folder, record = fetch(spec)
     (folder / "config.json").write_text("{}")
     assert fetch(spec) == (folder, record)
     (folder / "fetched.json").write_text("{}")
+    with pytest.raises(EngineError, match=r"fetched\.json is not a valid record") as raised:
+        fetch(spec)
+    assert "Delete it and fetch the judge again" in raised.value.hint
+    (folder / "fetched.json").unlink()
     assert fetch(spec) == (folder, record)
     assert [path.name for path in models_home().iterdir()] == ["tiny"]
 

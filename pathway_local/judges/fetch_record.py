@@ -31,7 +31,8 @@ def read_record(folder: Path) -> Fetched | None:
     found = read_json(path)
     source, revision, sha256, files = (found.get(key) for key in ("source", "revision", "sha256", "files"))
     if not (isinstance(source, str) and isinstance(revision, str) and isinstance(sha256, str)):
-        raise EngineError(f"{path} is not a valid record of a fetch", "Delete it, or fetch the judge again.")
+        hint = "Delete it and fetch the judge again; that fetch then trusts what it gets, as the first one did."
+        raise EngineError(f"{path} is not a valid record of a fetch", hint)
     named = files if isinstance(files, dict) else {}
     return Fetched(source, revision, sha256, {str(name): str(digest) for name, digest in named.items()})
 
