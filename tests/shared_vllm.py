@@ -29,7 +29,7 @@ def type_with(host: Host, folder: Path, *arguments: object) -> Said:
         *_: Any,
     ) -> Host:
         known = host._config
-        assert (kind, config.dtype) == ("vllm", known.dtype) and config.max_model_len <= known.max_model_len
+        assert kind == "vllm" and config.dtype in ("auto", known.dtype) and config.max_model_len <= known.max_model_len
         assert all(known.settings.get(name, value) == value for name, value in config.settings.items())
         assert Path(config.model, "model.safetensors").samefile(Path(known.model, "model.safetensors"))
         host.notify, host.stopped = notify, stopped
