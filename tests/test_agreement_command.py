@@ -381,8 +381,6 @@ def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: P
     assert (own["corrected"]["cases"], own["corrected"]["labelled"]) == (320, 120)
     assert own["corrected"]["without_verdict"] == 8
     assert found["sample"] == {"seed": 7, "strata": "", "cases": 320, "drawn": 120}
-    assert found["map"]["people"] == sorted(found["map"]["people"])
-    assert figures(found, "map").keys() >= {"absolute_error_gain", "squared_error_gain"}
 
 
 def test_clusters_count_for_a_population_and_not_for_the_file_itself(run: Run, answers: Path) -> None:

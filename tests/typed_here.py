@@ -1,14 +1,16 @@
 """The command line within the test's own process: what a command said, and how it ended."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pathway_local.cli import divergence, figures, imports, main, panel
+from pathway_local.cli import divergence, figures, imports, main, panel, show
 from pathway_local.cli.terminal import Screen
 
 
@@ -25,7 +27,17 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (divergence, figures, imports, panel)
+TABLES = (divergence, figures, imports, panel, show)
+
+
+def rows(out: str, table: str) -> list[dict[str, Any]]:
+    """The rows of this table in the JSON that a command printed."""
+    return [row for each in json.loads(out) if each["table"] == table for row in each["rows"]]
+
+
+def notes(out: str, key: str) -> list[str]:
+    """The notes with this key in the JSON that a command printed."""
+    return [note["text"] for each in json.loads(out) for note in each["notes"] if note["key"] == key]
 
 
 def leave_alone(monkeypatch: pytest.MonkeyPatch) -> None:

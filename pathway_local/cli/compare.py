@@ -9,14 +9,15 @@ from pathway_local.cli.figures import kept_columns, pairing, rubrics_with, write
 from pathway_local.cli.options import AsJson, Figures, Force, Looks, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, talk
 from pathway_local.errors import UsageError
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.comparison import compare as find
+from pathway_local.results.labels import labels_of
 from pathway_local.results.ranking import Ranking, RankingPlan, rank
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.summary import labels_of
 from pathway_local.results.views.comparison import WordedComparison, comparison_remarks, comparison_view
 from pathway_local.results.views.ranking import ranking_remarks, ranking_view
-from pathway_local.results.views.view import MIN_GROUP, Remarks, View
+from pathway_local.results.views.view import Remarks, View
 from pathway_local.runs.run_file import RunFile
 
 app = App()

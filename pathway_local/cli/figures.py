@@ -9,11 +9,12 @@ from shlex import quote
 from rich.measure import Measurement
 
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
-from pathway_local.results.export import record_export
+from pathway_local.output.export import record_export
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.figure_row import Figured, write_figures
 from pathway_local.results.kept_column import input_named, kept_column
 from pathway_local.results.pairing import Pairing, pairing_by_input, pairing_found
-from pathway_local.results.views.view import MIN_GROUP, Remarks, TableView, View
+from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by

@@ -11,18 +11,19 @@ from pathway_local.cli.figures import kept_columns, note_export, pairing
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
+from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import talk
 from pathway_local.errors import UsageError
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.reading_list import ReadingList, reading_lists
 from pathway_local.results.report import ReportPlan
 from pathway_local.results.report import report as read_for_report
-from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
+from pathway_local.words.language import Language
 
 SHOWN_CASES = 5
 """Cases with texts for each score; `read` shows more."""
@@ -63,7 +64,7 @@ def report(
     Unless you ask for it with --with-text, the page holds no text of a case and no case id.
     """
     check_page(out, force=force)
-    say = Language(lang)
+    say = Language(lang, option_name)
     if pair_by and not between:
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):

@@ -1,26 +1,25 @@
 """A report of a run as one page."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import Axis, Mark, Tick, axis_around_zero
 from pathway_local.pages.findings import findings, warnings
-from pathway_local.pages.language import Language
-from pathway_local.pages.page import page, score_title
+from pathway_local.pages.page import page
 from pathway_local.pages.people import people_sections
 from pathway_local.pages.provenance import provenance
 from pathway_local.pages.reading import cards
-from pathway_local.pages.scores import score_sections
+from pathway_local.pages.tables import sections
 from pathway_local.results.comparison import Comparison
+from pathway_local.results.in_short import score_title
 from pathway_local.results.reading_list import ReadingList
 from pathway_local.results.report import Report
-from pathway_local.results.summary import Group
 from pathway_local.results.views.comparison import comparison_remarks, comparison_view
 from pathway_local.results.views.view import View
 from pathway_local.statistics.figure import Undefined
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
+from pathway_local.words.language import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +32,6 @@ class CompareSection:
     ticks: tuple[Tick, ...]
     sentences: tuple[str, ...]
     view: View
-
-
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """One rater's failures and marks under one rubric, counted, and the reasons of the first failures with rows."""
-
-    rater: str
-    rubric: str
-    kinds: tuple[tuple[str, str], ...]
-    marks: tuple[tuple[str, str], ...]
-    reasons: tuple[tuple[str, str], ...]
 
 
 def report_page(
@@ -62,11 +50,10 @@ def report_page(
         findings=findings(found, say),
         warnings=list(warnings(found, say)),
         facts=list(_facts(found, say)),
-        scores=list(score_sections(found, say)),
+        sections=sections(found.tables, say),
         compared=_compared(found.compared, say) if found.compared else None,
         people=[section for each in found.with_people for section in people_sections(each, say)],
         lists=list(cards(to_read, say)),
-        failures=list(_failures(found.summary.groups, say)),
         provenance=list(provenance(found, say, command)),
     )
 
@@ -114,17 +101,3 @@ def _ticks(axis: Axis, say: Language) -> tuple[Tick, ...]:
 
 def _name(each: Comparison) -> str:
     return visible(f"{each.rater}, {score_title(each.rubric, each.score)}")
-
-
-def _failures(groups: Sequence[Group], say: Language) -> Iterator[Failures]:
-    for group in groups:
-        if group.failures or group.marks:
-            kinds, marks = (_counted(each, say) for each in (group.failures, group.marks))
-            reasons = dict.fromkeys(visible(each.reason) for each in group.failed)
-            rows = {reason: [each.row for each in group.failed if visible(each.reason) == reason] for reason in reasons}
-            named = tuple((reason, ", ".join(map(say.count, rows[reason]))) for reason in reasons)
-            yield Failures(visible(group.rater), visible(group.rubric), kinds, marks, named)
-
-
-def _counted(counts: Counter[str], say: Language) -> tuple[tuple[str, str], ...]:
-    return tuple((visible(name), say.count(count)) for name, count in sorted(counts.items()))
