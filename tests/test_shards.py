@@ -405,6 +405,7 @@ def test_copies_of_one_run_need_no_cases(here: Callable[..., Path]) -> None:
 SCRIPT = Path(__file__).parents[1] / "examples" / "slurm" / "judge-array.sh"
 
 
+@pytest.mark.soak
 def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: Shop, tmp_path: Path) -> None:
     """Three tasks side by side; the first is stopped as Slurm would stop it, and submitted again."""
     command = tmp_path / "bin" / "pathway-local"
