@@ -115,9 +115,9 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     several = len({(each.rubric, each.score) for each in found}) > 1
     notes = [*_paired(plan), *_shared(found, plan)]
     for each in found:
-        said = (*_sentences(each, plan), *_notes(each, plan))
+        said = (*sentences_on(each, plan), *notes_on(each, plan))
         notes += [_under(each, note) for note in said] if several else said
-    notes += dict.fromkeys(note for matrix in matrices for note in alike(matrix))
+    notes += [note for matrix in matrices for note in alike(matrix)]
     yield Table(
         "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
     )
@@ -154,7 +154,7 @@ def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str
     return {
         "rubric": each.rubric, "score": each.score, "rater": each.rater, "pairs": corrected.questions,
         "first_labels": labels[0], "second_labels": labels[1], "labels_only": corrected.found.labels_only.estimate(),
-        "corrected": corrected.difference, "slope": corrected.found.slope, "sample": str(corrected.seed),
+        "corrected": corrected.difference, "slope": corrected.found.slope, "sample": corrected.seed,
         "family": corrected.family,
     }  # fmt: skip
 
@@ -186,7 +186,7 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
         yield Note("looks", {"count": plan.looks}, "note")
 
 
-def _notes(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
+def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """Which questions and answers do not count, and which few count most."""
     if not isinstance(each.found, Undefined):
         sides = {"first": each.first.name, "second": each.second.name}
@@ -206,7 +206,7 @@ def _notes(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
         yield Note("labels_cannot", {"reason": each.corrected}, "note")
 
 
-def _sentences(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
+def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """How the rater's scores compare, and how people would compare the chatbots: the sentence to quote."""
     by = {"rater": each.rater}
     found = each.found
