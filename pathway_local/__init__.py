@@ -7,6 +7,7 @@ PUBLIC = {
     "Engine": "pathway_local.api.judging",
     "Run": "pathway_local.api.run",
     "Rubric": "pathway_local.api.rubric",
+    "make_private": "pathway_local.system.private_process",
     "PathwayError": "pathway_local.errors",
     "UsageError": "pathway_local.errors",
     "CasesError": "pathway_local.errors",

@@ -8,6 +8,7 @@ from pathway_local.errors import PathwayError as PathwayError
 from pathway_local.errors import RubricError as RubricError
 from pathway_local.errors import RunFileError as RunFileError
 from pathway_local.errors import UsageError as UsageError
+from pathway_local.system.private_process import make_private as make_private
 
 PUBLIC: dict[str, str]
 __version__: str

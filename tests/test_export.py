@@ -14,9 +14,9 @@ from rated_run import IDS, TINY, add, cases, judged_run, said, write_lines
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
+from pathway_local.output.export import export, export_onto
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
-from pathway_local.results.export import export, export_onto
 from pathway_local.results.panel import make_panel
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
@@ -58,6 +58,23 @@ def test_no_field_is_dropped(run: RunFile, tmp_path: Path) -> None:
         if isinstance(record.outcome, Verdict):
             row = kept[record.case_id, record.rater]
             assert {name: row[name] for name in record.outcome.fields} == record.outcome.fields
+
+
+@pytest.mark.parametrize(
+    ("cell", "rows"), [("=cmd|'/C calc'!A1", 1), ("x;=1+1;y", 1), ("x; @SUM(1)", 1), ("fine; 5", 0), ("-5", 0)]
+)
+def test_copied_cells_that_a_spreadsheet_may_run_are_counted(
+    cell: str, rows: int, run: RunFile, tmp_path: Path
+) -> None:
+    source, copy = tmp_path / "cases.csv", tmp_path / "out.csv"
+    texts = [["id", "question", "answer"], [IDS[0], cell, "no"], [IDS[1], "why?", "so"]]
+    with source.open("w", newline="") as file:
+        csv.writer(file).writerows(texts)
+    said = export_onto(run, cases_of(source, [TINY], run), copy, force=False)
+    told = f"rows with cells that a spreadsheet may run as formulas, copied as they are: {rows}"
+    assert (told in said) == (rows > 0)
+    with copy.open(newline="", encoding="utf-8") as file:
+        assert [row[:3] for row in csv.reader(file)] == texts
 
 
 def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path: Path) -> None:
@@ -261,7 +278,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
     summary = [[cell.value for cell in row] for row in book["summary"]]
-    assert dict(zip(*summary, strict=True))["caution"] == label
+    assert dict(zip(*summary, strict=True))["caution"] == f"demo: {label}"
     (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
     assert {"s-2", "refused", "it refused", 2} <= set(failed)
     assert (tmp_path / "v.csv").read_text().count(label) == 4

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
+from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
 from pathway_local.errors import EngineMissing
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -46,7 +46,7 @@ def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
 @pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
 def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | None, eager: bool) -> None:
     found = VLLM.load_plan(judge, CARD, {}, "auto", steps)
-    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager}
+    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
     memory, graphs = found.notes
     assert memory == "the engine takes 21.6 of 24.0 GB of GPU memory"
     assert ("without compilation and CUDA graphs" in graphs) is eager
@@ -57,8 +57,20 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
     [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}, {"deterministic": True}],
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
-    found = VLLM.load_plan(judge, CARD, {**options, "gpu_memory_utilization": 0.5}, "auto", 1)
+    own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
+    found = VLLM.load_plan(judge, CARD, own, "auto", 1)
     assert found == LoadPlan(found.context)
+
+
+@pytest.mark.parametrize(
+    ("number", "steps", "captured"), [(600, None, 600), (600, 3, None), (GRAPHS_UP_TO, None, None)]
+)
+def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
+    judge: JudgeSpec, number: int, steps: float | None, captured: int | None
+) -> None:
+    found = VLLM.load_plan(judge, CARD, {"max_num_seqs": number}, "auto", steps)
+    asked = {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
+    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": steps == 3, **asked}
 
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,13 @@ def test_every_block_of_the_page(folder: Path, capsys: pytest.CaptureFixture[str
     frame = names["frame"]
     assert list(frame["score"]) == [4, 4] and list(frame["bot"]) == ["v1", "v2"]
     assert names["table"].num_rows == 2
-    assert names["run"].summary()[0]["cases"] == 2
+    assert names["run"].summary()[0]["rows"][0]["cases"] == 2
     assert names["first"].verdicts[0]["case"] == "1"
 
 
 def test_all_that_is_public_is_listed_typed_and_documented() -> None:
     assert list(pl.PUBLIC) == [
-        *("judge", "Engine", "Run", "Rubric"),
+        *("judge", "Engine", "Run", "Rubric", "make_private"),
         *("PathwayError", "UsageError", "CasesError", "RubricError", "RunFileError", "EngineError"),
     ]
     stub = ast.parse((ROOT / "pathway_local" / "__init__.pyi").read_text())
@@ -91,6 +91,23 @@ def test_importing_it_imports_nothing() -> None:
     code = "import sys; before = set(sys.modules); import pathway_local; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in done.stdout.split()} <= {"pathway_local", "importlib", "warnings"}
+
+
+def test_a_program_can_turn_core_dumps_off() -> None:
+    code = "import resource as r, pathway_local as pl; pl.make_private(); print(max(r.getrlimit(r.RLIMIT_CORE)))"
+    done = subprocess.run(
+        ["prlimit", "--core=unlimited:unlimited", sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(done.stdout) <= 1
+
+
+@pytest.mark.parametrize("load", [pl.Run.open, pl.Rubric.load])
+def test_a_nul_in_a_path_is_refused(load: Callable[[str], object]) -> None:
+    with pytest.raises(pl.UsageError, match="NUL"):
+        load("a\0b")
 
 
 def arrow() -> pa.Table:
@@ -206,6 +223,10 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"cluster": "nowhere"}, pl.UsageError, "--cluster is 'nowhere'"),
         ({"truncate": "none"}, pl.UsageError, "--truncate names 'none'"),
         ({"sed": 3}, pl.UsageError, "no option of judge is called 'sed'"),
+        *(
+            ({name: "a\x00b"}, pl.UsageError, "'a\\x00b' holds a NUL")
+            for name in ("cases", "run", "rubric", "models", "judge")
+        ),
         ({"run": "/proc/a.run"}, pl.RunFileError, "/proc/a.run"),
     ],
 )

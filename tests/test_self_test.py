@@ -271,7 +271,8 @@ COMMANDS = (
     "import {} c.jsonl --kind human --rater me --score answer",
     "hosted export {} --cases c.jsonl --service openai --model m --out x.jsonl --yes",
     "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run --out m.run",
-    "runs merge other.run {} --out m.run", "runs undo {}", "runs remove-rater {} right --yes", "plan {}",
+    "runs merge other.run {} --out m.run", "runs undo {}", "runs remove-rater {} right --yes",
+    "plan {} --against p --half-width 1",
     "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from pathway_local.api.names import Name, check_names
 from pathway_local.api.progress import LineProgress
 from pathway_local.api.rubric import Rubric
 from pathway_local.api.run import Run
@@ -21,8 +22,6 @@ from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import closing_command, exposures
-
-Name = str | os.PathLike[str]
 
 COMMAND = ("python", "judge")
 """The audit trail's entry in place of a command line."""
@@ -73,6 +72,7 @@ def judge(
     """
     named = [rubric] if isinstance(rubric, str | os.PathLike | Rubric) else rubric
     given = {**(engine.options if isinstance(engine, Engine) else {"engine": engine}), **options}
+    check_names(cases, run, *named, *options.values())
     load = partial(load_rubric, references=bool(options.get("allow_references")))
     rubrics = [each.read if isinstance(each, Rubric) else load(os.fspath(each)) for each in named]
     plan = read_plan(sheet_or_path(cases), Path(run), {**given, "rubric": rubrics})

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from pathway_local.api.names import Name, check_names
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
@@ -19,8 +20,9 @@ class Rubric:
         self.read = read
 
     @classmethod
-    def load(cls, name: str | os.PathLike[str]) -> "Rubric":
+    def load(cls, name: Name) -> "Rubric":
         """Return a built-in rubric by its name, or the rubric in a file. Raises RubricError, UsageError."""
+        check_names(name)
         return cls(os.fspath(name), load_rubric(os.fspath(name)))
 
     def __repr__(self) -> str:

@@ -37,10 +37,6 @@ def test(
     detail: HowMuch = "full",
     temperature: Temperature = None,
     think: Think = "0",
-    against: Annotated[
-        Path | None,
-        option("RUN", "A run with people's labels and these judges: which probes go along with agreement.", RATERS),
-    ] = None,
     models: Models = None,
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the results to this .html or .json file.", OUTPUT)] = None,
@@ -69,4 +65,4 @@ def test(
         engine=engine,
     )
     roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
-    test_judges(plan, roles, n, leave_out, against, out, force=force)
+    test_judges(plan, roles, n, leave_out, out, force=force)

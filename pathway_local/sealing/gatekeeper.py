@@ -4,6 +4,10 @@ The kernel stops each call and asks here (seccomp_unotify(2)). After we have rea
 continues the call, a hostile program could change it: this stops ordinary libraries, not a program made to escape. In
 its own network namespace the engine reaches nobody by IP anyway; elsewhere loopback leads to every program of the
 machine.
+
+An engine over several GPUs needs this at every level of the seal: its processes connect to each other, a filter alone
+can't tell their sockets from others, and a network namespace does not close the local sockets of daemons, which are
+paths. An engine of one process needs none.
 """
 
 import fcntl

@@ -54,6 +54,14 @@ def without_guard(text: str) -> str:
     return text[1:] if text.startswith("'") and _would_run(text[1:]) else text
 
 
+def may_run(text: str) -> bool:
+    """Whether a spreadsheet may take a cell that is copied as it is for a formula, or a part of it behind a semicolon.
+
+    Where the comma is the decimal mark, spreadsheets split a CSV file at semicolons.
+    """
+    return any(map(_would_run, (part.lstrip(' "') for part in text.split(";"))))
+
+
 def _would_run(text: str) -> bool:
     """Whether a spreadsheet would take a text for a formula; a number such as -5 is none."""
     return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
-from pathway_local.results.divergence import NOTES, reason_field
-from pathway_local.results.export_columns import (
+from pathway_local.output.export_columns import (
     CASE_COLUMNS,
     END_COLUMNS,
     SCORE_COLUMNS,
@@ -16,7 +15,10 @@ from pathway_local.results.export_columns import (
     columns_by_rubric,
     names,
 )
-from pathway_local.results.summary import summary_page
+from pathway_local.output.plain import sheet_of
+from pathway_local.results.divergence import NOTES, reason_field
+from pathway_local.results.labels import labels_of
+from pathway_local.results.summary import SECTION, summary_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
@@ -24,8 +26,10 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.cells import may_run
 from pathway_local.sheets.columns import same_column
-from pathway_local.sheets.kinds import Page
+from pathway_local.sheets.delimited import CSV, TSV
+from pathway_local.sheets.kinds import Page, kind_of
 from pathway_local.sheets.row import CellValue
 from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Failure, Value
@@ -46,7 +50,7 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
 
     def further() -> Iterator[Page]:
         # They come last: only then are all failures known.
-        yield summary_page(run)
+        yield sheet_of([each for each in summary_of(run) if each.section == SECTION], "summary", labels_of(run))
         if table.failures:
             yield Page("failures", table.failure_columns, table.failures)
 
@@ -129,10 +133,13 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
         for column in (wanted if only else own)
         if column in own
     ]
-    records_of, changed = _records_by_row(run), 0
+    records_of, changed, runs = _records_by_row(run), 0, 0
+    delimited = kind_of(target) in (CSV, TSV)
 
     def cells_of(row: Case | BadRow) -> dict[str, CellValue]:
-        nonlocal changed
+        nonlocal changed, runs
+        own_texts = (*(row.inputs.values() if isinstance(row, Case) else ()), *row.metadata.values())
+        runs += delimited and any(map(may_run, own_texts))
         cells: dict[str, CellValue] = {}
         for record in records_of(row):
             own = columns[record.rubric]
@@ -148,6 +155,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
+    if runs:
+        remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
     return remarks
 
 
