@@ -77,7 +77,7 @@ def test_figures_match_scikit_learn_and_scipy_on_the_cases_that_both_scored(rate
     assert found["mean_difference"] == pytest.approx(np.mean(a) - np.mean(b))
     assert found["mean_absolute_error"] == pytest.approx(mean_absolute_error(a, b))
     alike = len(a) < 2 or (np.ptp(a) == 0 and np.ptp(b) == 0 and a[0] == b[0])
-    for name, weights in (("kappa", None), ("kappa_linear", "linear"), ("kappa_quadratic", "quadratic")):
+    for name, weights in (("kappa", None), ("kappa_quadratic", "quadratic")):
         if alike:
             assert isinstance(found[name], Undefined)
         else:
@@ -119,7 +119,7 @@ def test_a_rater_off_the_scale_keeps_only_the_figures_that_need_no_scale() -> No
     pair = pair_agreement(judge, panel, SCALE, resamples=20)
     reason = "3.4 is not on the scale 1, 2, 3, 4, 5"
     assert {name for name, figure in pair.figures.items() if figure.value == Undefined(reason)} == {
-        "exact", "within_one", "kappa", "kappa_linear", "kappa_quadratic",
+        "exact", "within_one", "kappa", "kappa_quadratic",
     }  # fmt: skip
     assert pair.table == Undefined(reason)
     assert pair.figures["mean_difference"].value == pytest.approx(0.2)

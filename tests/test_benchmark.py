@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,13 +16,15 @@ from benchmark.compare import Found, Wanted, compare
 from benchmark.made_cases import shortened
 from benchmark.raw_process import processor_seconds
 from benchmark.report import ratios, tables, told, write
+from benchmark.roofline import shortest
+from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import ENGINES, Load, Measured, groups
 from pathway_local.engines.vllm import engine_options
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.engine_settings import DETERMINISTIC
 from pathway_local.passes import EngineConfig
-from pathway_local.rubrics.rubric import builtin_names, load_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 
 PERFORMANCE = Path(__file__).parents[1] / "docs" / "performance.md"
 BASE = Measured(seconds=2.0, cpu=4.0, cases=10, prompt=1000, cached=800, generated=100)
@@ -143,9 +145,29 @@ def test_loading_is_announced_and_takes_no_round_its_time(measured: tuple[FakeSt
 
 
 def test_ratios_are_of_rates_in_rounds_that_both_have() -> None:
-    runs = {"constrained": [BASE, BASE], "judge": [JUDGE]}
-    assert ratios(runs, "judge") == {"cases": [0.5], "written": [0.75], "processor": [0.8]}
-    assert ratios({"judge": [JUDGE]}, "judge") == {"cases": [], "written": [], "processor": []}
+    runs = {"constrained": [BASE, BASE], "judge": [JUDGE], "free": [replace(BASE, seconds=1.0)]}
+    own = {"of constrained": [0.5], "of constrained, by processor": [0.8]}
+    assert ratios(runs, "judge") == {"of free": [0.25], "of free, by processor": [0.8], **own}
+    assert not any(ratios({"judge": [JUDGE]}, "judge").values())
+
+
+def test_the_shortest_time_is_the_larger_of_arithmetic_and_memory_without_what_all_share() -> None:
+    work = Measured(1.0, 1.0, cases=512, prompt=512 * 1000, cached=512 * 800, generated=512 * 150)
+    shape = SHAPES["qwen3-8b"]
+    calculating, moving = {"flops": 8e14, "bytes": 1e20}, {"flops": 1e20, "bytes": 3e12}
+    both = {"flops": 8e14, "bytes": 3e12}
+
+    def seconds(roof: dict[str, float], seats: int, work: Measured = work) -> float:
+        return shortest(shape, "bfloat16", work, roof, seats)
+
+    assert seconds(calculating, 256) == pytest.approx(seconds(calculating, 512)), "arithmetic is the same in any batch"
+    once = (shape.linear + shape.output) * 2 / 3e12
+    assert seconds(moving, 256) - seconds(moving, 512) == pytest.approx(150 * once), "weights are read once a step"
+    assert seconds(both, 512) > 0.97 * seconds(both, 266), "nothing gained"
+    assert max(seconds(calculating, 256), seconds(moving, 256)) < seconds(both, 256)
+    saved = seconds(moving, 512) - seconds(moving, 512, replace(work, shared=512 * 700))
+    assert saved == pytest.approx(work.generated * 700 * shape.token_bytes / 3e12), "what all share is not read anew"
+    assert shortest(replace(shape, tied=True), "bfloat16", work, both, 256) == seconds(both, 256)
 
 
 def test_tables_show_what_was_measured_and_json_has_all_of_it(
@@ -158,7 +180,7 @@ def test_tables_show_what_was_measured_and_json_has_all_of_it(
     for each in tables(asked, found):
         console.print(each)
     shown = console.export_text()
-    assert re.search(r"judge +2\.5 \(2\.5–2\.5\) +38 +100 +90% +15\.0 +0\.5 \(0\.5–0\.5\) +0\.75 ", shown)
+    assert re.search(r"judge +2\.5 \(2\.5–2\.5\) +38 +100 +90% +15\.0 +0\.5 \(0\.5–0\.5\) +0\.8 ", shown)
     assert "naive" not in shown
     path = tmp_path / "figures.json"
     path.write_text("an earlier run's")
@@ -166,7 +188,7 @@ def test_tables_show_what_was_measured_and_json_has_all_of_it(
     figures = json.loads(path.read_text())
     assert figures["found"]["runs"]["score"]["judge"] == [asdict(JUDGE)] * 2
     assert figures["found"]["failures"] == {"naive": "it does not load"}
-    assert figures["ratios"]["full"]["judge"]["cases"] == [0.5, 0.5]
+    assert figures["ratios"]["full"]["judge"]["of constrained"] == [0.5, 0.5]
     assert len(figures["roofline_shares"]["full"]["judge"]) == 2
     assert not list(tmp_path.glob("*.part"))
 

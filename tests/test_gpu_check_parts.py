@@ -16,8 +16,8 @@ from gpu_check.parts.kills import RUBRIC, compare_runs
 from gpu_check.parts.random_judge import complaints
 from gpu_check.samples import stored
 from gpu_check.work import Work
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.system.machine import Device, Machine
@@ -117,17 +117,22 @@ def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
 
 
 def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> None:
-    runs = {"constrained": [MEASURED, MEASURED], "judge": [replace(MEASURED, seconds=4.0), MEASURED]}
+    runs = {
+        "constrained": [MEASURED, MEASURED],
+        "judge": [replace(MEASURED, seconds=4.0), MEASURED],
+        "free": [replace(MEASURED, seconds=1.0)] * 2,
+    }
     loads = {"judge": Load(20.0, 70.0, {"max_num_seqs": 64})}
     found = Found("bfloat16", {"full": runs}, loads, {}, {"naive": "it does not load"})
     wanted = Wanted("tiny", 10, 2, [RUBRIC], ["full"], list(runs), {}, "same", alone=True)
     tell_figures(work, told(wanted, found, {}))
-    assert work.found.words == ["judge at full: 0.75 (0.5–1) of vLLM alone, by cases a second"]
-    assert work.found.figures["judge at full, ratio to vLLM alone (cases)"] == 0.75
+    assert work.found.words == ["judge at full: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
+    assert work.found.figures["judge at full, of free"] == 0.375
     assert [table.rows for table in work.found.tables] == [
         [
-            ["constrained", "5 (5–5)", 10.0, *["1 (1–1)"] * 3],
-            ["judge", "3.75 (2.5–5)", 10.0, "0.75 (0.5–1)", "0.75 (0.5–1)", "1 (1–1)"],
+            ["constrained", "5 (5–5)", 10.0, "0.5 (0.5–0.5)", *["1 (1–1)"] * 3],
+            ["judge", "3.75 (2.5–5)", 10.0, "0.375 (0.25–0.5)", "1 (1–1)", "0.75 (0.5–1)", "1 (1–1)"],
+            ["free", "10 (10–10)", 10.0, "1 (1–1)", "1 (1–1)", "2 (2–2)", "1 (1–1)"],
         ],
         [["judge", 20.0, 70.0]],
     ]

@@ -12,15 +12,16 @@ from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from tiny_judge import END
 
+from benchmark.core_loop import CoreLoop, measure_loop, rows
 from benchmark.gpu_loop import GpuLoop, prompt_hash
 from benchmark.work import WorkWriter
 from pathway_local.engines import vllm_core
 from pathway_local.engines.admission import Admission
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.chat import Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.verdict import NO_TOKENS
 
 CONTEXT = 4096
@@ -52,7 +53,7 @@ def load(tiny_judge: Path) -> Iterator[Load]:
         engine = GpuLoop(
             EngineConfig(str(tiny_judge), "float32", CONTEXT, {"kv_cache_memory_bytes": cache}), corrected=corrected
         )
-        engine._admission = Admission(10**9, 16)
+        engine._admission = Admission(10**9, 16, 10**3)
         loaded.append(engine)
         return engine
 
@@ -194,10 +195,10 @@ def test_each_name_that_a_correction_needs_can_go_without_a_change_of_tokens(
     passes, needed = kinds(make)[:9], vllm_core._needed
     expected = run(load(corrected=False), passes)
     for correction in needed(load().core):
-        lacking = {correction: {"some_name": False}}
+        lacking = {correction: {GpuLoop: "some_name"}}
         monkeypatch.setattr(vllm_core, "_needed", lambda core, lacking=lacking: needed(core) | lacking)
         engine = load()
-        assert engine.facts.note == f"vLLM {engine.facts.version} lacks some_name: grammars take longer there"
+        assert engine.facts.note == f"vLLM {engine.facts.version} lacks some_name: it takes longer there"
         assert run(engine, passes) == expected
 
 
@@ -212,3 +213,46 @@ def test_a_name_is_looked_up_where_vllm_sets_it(load: Load, make: Maker, monkeyp
     monkeypatch.setattr(engine.core.structured_output_manager, "accept_tokens", accepted)
     run(engine, [make.judging("tags", 1)])
     assert accepted.call_count
+
+
+def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load) -> None:
+    engine = load()
+    from vllm.inputs.engine import tokens_input
+
+    from pathway_local.engines.vllm_request import sampling_params
+
+    settings = sampling_params(Pass("", (5,), 'start: "a"\n', 9))
+    settings.ignore_eos = True
+    engine.vllm.add_request("0", tokens_input([5]), settings)
+    found = []
+    while engine.vllm.has_unfinished_requests():
+        found += engine.vllm.step()
+    assert len(found[0].outputs[0].token_ids) == 9
+
+
+def test_the_loop_of_a_gpu_is_measured_with_every_case_judged(tmp_path: Path) -> None:
+    found = measure_loop(CoreLoop("tiny", tmp_path, ["pathway-answer"], 30, {}), "full", 12, 1)
+    [free], [judge], [without] = (found[name] for name in ("free", "judge", "judge without probabilities"))
+    assert free.cases == judge.cases == 12
+    assert free.mixed == without.mixed == 0, "all begin in one step"
+    assert without.steps <= free.steps + 1
+    assert min(free.seconds, judge.seconds) > 0
+    assert {row[0]: row[-1] for row in rows(found)}["free"] == "1 (1–1)"
+
+
+def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> None:
+    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(200)}
+    passes = [Pass(name, make.ids(f"Judge {name}."), None, most) for name, most in lengths.items()]
+    engine = GpuLoop(EngineConfig(str(tiny_judge), "float32", CONTEXT, {"max_num_seqs": seats}))
+    found, replies = [], []
+    for _ in range(2):
+        before = engine.executor.steps, engine.executor.mixed
+        replies.append(run(engine, passes))
+        found.append((engine.executor.steps - before[0], engine.executor.mixed - before[1]))
+        engine._admission = Admission(10**9, 16, seats, every=1)
+    engine.close()
+    assert replies[0] == replies[1]
+    assert replies[0].keys() == lengths.keys()
+    (steps, mixed), (without, many) = found
+    assert mixed < many / 3
+    assert steps <= 1.15 * without

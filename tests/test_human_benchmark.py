@@ -77,9 +77,9 @@ def test_the_difference_uses_identical_resamples() -> None:
 def test_figures_on_the_scale_are_averaged_over_people() -> None:
     scores = raters(6, 120, (0.5, 0.8, 0.4, 0.6))
     scores[:30, 1] = np.nan
-    found = compare_judges(scores[:, 2:], scores[:, :2], "kappa_linear", 0.05, NAMES, SCALE, resamples=50)
+    found = compare_judges(scores[:, 2:], scores[:, :2], "kappa_quadratic", 0.05, NAMES, SCALE, resamples=50)
     kappas = [
-        cohen_kappa_score(scores[rows, 2], scores[rows, person], labels=SCALE, weights="linear")
+        cohen_kappa_score(scores[rows, 2], scores[rows, person], labels=SCALE, weights="quadratic")
         for person, rows in ((0, slice(0, None)), (1, slice(30, None)))
     ]
     assert found.first.value == pytest.approx(np.mean(kappas))

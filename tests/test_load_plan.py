@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.vllm import GRAPH_STEPS, VLLM
+from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
 from pathway_local.errors import EngineMissing
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -22,7 +22,7 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import engine_options
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
 
@@ -46,7 +46,7 @@ def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
 @pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
 def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | None, eager: bool) -> None:
     found = VLLM.load_plan(judge, CARD, {}, "auto", steps)
-    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager}
+    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
     memory, graphs = found.notes
     assert memory == "the engine takes 21.6 of 24.0 GB of GPU memory"
     assert ("without compilation and CUDA graphs" in graphs) is eager
@@ -57,8 +57,20 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
     [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}, {"deterministic": True}],
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
-    found = VLLM.load_plan(judge, CARD, {**options, "gpu_memory_utilization": 0.5}, "auto", 1)
+    own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
+    found = VLLM.load_plan(judge, CARD, own, "auto", 1)
     assert found == LoadPlan(found.context)
+
+
+@pytest.mark.parametrize(
+    ("number", "steps", "captured"), [(600, None, 600), (600, 3, None), (GRAPHS_UP_TO, None, None)]
+)
+def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
+    judge: JudgeSpec, number: int, steps: float | None, captured: int | None
+) -> None:
+    found = VLLM.load_plan(judge, CARD, {"max_num_seqs": number}, "auto", steps)
+    asked = {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
+    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": steps == 3, **asked}
 
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
@@ -92,7 +104,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
     watcher = _Listening()
     for detail in ("full", "score"):
         plan = Plan(
-            cases, run, rubric=[rubric.name], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
+            cases, run, rubric=[rubric], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
         )
         run_job(replace(plan, detail=detail), watcher, ["test"])
     assert watcher.heard.count("a short start") == 2
@@ -120,7 +132,7 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
     cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 3, 1)
     run_job(
-        Plan(cases, run, rubric=[rubric.name], judge=["one", "other"], models=models, engine=INSTANT.name),
+        Plan(cases, run, rubric=[rubric], judge=["one", "other"], models=models, engine=INSTANT.name),
         Watcher(),
         ["test"],
     )

@@ -111,11 +111,11 @@ def test_alpha_matches_the_krippendorff_package(scores: NDArray[np.float64]) -> 
 
 
 @settings(deadline=None, max_examples=40)
-@given(tables, st.sampled_from(["ac1", "ac2_linear", "ac2_quadratic"]))
+@given(tables, st.sampled_from(["ac1", "ac2_quadratic"]))
 def test_gwets_coefficients_match_their_definition(scores: NDArray[np.float64], name: str) -> None:
     found = values(scores)[name]
     apart = abs(np.subtract.outer(np.arange(5), np.arange(5)))
-    alike = {"ac1": apart == 0, "ac2_linear": 1 - apart / 4, "ac2_quadratic": 1 - (apart / 4) ** 2}[name]
+    alike = {"ac1": apart == 0, "ac2_quadratic": 1 - (apart / 4) ** 2}[name]
     agreed, shares = [], []
     for row in scores:
         levels = [int(score) - 1 for score in row[np.isfinite(row)]]
@@ -177,13 +177,13 @@ def test_constant_raters_single_cases_and_no_overlap_say_why() -> None:
     assert values(np.array([[4.0, 5.0]]))["alpha_nominal"] == Undefined("there is only one case")
     apart = values(np.array([[4.0, GAP], [GAP, 5.0]]))
     assert apart["alpha_interval"] == apart["icc_2_k"] == Undefined("there is no case to compare")
-    assert apart["ac2_linear"] == Undefined("fewer than two cases have two scores")
+    assert apart["ac2_quadratic"] == Undefined("fewer than two cases have two scores")
 
 
 def test_off_scale_raters_keep_the_figures_of_plain_numbers() -> None:
     found = values(np.array([[1, 2], [3.4, 3], [5, 4.0]]))
     refused = {name for name, value in found.items() if value == Undefined("3.4 is not on the scale 1, 2, 3, 4, 5")}
-    assert refused == {"alpha_nominal", "alpha_ordinal", "ac1", "ac2_linear", "ac2_quadratic"}
+    assert refused == {"alpha_nominal", "alpha_ordinal", "ac1", "ac2_quadratic"}
 
 
 def test_nominal_scores_get_nominal_figures_and_coverage_is_counted() -> None:
@@ -208,5 +208,5 @@ def test_ac_is_high_for_raters_with_nothing_in_common_as_the_page_says() -> None
     scores = np.repeat([1.0, 2, 3, 4, 5], [1, 1, 1, 1, 16])
     rows = np.array([(first, second) for first in scores for second in scores])
     found = values(rows)
-    assert [f"{found[name]:.2f}" for name in ("ac1", "ac2_linear", "ac2_quadratic")] == ["0.62", "0.71", "0.77"]
-    assert "reach 0.62 (AC2 linear 0.71, quadratic 0.77)" in (ROOT / "docs" / "agreement.md").read_text("utf-8")
+    assert [f"{found[name]:.2f}" for name in ("ac1", "ac2_quadratic")] == ["0.62", "0.77"]
+    assert "reach 0.62 (AC2 quadratic 0.77)" in (ROOT / "docs" / "agreement.md").read_text("utf-8")

@@ -26,8 +26,9 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan, default_run
 from pathway_local.judging.preparation import prepare
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.panel import make_panel
-from pathway_local.results.summary import summarize
+from pathway_local.results.summary import summary_of
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
@@ -73,7 +74,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Iterator
         for i in range(CASES)
     ]
     rows[7]["answer"] = "\x00"
-    cases, rubric = desk.sheet(rows), str(desk.work / "small.prompty")
+    cases, rubric = desk.sheet(rows), load_rubric(str(desk.work / "small.prompty"))
     with pytest.MonkeyPatch.context() as patched, EngineCache() as loaded:
         for name in ("PYTHONPATH", JUDGE):
             patched.setenv(name, desk.environment[name])
@@ -144,7 +145,7 @@ def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) 
     assert said.code == 2 and "whole.run holds cases of other shards, not shard 1/3" in said.words
     assert "'17/16' is not K/N" in run(*going_on, PARTS[1], "--shard", "17/16").words
     assert here(PARTS[1]).read_bytes() == before
-    assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
+    assert "judged shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
     assert default_run(Path("a.csv"), None, "2/3") == Path("a.2-of-3.run")
 
 
@@ -175,17 +176,21 @@ def test_the_merged_run_says_what_one_run_says(run: Run, here: Callable[..., Pat
     assert not [path for path in here(".").iterdir() if ".part" in path.name]
 
 
+def parts(run: RunFile) -> list[object]:
+    """The parts of cases files that the summary names."""
+    return [note.values["part"] for table in summary_of(run) for note in table.notes if note.key == "judged_part"]
+
+
 def test_a_merged_run_goes_on_without_a_shard(shop: Shop) -> None:
     shop.merge(*PARTS[:2], out="two.run")
     with RunFile.read(shop.work / "two.run") as read:
-        [group] = (found := summarize(read)).groups
-        assert found.parts(group) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
+        assert parts(read) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
     shop.judge("two.run", rubric=[], judge=[])
     verdicts = [each for each in shop.outcomes(PARTS[2]).values() if isinstance(each, Verdict)]
     assert counts(shop.work / "two.run")["judged"] == len(verdicts), "the other texts are recognised"
     assert shop.outcomes("two.run") == shop.outcomes("whole.run")
     with RunFile.read(shop.work / "two.run") as read:
-        assert not summarize(read).parts(group)
+        assert not parts(read)
         check_content(read.database)
 
 
@@ -313,7 +318,7 @@ def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
         shop.merge(PARTS[0], "ben.run")
     well = shop.work / "well.prompty"
     well.write_text((shop.work / "small.prompty").read_text().replace("Judge this", "Judge well this"))
-    shop.judge("well.run", "2/3", rubric=[str(well)])
+    shop.judge("well.run", "2/3", rubric=[load_rubric(str(well))])
     with pytest.raises(RaterChanged, match="different texts of the rubric 'small'"):
         shop.merge(PARTS[0], "well.run")
     shop.judge("renamed.run", "2/3", id="question")
@@ -401,6 +406,7 @@ def test_copies_of_one_run_need_no_cases(here: Callable[..., Path]) -> None:
 SCRIPT = Path(__file__).parents[1] / "examples" / "slurm" / "judge-array.sh"
 
 
+@pytest.mark.soak
 def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: Shop, tmp_path: Path) -> None:
     """Three tasks side by side; the first is stopped as Slurm would stop it, and submitted again."""
     command = tmp_path / "bin" / "pathway-local"
@@ -410,7 +416,8 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     here, local = tmp_path / "submitted", tmp_path / "local"
     here.mkdir()
     local.mkdir()
-    options = ["-r", shop.plan.rubric[0], "-j", "scripted", "--models", shop.plan.models, "--engine", "scripted"]
+    rubric = shop.work / "small.prompty"
+    options = ["-r", rubric, "-j", "scripted", "--models", shop.plan.models, "--engine", "scripted"]
     cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", *map(str, options)]
     environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "SLURM_TMPDIR": str(local)}
 
@@ -433,7 +440,7 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     assert [path.name for path in runs] == list(PARTS)
     merge_runs(MergePlan(runs, here / "all.run", shop.plan.cases), ["merge"], lambda note: None)
     with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
-        assert summarize(merged).as_json() == summarize(whole).as_json()
+        assert summary_of(merged) == summary_of(whole)
 
 
 def _stored(folder: Path, name: str) -> int:

@@ -3,10 +3,12 @@
 import os
 import queue
 import subprocess
+import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import llguidance
+import pytest
 import torch
 from llguidance.torch import allocate_token_bitmask, fill_next_token_bitmask
 from walks import Walker, legal_ids
@@ -74,6 +76,13 @@ def test_a_core_that_ends_wakes_who_waits_for_its_results() -> None:
         assert results.empty()
         core.kill()
         assert isinstance(results.get(timeout=10), CoreKilled)
+
+
+def test_a_version_without_our_names_goes_its_own_way_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert correct(SimpleNamespace()) == "lacks resources: it takes longer there", "a core in a process of its own"
+    core = SimpleNamespace(structured_output_manager=None, scheduler=None)
+    monkeypatch.setitem(sys.modules, "vllm.v1.outputs", None)
+    assert correct(SimpleNamespace(engine_core=core)) == "lacks vllm.v1.outputs: it takes longer there"
 
 
 def _advanced(walker: Walker, seed: int) -> llguidance.LLMatcher:

@@ -7,24 +7,27 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 from families import FAMILIES, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
+from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -81,13 +84,8 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
 @pytest.mark.timeout(900)
 def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
     cases = 24
-    script = Path(__file__).with_name("count_work.py")
-    asked = [str(tiny_judge), "pathway-answer", "score,through-score", str(cases), str(tmp_path)]
-    settings = json.dumps({"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE})
-    command = [sys.executable, str(script), *asked, settings]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the cases' module is in scripts/
-    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=environment)
-    scores, replies = map(json.loads, done.stdout.splitlines()[-2:])
+    settings = {"max_num_seqs": SEATS, "kv_cache_memory_bytes": CACHE}
+    scores, replies = _counted(tiny_judge, tmp_path, ["score", "through-score"], cases, settings)
     for found in (scores, replies):
         assert found["judged"] == cases
         assert found["workers would get the same settings"]
@@ -103,3 +101,53 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     assert cases <= probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
     computed = replies["computed in all"] - replies["computed"]
     assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in a cache that is all but full"
+
+
+@pytest.mark.parametrize(("cases", "share", "longer"), [(500, 0.08, 1.03), (5000, 0.13, 1.05)])
+def test_few_steps_read_a_prompt_beside_replies_that_are_being_written(cases: int, share: float, longer: float) -> None:
+    steps, mixed = _steps(cases, EVERY)
+    without, many = _steps(cases, 1)
+    assert many > 0.55 * without, "as long as passes start one by one"
+    assert mixed <= share * steps
+    assert steps <= longer * without
+
+
+def _steps(cases: int, every: int, seats: int = 256) -> tuple[int, int]:
+    """Return the steps of a job and the mixed ones, as an engine takes them whose replies have 100 to 200 tokens.
+
+    A step takes 14 ms, and the pass that continues a finished one arrives 8 ms after its end.
+    """
+    admission, chance, now = Admission(10**7, 16, seats, every), Random(1), 0.0
+    beginning = deque(Pass(f"{at}", (at,), None, 400, shared=(1,)) for at in range(cases))
+    continuing = deque[tuple[float, Pass]]()
+    waiting, left, steps, mixed = deque[Pass](), dict[str, tuple[Pass, int]](), 0, 0
+    while beginning or continuing or admission.waiting or left:
+        while beginning and admission.waiting < seats:
+            admission.add(beginning.popleft())
+        while continuing and continuing[0][0] <= now:
+            admission.add(continuing.popleft()[1])
+        waiting.extend(admission.begin(now))
+        before = len(left)
+        while waiting and len(left) < seats:
+            item = waiting.popleft()
+            left[item.id] = item, 1 if item.continues else chance.randint(100, 200)
+        steps, mixed = steps + bool(left), mixed + (0 < before < len(left))
+        now += 0.014
+        for item, rest in list(left.values()):
+            left[item.id] = item, rest - 1
+            if rest == 1:
+                del left[item.id]
+                admission.end(item, now, 150)
+                if not item.continues:
+                    probe = Pass(f"{item.id} probe", item.own, None, 1, shared=item.shared, after=item.id)
+                    continuing.append((now + 0.008, probe))
+    return steps, mixed
+
+
+def _counted(judge: Path, folder: Path, details: Sequence[str], cases: int, settings: dict[str, int]) -> list[Any]:
+    script = Path(__file__).with_name("count_work.py")
+    asked = [str(judge), "pathway-answer", ",".join(details), str(cases), str(folder), json.dumps(settings)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # the cases' module is in scripts/
+    command = [sys.executable, str(script), *asked]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=880, check=True, env=environment)
+    return [json.loads(line) for line in done.stdout.splitlines()[-len(details) :]]

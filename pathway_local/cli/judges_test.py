@@ -9,6 +9,7 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
 from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
 from pathway_local.judging.option import columns_by_input, values_by_name
+from pathway_local.prompty.rubric_file import load_rubric
 
 
 def test(
@@ -36,10 +37,6 @@ def test(
     detail: HowMuch = "full",
     temperature: Temperature = None,
     think: Think = "0",
-    against: Annotated[
-        Path | None,
-        option("RUN", "A run with people's labels and these judges: which probes go along with agreement.", RATERS),
-    ] = None,
     models: Models = None,
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the results to this .html or .json file.", OUTPUT)] = None,
@@ -56,7 +53,7 @@ def test(
     plan = Plan(
         cases=cases,
         run=run or Path(f"{cases.stem}.test.run"),
-        rubric=(rubric,),
+        rubric=(load_rubric(rubric),),
         judge=judges,
         models=models,
         id=id_column,
@@ -68,4 +65,4 @@ def test(
         engine=engine,
     )
     roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
-    test_judges(plan, roles, n, leave_out, against, out, force=force)
+    test_judges(plan, roles, n, leave_out, out, force=force)

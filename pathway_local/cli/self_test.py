@@ -14,15 +14,13 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
+from pathway_local.output.export import is_judges_own
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.self_test import self_test_page
 from pathway_local.probes.drawing import ProbeSet
 from pathway_local.rendering.chat import think_budget
-from pathway_local.results.export import is_judges_own
-from pathway_local.results.probe_agreement import Agreement, agreement_with_people
 from pathway_local.results.self_test import SelfTest, self_test, write_self_test
 from pathway_local.results.views.self_test import self_test_view
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 
@@ -34,14 +32,13 @@ def test_judges(
     roles: Mapping[str, str],
     size: int,
     leave_out: Sequence[str],
-    against: Path | None,
     out: Path | None,
     *,
     force: bool,
 ) -> None:
     """Test the plan's judges on `size` cases, print the results and write them to `out`, if given.
 
-    `against` is a run with people's labels. Raises PathwayError.
+    Raises PathwayError.
     """
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
@@ -49,8 +46,6 @@ def test_judges(
         check_new(out, force=force) if _is_json(out) else check_page(out, force=force)
     assert isinstance(plan.cases, Path)
     names = _judges(plan)
-    # Before hours of judging: the run may have no such labels.
-    agreement = _agreement(against, load_rubric(str(plan.rubric[0])).name, names) if against else {}
     read_privately(plan.cases, plan.run)
 
     def judge(plan: Plan, progress: JobProgress) -> ProbeSet:
@@ -61,8 +56,6 @@ def test_judges(
     test = watched(plan, judge)
     with RunFile.read(plan.run, "self-test") as read:
         found = self_test(read, test, names, plan.cases.name)
-    if against:
-        found = found.with_agreement(agreement, against.name)
     draw(self_test_view(found))
     talk.say(f"run: {plan.run}")
     if out is not None:
@@ -83,12 +76,6 @@ def _judges(plan: Plan) -> list[str]:
         think_budget(plan.think, judge)
         weights_folder(judge)
     return names
-
-
-def _agreement(labelled: Path, rubric: str, judges: Sequence[str]) -> Agreement:
-    """Return how these judges agree with people in a run with labels."""
-    with RunFile.read(labelled) as read:
-        return agreement_with_people(read, rubric, judges)
 
 
 def _write(out: Path, found: SelfTest, *, force: bool) -> None:

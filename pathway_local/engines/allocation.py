@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -98,9 +97,9 @@ class Engines:
         if len(plans) == 1 and not self.gpus and not self.cluster:
             return plans[0]
         fullest = min(plans, key=lambda plan: (plan.context, str(plan.settings.get(MEMORY_SHARE, ""))))
-        settings: dict[str, Any] = {}
-        for plan in plans:
-            settings |= {name: min(value, settings.get(name, value)) for name, value in plan.settings.items()}  # type: ignore[type-var]
+        settings = dict(fullest.settings)
+        if shares := [plan.settings[MEMORY_SHARE] for plan in plans if MEMORY_SHARE in plan.settings]:
+            settings[MEMORY_SHARE] = min(shares)  # type: ignore[type-var]
         if self.number > 1 and CACHE_BYTES not in options:
             # Otherwise each engine would take its cache by all memory that is free when it loads.
             settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.admission import Admission
+from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
 from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
@@ -36,9 +36,6 @@ CAPABILITY = 90
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
 
-BEGINNING, CONTINUING = 1, 0
-"""vLLM's priorities: the lowest number runs first, among equal ones the earliest request."""
-
 MOMENT = 0.005
 """Seconds to sleep while nothing can start, until a pass arrives that continues a finished one."""
 
@@ -48,8 +45,12 @@ CPU_SHARED = 4
 """Passes for each short case of 1,024 tokens that the cache on the processor has room for: passes share their rubric,
 and a case's own text and reply are mostly shorter than a quarter of that."""
 
-GPU_SEQUENCES = 1024
-"""How many passes vLLM batches on a large GPU, unless a judge's entry sets it."""
+GPU_SEQUENCES = 256
+"""How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
+weights, one of more on arithmetic: a larger batch makes a step longer and no case faster (the benchmark's roofline)."""
+
+GRAPHS_UP_TO = 512
+"""Sequences up to which vLLM by itself captures CUDA graphs."""
 
 GRAPH_STEPS = 1000
 """Decoding steps from which compilation and CUDA graphs pay on a GPU. On an H100 they made the start of an 8B model
@@ -112,6 +113,11 @@ class Vllm(EngineKind):
             short = steps is not None and steps < GRAPH_STEPS
             settings["enforce_eager"] = short
             notes.append(_graphs_note(steps, short=short))
+            most = options.get("max_num_seqs")
+            if not short and isinstance(most, int) and most > GRAPHS_UP_TO:
+                settings["compilation_config"] = {"max_cudagraph_capture_size": most}
+        if placed.gpus and "max_num_seqs" not in options:
+            settings["max_num_seqs"] = GPU_SEQUENCES
         return LoadPlan(placed.context, settings, tuple(notes))
 
     def check_weights(self, config: EngineConfig) -> None:
@@ -147,7 +153,7 @@ class VllmEngine:
 
     Each step is short, so it never needs to call `_beat`.
 
-    Tried with vLLM 0.32.0; without `vllm_request.TrustingParams`, priorities and `Admission` also with 0.28.0, and the
+    Tried with vLLM 0.32.0; without `vllm_request.TrustingParams` and `Admission` also with 0.28.0, and the
     rest is the same in 0.26.0.
     """
 
@@ -175,20 +181,24 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
-        lacking = correct(self._engine.engine_core)
+        note = correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
         self._numbers = count()
         self._held: dict[str, Pass] = {}
         self._refused: list[PassResult] = []
-        cache = self._engine.vllm_config.cache_config
+        cache, scheduler = self._engine.vllm_config.cache_config, self._engine.vllm_config.scheduler_config
         # A model with several kinds of layers holds fewer tokens, depending on the prompts: vLLM takes care of it.
-        self._admission = Admission(cache.num_gpu_blocks * cache.block_size, cache.block_size)
+        tokens = cache.num_gpu_blocks * cache.block_size
+        # A processor has no CUDA graphs to stay inside of, and vLLM schedules nothing ahead there.
+        every = EVERY if scheduler.async_scheduling else 1
+        self._admission = Admission(tokens, cache.block_size, scheduler.max_num_seqs, every)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
-        note = f"vLLM {vllm.__version__} lacks {lacking}: grammars take longer there" if lacking else ""
-        self.facts = EngineFacts(VLLM.name, vllm.__version__, model.max_model_len, dtype, device, note=note)
+        version = vllm.__version__
+        note = note and f"vLLM {version} {note}"
+        self.facts = EngineFacts(VLLM.name, version, model.max_model_len, dtype, device, note=note)
 
     def submit(self, item: Pass) -> None:
         """Enqueue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
@@ -219,8 +229,7 @@ class VllmEngine:
 
         number, ids = str(next(self._numbers)), [*item.shared, *item.own]
         try:
-            settings, priority = sampling_params(item), CONTINUING if item.continues else BEGINNING
-            self._engine.add_request(number, tokens_input(ids), settings, priority=priority)
+            self._engine.add_request(number, tokens_input(ids), sampling_params(item))
         except self._refusals as refusal:
             self._admission.end(item, time.monotonic(), None)
             # The exception's own text can quote the grammar, and with it what a case says.
@@ -325,7 +334,6 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "dtype": config.dtype,
         "trust_remote_code": False,
         "generation_config": "vllm",
-        "scheduling_policy": "priority",
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
         "max_logprobs": -1,
         "disable_log_stats": True,

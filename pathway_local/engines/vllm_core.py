@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from inspect import isfunction
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -21,55 +22,70 @@ class CoreKilled(Exception):
 
 
 def correct(client: Any) -> str:
-    """Correct vLLM's core through its client: grammars if it runs in this process, else its end.
+    """Correct vLLM's core through its client: its work with grammars if it runs in this process, else how it ends.
 
-    Return the names that a correction needs and this version of vLLM lacks: there vLLM goes its own, slower way.
+    If this version of vLLM lacks a name that a correction needs, vLLM goes its own way there: return a note.
     """
-    core = getattr(client, "engine_core", None)
-    if core is None:
-        threading.Thread(target=_wake, args=(client,), daemon=True).start()
-        return ""
-    lacking: list[str] = []
-    for correction, names in _needed(core).items():
-        if missing := [name for name, there in names.items() if not there]:
+    try:
+        core = getattr(client, "engine_core", None)
+        if core is None:
+            ends = client.resources.engine_manager.sentinels()
+            threading.Thread(target=_wake, args=(ends, client.outputs_queue), daemon=True).start()
+            return ""
+        lacking: list[str] = []
+        for correction, names in _needed(core).items():
+            missing = [name for owner, several in names.items() for name in several.split() if not _has(owner, name)]
             lacking += missing
-        else:
-            correction(core)
-    return ", ".join(lacking)
+            if not missing:
+                correction(core)
+    except (AttributeError, ImportError) as error:
+        lacking = [error.name or "a module"]
+    return f"lacks {', '.join(dict.fromkeys(lacking))}: it takes longer there" if lacking else ""
 
 
-def _needed(core: Any) -> dict[Callable[[Any], None], dict[str, bool]]:
-    """Return what each correction needs of vLLM beside its interfaces, by name, and whether it is there."""
+def _needed(core: Any) -> dict[Callable[[Any], None], dict[type, str]]:
+    """Return the names that each correction needs, by the class that has them."""
+    from vllm.v1.outputs import ModelRunnerOutput
     from vllm.v1.request import Request
     from vllm.v1.structured_output.backend_guidance import GuidanceGrammar
     from vllm.v1.structured_output.request import StructuredOutputRequest
 
-    manager, written = core.structured_output_manager, Request.__init__.__code__.co_names
-    rows = ("_grammar_bitmask", "fill_bitmask_parallel_threshold")
-    matcher = {"ll_matcher": "ll_matcher" in GuidanceGrammar.__dataclass_fields__}
+    manager, scheduler = type(core.structured_output_manager), type(core.scheduler)
     return {
-        compute_masks_together: {**{name: hasattr(manager, name) for name in rows}, **matcher},
+        compute_masks_together: {
+            manager: "_grammar_bitmask executor_for_fillmask fill_bitmask_parallel_threshold "
+            "fill_bitmask_parallel_batch_size",
+            GuidanceGrammar: "ll_matcher is_terminated check_error",
+        },
         share_matchers: {
-            **{name: hasattr(manager, name) for name in ("grammar_init", "_use_async_grammar_compilation")},
-            "structured_output_key": hasattr(StructuredOutputRequest, "structured_output_key"),
-            **matcher,
+            manager: "grammar_init _use_async_grammar_compilation",
+            Request: "structured_output_request sampling_params",
+            StructuredOutputRequest: "structured_output_key grammar",
+            GuidanceGrammar: "ll_matcher",
         },
         consume_together: {
-            **{name: hasattr(manager, name) for name in ("accept_tokens", "reasoner_cls")},
-            "num_stale_output_tokens": "num_stale_output_tokens" in written,
-            "ll_tokenizer": "ll_tokenizer" in GuidanceGrammar.__dataclass_fields__,
-            **matcher,
+            manager: "accept_tokens reasoner_cls vllm_config",
+            scheduler: "requests update_from_output",
+            Request: "request_id structured_output_request use_structured_output is_finished num_stale_output_tokens",
+            GuidanceGrammar: "ll_matcher ll_tokenizer check_error",
+            ModelRunnerOutput: "req_ids sampled_token_ids",
         },
     }
 
 
-def _wake(client: Any) -> None:
+def _has(owner: type, name: str) -> bool:
+    """Whether the class has the name, or sets it while it makes an object."""
+    made = (vars(each).get("__init__") for each in owner.__mro__)
+    return hasattr(owner, name) or any(name in each.__code__.co_names for each in made if isfunction(each))
+
+
+def _wake(ends: Sequence[Any], results: Any) -> None:
     """Wait until the core's process ends, and then wake the thread that waits for its results.
 
     If the core is killed, vLLM closes its sockets but leaves that thread waiting for ever.
     """
-    wait(client.resources.engine_manager.sentinels())
-    client.outputs_queue.put_nowait(CoreKilled())
+    wait(ends)
+    results.put_nowait(CoreKilled())
 
 
 def compute_masks_together(core: Any) -> None:

@@ -1,7 +1,7 @@
-"""A judge's mean over all cases, corrected by people's labels of a sample of them; and a map to people's scores."""
+"""A judge's mean over all cases, corrected by people's labels of a sample of them."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,11 @@ from pathway_local.errors import UsageError
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.ratings.samples import Sample
 from pathway_local.results.alike_people import alike_people
-from pathway_local.results.figure_row import FigureRow, figure_rows
+from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan, SampledLabels
-from pathway_local.statistics.calibration import Bin, MapCheck, MonotoneMap, check_map, fit_map, reliability_bins
-from pathway_local.statistics.figure import Estimate, FloatArray, Undefined, undefined_estimate
+from pathway_local.statistics.calibration import Bin, reliability_bins
+from pathway_local.statistics.figure import Estimate, Undefined, undefined_estimate
 from pathway_local.statistics.prediction_powered import Correction, unseen_errors
 from pathway_local.verdict import Number, Value
 
@@ -30,20 +30,12 @@ class PartMean:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleMap:
-    """People's mean score for each level that the judge may expect, and the map's errors on cases it did not see."""
-
-    levels: dict[Number, float]
-    knots: MonotoneMap
-    check: MapCheck | Undefined
-
-
-@dataclass(frozen=True, slots=True)
 class Calibration:
     """One judge on one score. `sample` is that of the labels, None where it is only assumed. `rated` counts the
     cases that the people rated: more than those with a label of the sample if others were imported, too.
 
-    `scale` has its lowest and highest level, `bins` are the points of a reliability diagram, none for a nominal score.
+    `scale` has its lowest and highest level, `levels` all of them; `bins` are the points of a reliability diagram. A
+    nominal score has no levels and no bins.
     """
 
     rubric: str
@@ -53,10 +45,10 @@ class Calibration:
     sample: Sample | None
     parts: tuple[PartMean, ...]
     hidden: int
-    map: PeopleMap | Undefined
     notices: tuple[str, ...]
     warnings: tuple[str, ...]
     scale: tuple[float, float]
+    levels: tuple[Number, ...]
     bins: tuple[Bin, ...]
     rated: int = 0
 
@@ -66,13 +58,6 @@ class Calibration:
             yield from self._part_rows(part, part.mean, "")
             if part.special is not None:
                 yield from self._part_rows(part, part.special, "special_")
-        if isinstance(self.map, PeopleMap) and isinstance(self.map.check, MapCheck):
-            names = (self.judge, self.plan.against)
-            for kind, gain in (("absolute", self.map.check.absolute), ("squared", self.map.check.squared)):
-                facts: dict[str, Value] = {"labelled": self.map.check.cases, "folds": self.map.check.folds}
-                parts = {"unmapped": gain.unmapped, "mapped": gain.mapped, "gain": gain.gain}
-                errors = {f"{kind}_error_{name}": estimate for name, estimate in parts.items()}
-                yield from figure_rows("map", errors, *names, facts=facts)
 
     def _part_rows(self, part: PartMean, found: Correction | Undefined, what: str) -> Iterator[FigureRow]:
         names = (self.judge, self.plan.against, part.name)
@@ -92,7 +77,7 @@ class Calibration:
             yield FigureRow("calibration", f"{what}{name}", estimate, *names, facts=facts)
 
     def as_json(self) -> dict[str, Value]:
-        """The same as plain values, with the map's knots."""
+        """The same as plain values."""
         sample = self.sample
         drawn: Value = None
         if sample:
@@ -107,7 +92,6 @@ class Calibration:
             "rated": self.rated,
             "cluster_by": self.plan.cluster or None,
             "figures": [row.as_json() for row in self.rows()],
-            "map": _map_json(self.map),
             "notices": list(self.notices),
         }
 
@@ -142,7 +126,6 @@ def _score(matrix: RatingsMatrix, plan: CalibrationPlan) -> Iterator[Calibration
 def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan: CalibrationPlan) -> Calibration:
     inside = labels.inside
     parts: list[PartMean] = []
-    mapping: PeopleMap | Undefined = Undefined("the scale is nominal")
     bins: tuple[Bin, ...] = ()
     scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
     hidden = 0
@@ -161,7 +144,6 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
             found = labels.correct(expected, special, scale, group)
             size = len(expected) if group is None else int(np.sum(group))
             parts.append(PartMean(name, size, found.mean, found.special if matrix.special else None))
-        mapping = _map(expected, labels, matrix.levels)
         notices, warnings = labels.on_missing(expected, matrix.levels)
         warnings += labels.on_noise()
         warnings += unseen_errors(expected, labels.scores, scale)
@@ -174,30 +156,10 @@ def _calibration(matrix: RatingsMatrix, judge: int, labels: SampledLabels, plan:
         sample=labels.sample,
         parts=tuple(parts),
         hidden=hidden,
-        map=mapping,
         notices=(*labels.notices, *notices),
         warnings=(*warnings, *alike_people(matrix, matrix.columns(plan.against))),
         scale=scale,
+        levels=() if matrix.nominal else tuple(matrix.levels),
         bins=bins,
         rated=labels.rated,
     )
-
-
-def _map(expected: FloatArray, labels: SampledLabels, levels: Sequence[Number]) -> PeopleMap | Undefined:
-    knots = fit_map(expected, labels.scores)
-    if isinstance(knots, Undefined):
-        return knots
-    people = knots(np.array(levels, dtype=np.float64))
-    return PeopleMap(
-        {level: float(value) for level, value in zip(levels, people, strict=True)},
-        knots,
-        check_map(expected, labels.scores, clusters=labels.clusters),
-    )
-
-
-def _map_json(found: PeopleMap | Undefined) -> Value:
-    if isinstance(found, Undefined):
-        return {"reason": str(found)}
-    checked = isinstance(found.check, MapCheck)
-    knots: dict[str, Value] = {"expected": found.knots.knots.tolist(), "people": found.knots.heights.tolist()}
-    return knots | {"cross_validated": checked} | ({} if checked else {"reason": str(found.check)})

@@ -30,7 +30,7 @@ class CalibrationPlan:
     `assume_random` takes all labels as a random sample of all cases; `sample` names the seed of the sample that they
     belong to, if it is not the one with most labels. `by` is a column of groups; groups under
     `smallest` cases are left out if it `hides` them. Cases with the same value of the column `cluster` depend on each
-    other, which counts for a population, and for the map to people's scores. So many `looks` at growing data share the
+    other, which counts for a population. So many `looks` at growing data share the
     error.
     """
 

@@ -3,15 +3,14 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from pathway_local.probes.drawing import ProbeSet, Row, row_id
 from pathway_local.probes.probe_list import Probe
 from pathway_local.results.figure_row import estimate_values
-from pathway_local.results.probe_agreement import Agreement, AlongWith, along_with
+from pathway_local.results.labels import labels_of
 from pathway_local.results.probe_result import CaseScores, ProbeResult, Scale, probe_result, settled
-from pathway_local.results.summary import labels_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.output_file import output_file
 from pathway_local.verdict import Value, Verdict
@@ -42,21 +41,11 @@ class JudgeTest:
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """The results of several judges on the same rows; `file` names the cases file.
-
-    `along` says which probes went along with agreement in the run called `labels`, if one was named.
-    """
+    """The results of several judges on the same rows; `file` names the cases file."""
 
     file: str
     test: ProbeSet
     judges: tuple[JudgeTest, ...]
-    labels: str = ""
-    along: tuple[AlongWith, ...] = ()
-
-    def with_agreement(self, agreement: Agreement, labels: str) -> "SelfTest":
-        """Return the same with which probes went along with the judges' agreement with people in a run."""
-        results = {judge.judge: judge.results for judge in self.judges}
-        return replace(self, labels=labels, along=tuple(along_with(agreement, results)))
 
     def as_json(self) -> dict[str, Value]:
         """Return the same as plain values, without any case."""
@@ -72,7 +61,6 @@ class SelfTest:
             "left_out": dict(test.without),
             "skipped": dict(test.skipped),
             "judges": [_judge_json(judge) for judge in self.judges],
-            **({"labels": self.labels, "along": [_along_json(each) for each in self.along]} if self.labels else {}),
         }
 
 
@@ -80,11 +68,6 @@ def _judge_json(judge: JudgeTest) -> dict[str, Value]:
     probes: list[Value] = [_probe_json(each) for each in judge.results]
     labelled: dict[str, Value] = {"label": judge.label} if judge.label else {}
     return {"judge": judge.judge, **labelled, "failures": dict(judge.failures), "probes": probes}
-
-
-def _along_json(each: AlongWith) -> dict[str, Value]:
-    named: dict[str, Value] = {"probe": each.probe, "score": each.score, "judges": each.judges}
-    return {**named, "correlation": estimate_values(each.correlation)}
 
 
 def _probe_json(each: ProbeResult) -> dict[str, Value]:

@@ -117,12 +117,6 @@ _REGISTERED = (
         _kappa("none"),
     ),
     Coefficient(
-        "kappa_linear", "kappa linear", "ordinal", "higher",
-        "Kappa in which a difference of two levels counts twice as much as one of one level: 1 is perfect, 0 is "
-        "chance, below 0 is worse than chance.",
-        _kappa("linear"),
-    ),
-    Coefficient(
         "kappa_quadratic", "kappa quadratic", "ordinal", "higher",
         "Kappa in which a difference counts by its square, so that large ones weigh most: 1 is perfect, 0 is "
         "chance, below 0 is worse than chance.",
@@ -180,12 +174,6 @@ _REGISTERED = (
         "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same, even for raters "
         "who have nothing in common: 1 is perfect, 0 is chance, below 0 is worse than chance.",
         gwet("none"), cases="scored",
-    ),
-    Coefficient(
-        "ac2_linear", "AC2 linear", "ordinal", "higher",
-        "AC1 in which a difference of two levels counts twice as much as one of one level: 1 is perfect, 0 is "
-        "chance, below 0 is worse than chance.",
-        gwet("linear"), cases="scored",
     ),
     Coefficient(
         "ac2_quadratic", "AC2 quadratic", "ordinal", "higher",

@@ -6,22 +6,16 @@ approximated.
 """
 
 from collections.abc import Callable
-from statistics import NormalDist
 
 import numpy as np
 from scipy import stats
 
 from pathway_local.statistics.figure import (
-    Estimate,
     FloatArray,
     IntArray,
-    Interval,
-    Undefined,
-    undefined_estimate,
     why_constant,
 )
-from pathway_local.statistics.intervals import LEVEL
-from pathway_local.statistics.resampling import Statistic, counted_rows
+from pathway_local.statistics.resampling import Statistic
 
 RANKED_ROWS = 20_000
 """At this size, ranking anew in each of 10,000 resamples takes about 15 seconds, and more with more rows."""
@@ -130,21 +124,3 @@ def _sorted_kendall(first: FloatArray, second: FloatArray) -> Callable[[FloatArr
         return taus
 
     return measure
-
-
-def rank_correlation(first: FloatArray, second: FloatArray) -> Estimate:
-    """Spearman's correlation of a few pairs, with the interval of Bonett and Wright (2000), which needs four of them.
-
-    tanh(atanh r +- z sqrt((1 + r^2/2) / (n - 3))). Pairs in one order, r = +-1, have no interval: it would be a point.
-    """
-    cases = counted_rows(np.column_stack([first, second]))
-    value = cases.value(spearman(*cases.rows.T))
-    if isinstance(value, Undefined):
-        return undefined_estimate(value.reason)
-    if len(first) < 4:
-        return Estimate(value, Undefined("an interval needs four pairs"))
-    if abs(value) > 1 - 1e-9:
-        return Estimate(value, Undefined("all pairs are in the same order"))
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt((1 + value**2 / 2) / (len(first) - 3))
-    low, high = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
-    return Estimate(value, Interval(float(low), float(high), "Bonett and Wright", len(first), LEVEL))

@@ -8,20 +8,20 @@ import numpy as np
 from pathway_local.statistics.figure import FloatArray, IntArray, Number, Undefined, why_constant
 from pathway_local.statistics.resampling import Statistic
 
-Weights = Literal["none", "linear", "quadratic"]
+Weights = Literal["none", "quadratic"]
 
 
 def disagreement(size: int, weights: Weights) -> FloatArray:
     """Return the distance at which two of `size` levels count, (size, size).
 
-    "none": 0 for the same level, else 1. "linear": levels apart. "quadratic": levels apart, squared. Levels
-    count by their position on the declared scale, so unused ones keep their place.
+    "none": 0 for the same level, else 1. "quadratic": levels apart, squared. Levels count by their position on the
+    declared scale, so unused ones keep their place.
     """
     place = np.arange(size)
     apart = np.abs(place[:, None] - place).astype(np.float64)
     if weights == "none":
         return (apart > 0).astype(np.float64)
-    return apart if weights == "linear" else apart**2
+    return apart**2
 
 
 def one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
@@ -34,8 +34,8 @@ def kappa(first: IntArray, second: IntArray, values: Sequence[float], weights: W
     """Kappa for rows of positions on the declared scale `values`.
 
     1 - sum(d o) / sum(d e) with disagreement d, observed shares o and expected shares e, the products of the
-    two raters' own shares. Unweighted: Cohen (1960). Weighted: Cohen (1968), where linear weights follow
-    Cicchetti and Allison (1971) and quadratic ones Fleiss and Cohen (1973).
+    two raters' own shares. Unweighted: Cohen (1960). Weighted: Cohen (1968), with the quadratic weights of Fleiss
+    and Cohen (1973).
     """
     apart = disagreement(len(values), weights)
     levels = np.eye(len(values))

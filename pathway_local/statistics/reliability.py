@@ -75,7 +75,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
 
 
 def gwet(weights: Weights) -> Callable[[FloatArray, Sequence[float]], Statistic | Undefined]:
-    """Gwet's AC1 (weights "none") or AC2 (linear, quadratic) for rows of scores and the declared scale.
+    """Gwet's AC1 (weights "none") or AC2 (quadratic) for rows of scores and the declared scale.
 
     Gwet (2008; 2014, chapters 2 to 4): (p_a - p_e) / (1 - p_e). p_a is the mean over cases with two scores or
     more of their weighted agreement, p_e = T / (q (q-1)) sum pi_k (1 - pi_k) with T the sum of the agreement

@@ -1,4 +1,4 @@
-"""In which groups a rater errs: signed and absolute error per group of cases, with intervals for many groups at once.
+"""In which groups a rater errs: signed error per group of cases, with intervals for many groups at once.
 
 Errors are used because a kappa falls by itself where a group's scores span little of the scale.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.families import family_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, difference_effect, mean_effect
+from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, mean_effect
 
 STRONG = 10.0
 """The least F of the first stage: with less, an instrument's estimate is biased and its interval too short (Staiger and
@@ -30,10 +30,9 @@ TOO_LITTLE = "people agree too little on these cases to tell their noise from qu
 class GroupError:
     """The errors of a rater in one group, and the confidence level of each figure's interval, by name.
 
-    `mean_difference` is the mean error and `excess_absolute_error` the mean absolute error less that of all other
-    cases. `excess_mean_at_equal_scores` is how much higher the rater scores the group than other cases that are as good
-    by people: a rater who gives everybody middling scores errs in a group of good answers, but does not treat it
-    otherwise than equally good ones elsewhere.
+    `mean_difference` is the mean error. `excess_mean_at_equal_scores` is how much higher the rater scores the group
+    than other cases that are as good by people: a rater who gives everybody middling scores errs in a group of good
+    answers, but does not treat it otherwise than equally good ones elsewhere.
     """
 
     group: int
@@ -64,7 +63,6 @@ def group_errors(
     both = np.isfinite(rater) & np.isfinite(reference)
     errors, own = (rater - reference)[both], groups[both]
     codes = cluster_codes(None if clusters is None else clusters[both], len(errors))
-    sizes_of_error = np.abs(errors)
     none = "under two cases, or clusters of cases, on one side were rated by two people"
 
     def effects(inside: NDArray[np.bool_]) -> dict[str, Callable[[], Effect]]:
@@ -73,8 +71,6 @@ def group_errors(
             "excess_mean_at_equal_scores": lambda: _at_equal_scores(
                 rater[both], people[both], inside.astype(np.float64), codes, none
             ),
-            "mean_absolute_error": lambda: mean_effect(sizes_of_error[inside], codes[inside], each="error"),
-            "excess_absolute_error": lambda: difference_effect(sizes_of_error, inside, codes, each="error"),
         }
 
     found = []
@@ -89,15 +85,11 @@ def group_errors(
 def held_to_family(found: Sequence[GroupError]) -> list[GroupError]:
     """The same with intervals that allow for all of them at once.
 
-    An interval at Holm's level leaves zero out exactly where Holm's test over all of them rejects (Holm 1979). No test
-    belongs to a mean absolute error, so its interval is at the level of Holm's first step everywhere (Bonferroni's).
+    An interval at Holm's level leaves zero out exactly where Holm's test over all of them rejects (Holm 1979).
     """
     levels: dict[str, list[float]] = {}
     for name in found[0].effects if found else ():
-        effects = [each.effects[name] for each in found]
-        tested = sum(not effect.missing for effect in effects)
-        first = [1 - (1 - LEVEL) / max(tested, 1)] * len(found)
-        levels[name] = first if name == "mean_absolute_error" else family_levels(effects)
+        levels[name] = family_levels([each.effects[name] for each in found])
     return [
         replace(each, levels={name: own[place] for name, own in levels.items()}) for place, each in enumerate(found)
     ]

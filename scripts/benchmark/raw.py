@@ -47,7 +47,7 @@ class Raw:
 
     def __init__(self, config: EngineConfig, backend: str) -> None:
         options = engine_options(config, is_cpu_build())
-        options |= {"structured_outputs_config": {"backend": backend}, "scheduling_policy": "fcfs"}
+        options["structured_outputs_config"] = {"backend": backend}
         os.environ.setdefault(CORE_APART, "0")
         if is_cpu_build():
             use_cpu(eager=bool(options["enforce_eager"]))

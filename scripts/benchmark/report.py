@@ -14,11 +14,18 @@ from rich.table import Table
 from benchmark.compare import Found, Runs, Wanted
 from benchmark.roofline import shortest
 from benchmark.shape import SHAPES
-from benchmark.variants import BASE, ENGINES, Measured
+from benchmark.variants import BASE, ENGINES, FREE, Measured
 from pathway_local.cli.terminal import table
 from pathway_local.system.installed import vllm_version
 from pathway_local.system.machine import this_machine
 from pathway_local.system.output_file import whole_file
+
+RATIOS = {
+    f"of {base}{', by processor' if time == 'cpu' else ''}": (base, time)
+    for base in (FREE, BASE)
+    for time in ("seconds", "cpu")
+}
+"""Each ratio's base and the time that counts: wall seconds, or those of the processor."""
 
 COLUMNS = [
     "variant",
@@ -27,27 +34,29 @@ COLUMNS = [
     "prompt",
     "cached",
     "written",
-    "ratio (cases)",
-    "ratio (written)",
-    "ratio (processor)",
+    *RATIOS,
     "roofline",
     "remark",
 ]
+AIM = 0.95
+"""The least share of `free`'s cases per second that a judge should come to on a GPU."""
+
 EIGHT_BITS = ("quantization", "kv_cache_dtype")
 """Settings that give weights or cache another type than the judge's: the roofline does not hold for them."""
 
 
 def ratios(runs: Mapping[str, Sequence[Measured]], name: str) -> dict[str, list[float]]:
-    """Return a variant's rates divided by those of vLLM by itself, for each round that both have.
+    """Return a variant's cases per second divided by those of vLLM by itself, for each round that both have.
 
-    `cases` and `written` (tokens) are per second of wall time, `processor` is cases per second of processor time.
+    `free` writes without grammars, so it is what a judge should come to; `constrained` is vLLM with the same grammars.
     """
-    pairs = list(zip(runs.get(BASE, ()), runs[name], strict=False))
-    return {
-        "cases": [(own.cases / own.seconds) / (base.cases / base.seconds) for base, own in pairs],
-        "written": [(own.generated / own.seconds) / (base.generated / base.seconds) for base, own in pairs],
-        "processor": [(own.cases / own.cpu) / (base.cases / base.cpu) for base, own in pairs],
-    }
+    found = {}
+    for ratio, (base, counted) in RATIOS.items():
+        pairs = zip(runs.get(base, ()), runs[name], strict=False)
+        found[ratio] = [
+            own.cases / getattr(own, counted) * getattr(other, counted) / other.cases for other, own in pairs
+        ]
+    return found
 
 
 def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
@@ -55,7 +64,7 @@ def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
     for detail, runs in found.runs.items():
         rows = [_row(name, runs, _shares(wanted, found, measured)) for name, measured in runs.items() if measured]
         if rows:
-            yield table(_title(wanted, found, detail), COLUMNS, rows)
+            yield table(f"{_title(wanted, found, detail)}; aim: judge {AIM} of {FREE}", COLUMNS, rows)
     rows = []
     for engine, load in found.loads.items():
         variants = ", ".join(name for name in wanted.variants if ENGINES[name] == engine)
@@ -127,7 +136,7 @@ def _row(name: str, runs: Runs, shares: Sequence[float]) -> list[str]:
         f"{last.prompt / last.cases:.0f}",
         f"{last.cached / last.prompt:.0%}" if last.prompt else "",
         f"{last.generated / last.cases:.1f}",
-        *(spread(compared[kind]) for kind in ("cases", "written", "processor")),
+        *map(spread, compared.values()),
         f"{statistics.median(shares):.1%}" if shares else "",
         last.remark,
     ]

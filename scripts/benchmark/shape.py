@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from pathway_local.rubrics.rubric import builtin_names, load_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
 TEMPLATE = (
@@ -35,11 +35,15 @@ class Shape:
     dtype: str
 
     @property
-    def parameters(self) -> int:
-        """The number of weights, without the few of the norms."""
+    def linear(self) -> int:
+        """The number of weights in all layers, without the few of the norms."""
         attention = 2 * self.width * self.head * (self.heads + self.kv_heads)
-        tables = self.vocabulary * self.width * (1 if self.tied else 2)
-        return self.layers * (attention + 3 * self.width * self.inner) + tables
+        return self.layers * (attention + 3 * self.width * self.inner)
+
+    @property
+    def output(self) -> int:
+        """The number of weights that choose a token. A row of the input's table is looked up, which costs nothing."""
+        return self.vocabulary * self.width
 
     @property
     def token_bytes(self) -> int:

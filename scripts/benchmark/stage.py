@@ -24,10 +24,10 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.probe import Probe
+from pathway_local.judging.probe import Distribution, Probe
 from pathway_local.passes import EngineConfig
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
@@ -93,6 +93,7 @@ class Stage:
             sum(each.prompt for each in tokens),
             sum(each.cached for each in tokens),
             sum(each.generated for each in tokens),
+            self._work.shared(detail, count),
         )
 
     def roof(self) -> dict[str, float]:
@@ -104,7 +105,7 @@ class Stage:
         plan = Plan(
             cases,
             self._folder / f"{self._runs}.run",
-            rubric=[rubric],
+            rubric=[self._rubrics[rubric]],
             judge=["bench"],
             models=self._registry,
             detail=detail,
@@ -132,7 +133,9 @@ class Stage:
         generated = constrained["generated"] if variant == FREE else found["generated"]
         remark = f"{found['asked']} asked, {found['failed']} without a score" if "asked" in found else ""
         cases = count * len(self._rubrics)
-        return Measured(found["seconds"], cpu, cases, found.get("prompt", 0), found.get("cached", 0), generated, remark)
+        prompt, cached = found.get("prompt", 0), found.get("cached", 0)
+        shared = self._work.shared(detail, count) if prompt else 0
+        return Measured(found["seconds"], cpu, cases, prompt, cached, generated, shared, remark)
 
     def _worker(self, backend: str) -> RawProcess:
         if backend not in self._raw:
@@ -171,5 +174,5 @@ def gpu_gib() -> float | None:
 
 def no_passes(*_: object) -> Any:
     """Replace `Probe.passes`: no pass, no probabilities."""
-    return {}
+    return Distribution({}, None)
     yield

@@ -25,7 +25,8 @@ USUAL = (BASE, "judge", FREE, "judge without probabilities", "naive")
 class Measured:
     """One measurement: wall seconds, processor seconds of all processes, cases and tokens.
 
-    `generated` leaves out the tokens that end replies and those of passes for probabilities.
+    `generated` leaves out the tokens that end replies and those of passes for probabilities. `shared` are tokens of the
+    prompts' rubrics.
     """
 
     seconds: float
@@ -34,6 +35,7 @@ class Measured:
     prompt: int
     cached: int
     generated: int
+    shared: int = 0
     remark: str = ""
 
 

@@ -48,6 +48,10 @@ class WorkWriter:
             return Asked(graded=tuple(self._graded(count, seed)), max_tokens=round(mean(lengths)) if lengths else plan)
         return Asked(tuple(map(PassWriter().message, self.passes(detail, count, seed))), tuple(lengths))
 
+    def shared(self, detail: Detail, count: int) -> int:
+        """Return the tokens of the rubrics in the prompts of so many cases."""
+        return count * sum(len(writer.shared_prefix()) for writer in self._writers(detail))
+
     def passes(self, detail: Detail, count: int, seed: int) -> Iterator[Pass]:
         """Yield the pass of each reply."""
         for at, prompt in enumerate(self.prompts(detail, count, seed)):
@@ -57,11 +61,14 @@ class WorkWriter:
 
     def prompts(self, detail: Detail, count: int, seed: int) -> Iterator[Prompt]:
         """Yield the prompts of all rubrics' cases."""
-        for rubric in self.rubrics:
-            writer = PromptWriter(rubric, self._tokenizer, Chat(), context=CONTEXT, detail=detail)
-            for prompt in writer.write(case.inputs for case in self._read(rubric, count, seed)):
+        for writer in self._writers(detail):
+            for prompt in writer.write(case.inputs for case in self._read(writer.rubric, count, seed)):
                 assert isinstance(prompt, Prompt), prompt
                 yield prompt
+
+    def _writers(self, detail: Detail) -> Iterator[PromptWriter]:
+        for rubric in self.rubrics:
+            yield PromptWriter(rubric, self._tokenizer, Chat(), context=CONTEXT, detail=detail)
 
     def _read(self, rubric: Rubric, count: int, seed: int) -> list[Case]:
         cases = cases_of(self.cases(rubric, count, seed), [rubric], None)

@@ -268,7 +268,7 @@ def _groups(people: AgainstPeople, by: str, cells: Cells) -> Iterator[TableView]
             for name, group in each.groups
         )
         if rows:
-            heads = ("rater", by, "cases", "mean error", "at equal scores", "mean abs. error", "above the others by")
+            heads = ("rater", by, "cases", "mean error", "at equal scores")
             yield TableView(title, heads, rows, 2)
 
 

@@ -1,9 +1,7 @@
 """A corrected mean as a table and words."""
 
-from collections.abc import Iterator
-
-from pathway_local.results.calibration import Calibration, PeopleMap
-from pathway_local.results.views.cells import Cells, interval, number
+from pathway_local.results.calibration import Calibration
+from pathway_local.results.views.cells import Cells, number
 from pathway_local.results.views.view import Remarks, TableView, View, hidden_groups, several_looks
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
@@ -15,7 +13,7 @@ ASSUMED = "This takes the labels as drawn case by case, so it does not matter he
 
 
 def calibration_view(found: Calibration) -> View:
-    """The means of one judge on one score, its map, and remarks about them."""
+    """The means of one judge on one score, and remarks about them."""
     cells, plan = Cells(), found.plan
     rows = [_row(visible(part.name) or "all cases", part.cases, part.mean, cells) for part in found.parts]
     for part in found.parts:
@@ -37,7 +35,7 @@ def calibration_view(found: Calibration) -> View:
         if plan.target == "population"
         else cells.sentences("", DRAWN if found.sample else ASSUMED)
     )
-    sentences = (*said, _meaning(found), *_map_sentences(found))
+    sentences = (*said, _meaning(found))
     table = TableView(title, (plan.by, *HEADS), tuple(rows))
     return View((table,), Remarks(sentences, tuple(notes), tuple(warnings)), cells.footnotes())
 
@@ -64,22 +62,4 @@ def _meaning(found: Calibration) -> str:
     return (
         f"Corrected: the mean that {found.plan.against} would give to {whole}; other people may be stricter, and the "
         "interval does not include that. A worse judge makes the interval wider, not wrong."
-    )
-
-
-def _map_sentences(found: Calibration) -> Iterator[str]:
-    if not isinstance(found.map, PeopleMap):
-        return
-    steps = ", ".join(f"{level} → {number(value)}" for level, value in found.map.levels.items())
-    who = f"Mean of {found.plan.against} by expected score of {found.judge}"
-    yield f"{who}: {steps} (the nearest map that never falls)."
-    check = found.map.check
-    if isinstance(check, Undefined):
-        yield f"The data do not show how good that map is on new cases, because {check.reason}."
-        return
-    errors, ends = check.absolute, interval(check.absolute.gain.interval)
-    yield (
-        f"On cases that it did not see, the map moves the mean absolute error from {number(errors.unmapped.value)} to "
-        f"{number(errors.mapped.value)}: a gain of {number(errors.gain.value)}{f' ({ends})' if ends else ''}, in "
-        f"{check.folds} folds of {check.cases} labels."
     )

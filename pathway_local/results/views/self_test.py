@@ -13,9 +13,6 @@ from pathway_local.statistics.figure import Estimate, Interval, Undefined, perce
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 
-ENOUGH = 10
-"""Judges below which the rank correlation over them says nothing: with 10, even one of 0.6 may be 0."""
-
 RESULTS: dict[Result, str] = {
     "passed": "passed: enough cases pass, and for what should stay the same the mean does, beyond chance",
     "failed": "failed: too few cases pass, or the mean moved, beyond chance",
@@ -26,9 +23,9 @@ RESULTS: dict[Result, str] = {
 
 def self_test_view(found: SelfTest) -> View:
     """A table with all judges side by side, one for each judge with its figures, and what was left out."""
-    tables = (_side_by_side(found), *(_details(found, judge) for judge in found.judges), *_along(found))
+    tables = (_side_by_side(found), *(_details(found, judge) for judge in found.judges))
     title = f"Self-test under {visible(found.test.measured.rubric.name)}"
-    said = (*_along_in_words(found), *_failures(found), *_variants(found), *_left_out(found))
+    said = (*_failures(found), *_variants(found), *_left_out(found))
     warnings = tuple(f"{judge.judge}: {judge.label}" for judge in found.judges if judge.label)
     readings = {"results": _results(found), **_readings(found)}
     return View(tables, Remarks(said, warnings=warnings, answer=(NECESSARY,), readings=readings), title=title)
@@ -64,24 +61,6 @@ def _details(found: SelfTest, judge: JudgeTest) -> TableView:
         if each.cases
     )
     return TableView(visible(judge.judge), heads, rows, 2)
-
-
-def _along(found: SelfTest) -> Iterator[TableView]:
-    """The probes whose shares can be compared with agreement over judges."""
-    shown = [each for each in found.along if not isinstance(each.correlation.value, Undefined)]
-    if shown:
-        rows = tuple((each.probe, visible(each.score), str(each.judges), _shift(each.correlation)) for each in shown)
-        title = f"Probes and agreement with people in {visible(found.labels)}, over judges"
-        yield TableView(title, ("probe", "score", "judges", "rank correlation"), rows, 2)
-
-
-def _along_in_words(found: SelfTest) -> Iterator[str]:
-    judges = max((each.judges for each in found.along), default=0)
-    if found.labels and judges < ENOUGH:
-        yield (
-            f"Which probes go along with agreement: too few judges to tell. {visible(found.labels)} and this test have "
-            f"{judges} in common; an interval needs 4, and one that says anything about {ENOUGH}."
-        )
 
 
 def _share(share: Estimate) -> str:

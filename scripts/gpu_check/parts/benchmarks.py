@@ -8,7 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmark.report import spread
+from benchmark.report import AIM, RATIOS, spread
+from benchmark.variants import FREE
 from gpu_check.findings import Figure, Table
 from gpu_check.work import ROOT, Work, environment
 from pathway_local.system.machine import this_machine
@@ -16,8 +17,7 @@ from pathway_local.system.machine import this_machine
 LARGE_GPU = 40 * 10**9
 """Bytes of a GPU that holds the weights of the 8b shape and a cache for many cases."""
 
-RATIOS = ("cases", "written", "processor")
-COMMON = ("--variants", "constrained,judge", "--rounds", "2")
+COMMON = ("--variants", "constrained,judge,free", "--rounds", "2")
 ON_GPU = ("--cases", "256", "--reply-tokens", "150")
 """A judge of dummy weights writes until its budgets end; with smaller ones it writes as much as a real judge."""
 
@@ -60,15 +60,14 @@ def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
     found, ratios = told["found"], told["ratios"]
     for detail, runs in found["runs"].items():
         rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]
-        kinds = [f"ratio ({kind})" for kind in RATIOS]
-        columns = ["variant", "cases/s", "tokens written a case", *kinds]
+        columns = ["variant", "cases/s", "tokens written a case", *RATIOS]
         title = f"{told['wanted']['shape']} in {found['dtype']}, --detail {detail}; median (least–most) of the rounds"
         work.found.tables.append(Table(title, columns, rows))
         for kind, values in ratios[detail].get("judge", {}).items():
             if values:
-                work.found.figures[f"judge at {detail}, ratio to vLLM alone ({kind})"] = statistics.median(values)
-        if values := ratios[detail].get("judge", {}).get("cases"):
-            work.found.words.append(f"judge at {detail}: {spread(values)} of vLLM alone, by cases a second")
+                work.found.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
+        if values := ratios[detail].get("judge", {}).get(f"of {FREE}"):
+            work.found.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
         for name, shares in told["roofline_shares"].get(detail, {}).items():
             if shares:
                 work.found.figures[f"{name} at {detail}, share of the roofline"] = statistics.median(shares)

@@ -1,0 +1,238 @@
+"""A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
+from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
+from pathway_local.output.export_columns import (
+    CASE_COLUMNS,
+    END_COLUMNS,
+    SCORE_COLUMNS,
+    MetadataColumns,
+    RubricColumns,
+    cells_in,
+    columns_by_rubric,
+    names,
+)
+from pathway_local.output.plain import sheet_of
+from pathway_local.results.divergence import NOTES, reason_field
+from pathway_local.results.labels import labels_of
+from pathway_local.results.summary import SECTION, summary_of
+from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
+from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.purge import purged
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.cells import may_run
+from pathway_local.sheets.columns import same_column
+from pathway_local.sheets.delimited import CSV, TSV
+from pathway_local.sheets.kinds import Page, kind_of
+from pathway_local.sheets.row import CellValue
+from pathway_local.sheets.tables import add_columns, write_table
+from pathway_local.verdict import Failure, Value
+
+EXPORT = "export"
+FAILURE = "failure"
+RATER = "rater"
+SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
+
+
+def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
+    """Write a row for each case, rater and rubric, in the order of the cases file; returns notes for the user.
+
+    Columns that no row fills are left out, except `failure`; `only` names those to write, in their order. A workbook
+    also gets a sheet with the summary and one with the failures. Raises UsageError.
+    """
+    table = VerdictTable(run, only)
+
+    def further() -> Iterator[Page]:
+        # They come last: only then are all failures known.
+        yield sheet_of([each for each in summary_of(run) if each.section == SECTION], "summary", labels_of(run))
+        if table.failures:
+            yield Page("failures", table.failure_columns, table.failures)
+
+    return _remarks(write_table(target, table.columns, table.rows(), further(), force=force), table.purge)
+
+
+class VerdictTable:
+    """A run's verdicts as rows, in the order of the cases file, below `columns`. Raises UsageError without verdicts.
+
+    `failures` has the rows of failures, once all rows were read; `purge` says when texts were removed, if they were.
+    """
+
+    def __init__(self, run: RunFile, only: Sequence[str] = ()) -> None:
+        self._run = run
+        self._of, self.purge = _columns(run)
+        raters = [rater for _, rater in run.raters()]
+        fields = list(dict.fromkeys(name for rater in raters for name in self._of[rater.rubric].of(rater)))
+        ends = {name for rater in raters for name in self._of[rater.rubric].ends(rater)}
+        ends.add(FAILURE)  # a script that counts failures reads the column also when there are none
+        self._metadata = MetadataColumns(run, fields)
+        first, last = (
+            (*names(CASE_COLUMNS), *self._metadata.names),
+            [each for each in names(END_COLUMNS) if each in ends],
+        )
+        self.columns, self.failure_columns = [*first, *fields, *last], [*first, *last]
+        if only:
+            self.columns = _chosen(only, self.columns, run)
+        self.failures: list[dict[str, CellValue]] = []
+
+    def rows(self) -> Iterator[dict[str, CellValue]]:
+        """Yield a row for each case, rater and rubric; it may lack columns."""
+        self.failures.clear()
+        for record in self._run.records():
+            with decoding(self._run.path):
+                case = cells_in(CASE_COLUMNS, record) | self._metadata.cells(record)
+            cells = case | self._of[record.rubric].cells(record)
+            if isinstance(record.outcome, Failure):
+                self.failures.append(cells)
+            yield cells
+
+
+def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[str]:
+    """The columns that a user asked for: by their names, a score's also as `label`, its reason as `reason`."""
+    scores = [(rubric, score) for rubric in rubrics_of(run).values() for score in rubric.format.scores]
+    short = {suffix[1:]: [f"{score}{suffix}" for _, score in scores] for suffix in SUFFIXES}
+    short["reason"] = [*(reason_field(rubric.format, score) for rubric, score in scores), *NOTES]
+    chosen: list[str] = []
+    for name in asked:
+        column = same_column(name, every)
+        found = [each for each in (column, *short.get(name, ())) if each in every]
+        if not found:
+            raise UnknownName("column", name, [*every, *short])
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
+    """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
+
+    Columns are named RUBRIC.FIELD, with the rater in front if the run has several; else a column names the rater. Those
+    that no row fills are left out; `only` names those to add. A case with other texts than those
+    judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by row
+    number alone and a row has other texts: then rows have moved.
+    """
+    columns, purge = _columns(run)
+    several = len({rater.name for _, rater in run.raters()}) > 1
+    own_columns = {
+        (rater.name, rater.rubric): [
+            *([] if several else [RATER]),
+            *columns[rater.rubric].of(rater),
+            *columns[rater.rubric].ends(rater),
+        ]
+        for _, rater in run.raters()
+    }
+    every = list(dict.fromkeys(column for own in own_columns.values() for column in own))
+    wanted = _chosen(only, every, run) if only else every
+    added = [
+        f"{_prefix(rater, rubric, several)}{column}"
+        for (rater, rubric), own in own_columns.items()
+        for column in (wanted if only else own)
+        if column in own
+    ]
+    records_of, changed, runs = _records_by_row(run), 0, 0
+    delimited = kind_of(target) in (CSV, TSV)
+
+    def cells_of(row: Case | BadRow) -> dict[str, CellValue]:
+        nonlocal changed, runs
+        own_texts = (*(row.inputs.values() if isinstance(row, Case) else ()), *row.metadata.values())
+        runs += delimited and any(map(may_run, own_texts))
+        cells: dict[str, CellValue] = {}
+        for record in records_of(row):
+            own = columns[record.rubric]
+            if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
+                _refuse_moved(row)
+                changed += 1
+                continue
+            prefix = _prefix(record.rater, record.rubric, several)
+            told = {RATER: record.rater} | own.cells(record)
+            cells |= {f"{prefix}{name}": value for name, value in told.items()}
+        return cells
+
+    remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
+    if changed:
+        remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
+    if runs:
+        remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
+    return remarks
+
+
+def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]:
+    """Return a function that finds the run's records of a row.
+
+    It finds a bad row without an id by its number, also if its file was renamed.
+    """
+    found: dict[str, list[Record]] = {}
+    without_id: dict[int, list[Record]] = {}
+    for record in run.records():
+        found.setdefault(record.case_id, []).append(record)
+        failure = record.outcome if isinstance(record.outcome, Failure) else None
+        # A row without a usable id got one that begins with its file's name.
+        if failure and failure.kind in BAD_ROWS and record.case_id.startswith(f"{failure.source} "):
+            without_id.setdefault(failure.row, []).append(record)
+
+    def records_of(row: Case | BadRow) -> Iterable[Record]:
+        if row.id in found or isinstance(row, Case):
+            return found.get(row.id, ())
+        return without_id.get(row.row, ())
+
+    return records_of
+
+
+def _remarks(cut: int, purge: str) -> list[str]:
+    remarks = [f"{cut} cells were cut at the length limit of a workbook's cells"] if cut else []
+    if purge:
+        remarks.append(f"what raters wrote was purged at {purge} UTC: scores are exported without it")
+    return remarks
+
+
+def record_export(run: Path, target: Path, command: Sequence[str]) -> bool:
+    """Record in a run's audit trail that `target` was exported from it; False if the run can't be written."""
+    try:
+        with RunFile.read(run, None) as read:
+            facts: dict[str, Value] = {"file": "-"} if str(target) == "-" else file_facts(target, read.key)
+    except RunFileError:
+        return False
+    return note(run, EXPORT, {"command": recorded(command), **facts})
+
+
+def is_judges_own(run: Path, target: Path) -> bool:
+    """Whether `judge` or `judges test` wrote this file from this run and it is unchanged, by the run's audit trail."""
+    if not run.is_file():
+        return False
+    with RunFile.read(run, None) as read:
+        trail = AuditTrail(read.database)
+        try:
+            about = trail.entries_about(target, read.key)
+        except OSError:
+            return False  # missing or unreadable: the command that writes it reports that
+        told = [entry.facts for entry in trail.entries() if entry.number in about and entry.event == EXPORT]
+    return any(_of_judge(each) and each.get("file") == target.name for each in told)
+
+
+def _of_judge(facts: Mapping[str, Value]) -> bool:
+    command = facts.get("command")
+    return isinstance(command, list) and (command[1:2] == ["judge"] or command[1:3] == ["judges", "test"])
+
+
+def _refuse_moved(case: Case) -> None:
+    if case.numbered:
+        said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
+        raise CasesError(said, "Rows that move need ids: judge with --id COLUMN.")
+
+
+def _prefix(rater: str, rubric: str, several: bool) -> str:
+    return f"{rater}.{rubric}." if several else f"{rubric}."
+
+
+def _columns(run: RunFile) -> tuple[dict[str, RubricColumns], str]:
+    """The columns by rubric, and when texts were purged, if they were. Raises UsageError if nothing is left."""
+    at, what = purged(run) or ("", "")
+    if what == "all":
+        raise UsageError(f"the run holds no verdicts: they were purged at {at} UTC", "Judge the cases again.")
+    if not run.raters():
+        raise UsageError("the run holds no verdicts yet", "Judge some cases first.")
+    return columns_by_rubric(run, rubrics_of(run)), at

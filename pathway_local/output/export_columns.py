@@ -1,0 +1,229 @@
+"""The columns of an export: each one's name, meaning and value together, and names that keep them apart.
+
+A further column of every export is one entry of CASE_COLUMNS, END_COLUMNS or SCORE_COLUMNS. Names in these lists are
+reserved: a rubric's field or a metadata column of the same name is written as field.NAME or case.NAME.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.rater import Rater
+from pathway_local.results.labels import labels_of
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.row import CellValue
+from pathway_local.verdict import Failure, Score, Value, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column filled from each record; a value of None leaves the cell empty."""
+
+    name: str
+    meaning: str
+    value: Callable[[Record], CellValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """A column beside each score, called like the score with `suffix` behind."""
+
+    suffix: str
+    meaning: str
+    value: Callable[[Score, ScoreField], Value]
+
+
+def _marks(record: Record) -> Value:
+    return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
+
+
+def _row(record: Record) -> int:
+    return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
+
+
+CAUTION = "caution"
+"""The column of a judge's label, which must stand wherever its scores do; it depends on the rater alone."""
+
+CASE_COLUMNS = [
+    Column("case", "the case's id", lambda record: record.typed()[""]),
+    Column("rater", "who judged it", lambda record: record.rater),
+    Column("rubric", "by which rubric", lambda record: record.rubric),
+]
+"""They come first in a file of its own; a sheet that the cases came from has its own columns there."""
+
+SCORE_COLUMNS = [
+    ScoreColumn("_label", "the level's name", lambda score, declared: declared.levels.get(score.value, "")),
+    ScoreColumn(
+        "_expected",
+        "the probability-weighted score",
+        lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
+    ),
+    ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+    ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
+]
+
+END_COLUMNS = [
+    Column("marks", "what to know about the verdict", _marks),
+    Column("failure", "the kind of failure", lambda r: r.outcome.kind if isinstance(r.outcome, Failure) else None),
+    Column("failure_message", "why", lambda r: r.outcome.message if isinstance(r.outcome, Failure) else None),
+    Column("failure_row", "its row in the cases file", lambda r: _row(r) if isinstance(r.outcome, Failure) else None),
+    Column(CAUTION, "what to know about the judge", lambda record: None),
+]
+
+# SQLite takes a bare column from the row that holds the minimum, so the names come in the order in which a reader of
+# all records would meet them. A value that is no JSON is passed over here: reading its record reports the damage.
+# A text is of a whole number if it reads the same as that number: 007 and 1e3 are no such texts. Only texts without a
+# kind come from a sheet that had no types; others were texts there.
+_METADATA = """
+    SELECT each.key, MIN(row), each.id,
+        MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
+            AND MAX(kinds) IS NULL
+    FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
+    WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
+    GROUP BY each.key ORDER BY 2, 3
+"""
+_TYPED = """
+    SELECT DISTINCT each.key FROM cases, json_each(CASE WHEN json_valid(kinds) THEN kinds END) AS each
+"""
+_FIELDS = """
+    SELECT rater_id, each.key, MIN(row), each.id
+    FROM outcomes JOIN cases ON cases.key = case_key, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
+    WHERE superseded = 0 GROUP BY rater_id, each.key ORDER BY 3, 4
+"""
+
+
+_FILLED = """
+    SELECT rater_id, MAX(failure_kind IS NOT NULL), MAX(COALESCE(marks, '[]') <> '[]'),
+        MAX(COALESCE(scores, '') LIKE '%"probabilities"%'), MAX(COALESCE(scores, '') LIKE '%"mass"%')
+    FROM outcomes WHERE superseded = 0 GROUP BY rater_id
+"""
+
+
+class MetadataColumns:
+    """The columns of the metadata that a run keeps, unlike those of `fields`.
+
+    Cells have the types of their sheet. In one that has texts alone, a column of whole numbers holds numbers.
+    """
+
+    def __init__(self, run: RunFile, fields: Iterable[str]) -> None:
+        found = {name: bool(whole) for name, _, _, whole in run.database.stream(_METADATA)}
+        self._typed = {name for (name,) in run.database.stream(_TYPED)}
+        self._whole = {name for name, whole in found.items() if whole}
+        self._by_name = _apart(found, {*names(CASE_COLUMNS), *names(END_COLUMNS), *fields}, "case")
+        self.names = list(self._by_name.values())
+
+    def cells(self, record: Record) -> dict[str, CellValue]:
+        """The record's cells by column."""
+        typed = record.typed()
+        return {column: self._cell(name, typed.get(name, "")) for name, column in self._by_name.items()}
+
+    def _cell(self, name: str, value: CellValue) -> CellValue:
+        if value == "" and name in self._typed | self._whole:
+            return None
+        return int(value) if name in self._whole and isinstance(value, str) else value
+
+
+def names(columns: Iterable[Column]) -> list[str]:
+    """The names of these columns."""
+    return [column.name for column in columns]
+
+
+def cells_in(columns: Iterable[Column], record: Record) -> dict[str, CellValue]:
+    """The record's cells in these columns, without empty ones."""
+    return {column.name: value for column in columns if (value := column.value(record)) is not None}
+
+
+class RubricColumns:
+    """The columns that the verdicts under one rubric fill: no two alike, and none like `others`.
+
+    A rubric does not tell all fields: people write notes, hosted judges more than was asked, and panels have means and
+    spreads. `held` has the fields that each rater's verdicts hold, `empty` the columns that none of its outcomes fills,
+    `labels` the label of each judge that must stand beside its scores.
+    """
+
+    def __init__(
+        self,
+        rubric: Rubric,
+        held: Mapping[str, Sequence[str]],
+        others: Collection[str],
+        empty: Mapping[str, Collection[str]],
+        labels: Mapping[str, str],
+    ) -> None:
+        self.rubric = rubric
+        self._held, self._empty, self._labels = held, empty, labels
+        self._thinking = rubric.format.thinking
+        self.scores = _apart(rubric.format.scores, others, "field")
+        fields = [*rubric.format.fields, self._thinking, *(name for own in held.values() for name in own)]
+        self.fields = _apart(fields, {*others, *self.scores.values()}, "field")
+
+    def of(self, rater: Rater) -> Iterator[str]:
+        """The columns that the rater's verdicts fill, in order."""
+        for name, score in self.rubric.format.scores.items():
+            empty = self._empty.get(rater.name, ())
+            yield from (self.scores[name], *(column for column in _beside(name, score) if column not in empty))
+        held = self._held.get(rater.name, ())
+        ordered = [name for name in (*self.rubric.format.fields, self._thinking) if name in held]
+        yield from (self.fields[name] for name in dict.fromkeys((*ordered, *held)))
+
+    def ends(self, rater: Rater) -> list[str]:
+        """The columns behind those of `of` that the rater's outcomes fill."""
+        return [name for name in names(END_COLUMNS) if name not in self._empty.get(rater.name, ())]
+
+    def cells(self, record: Record) -> dict[str, CellValue]:
+        """The record's cells by column, without those about the case."""
+        cells = cells_in(END_COLUMNS, record)
+        if label := self._labels.get(record.rater):
+            cells[CAUTION] = label
+        if isinstance(record.outcome, Verdict):
+            for name, score in record.outcome.scores.items():
+                declared = self.rubric.format.scores[name]
+                cells[self.scores[name]] = score.value
+                cells |= {f"{name}{each.suffix}": each.value(score, declared) for each in SCORE_COLUMNS}
+                cells |= {f"{name}_p{value}": share for value, share in score.probabilities.items()}
+            cells |= {self.fields.get(name, name): value for name, value in record.outcome.fields.items()}
+        return cells
+
+
+def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, RubricColumns]:
+    """The columns of each rubric, by its name."""
+    raters = dict(run.raters())
+    held: dict[str, dict[str, list[str]]] = {name: {} for name in rubrics}
+    for rater_id, field, *_ in run.database.stream(_FIELDS):
+        rater = raters[rater_id]
+        held[rater.rubric].setdefault(rater.name, []).append(field)
+    scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
+    beside = (column for name, score in scores for column in _beside(name, score))
+    others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
+    labels = labels_of(run)
+    empty: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
+    for rater_id, fails, has_marks, has_shares, has_mass in run.database.stream(_FILLED):
+        rater = raters[rater_id]
+        missing = set() if fails else {name for name in names(END_COLUMNS) if name.startswith("failure")}
+        missing |= set() if has_marks else {"marks"}
+        missing |= set() if rater.name in labels else {CAUTION}
+        scores_of = rubrics[rater.rubric].format.scores
+        missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
+        missing |= set() if has_mass else {f"{name}_mass" for name in scores_of}
+        for name, score in scores_of.items() if not has_shares else ():
+            shares = [f"{name}_p{value}" for value in score.values]
+            missing |= {f"{name}_expected", f"{name}_confidence", *shares}
+        empty[rater.rubric][rater.name] = missing
+    return {name: RubricColumns(rubric, held[name], others, empty[name], labels) for name, rubric in rubrics.items()}
+
+
+def _beside(name: str, score: ScoreField) -> list[str]:
+    """The columns that go with a score's own."""
+    return [*(f"{name}{each.suffix}" for each in SCORE_COLUMNS), *(f"{name}_p{value}" for value in score.values)]
+
+
+def _apart(found: Iterable[str], others: Collection[str], prefix: str) -> dict[str, str]:
+    """A column for each name: the name, behind as many prefixes as it takes to differ from every other column."""
+    columns = {name: name for name in found}
+    for name in [each for each in columns if each in others]:
+        column = name
+        while column in others or column in columns.values():
+            column = f"{prefix}.{column}"
+        columns[name] = column
+    return columns
