@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from adopting import adopted_text
+from shared_vllm import type_with
 from test_prompt_corpus import CORPUS
-from typed import Desk
 
-from pathway_local.adopt.adoption import adopt
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.engines.host import Host
+from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"
@@ -71,10 +73,9 @@ class Judged:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Judged:
+def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Host) -> Judged:
     """Two cases, one of them hostile, under all these rubrics in one run."""
-    desk = Desk(tmp_path_factory.mktemp("adopted") / "d", tiny_judge)
-    folder = desk.work
+    folder = tmp_path_factory.mktemp("adopted")
     sources = [OWN / name for name in PROMPTS] + (sorted(ORIGINALS.iterdir()) if ORIGINALS.is_dir() else [])
     files = {source: _adopted(source, folder) for source in sources} | {OWN / name: OWN / name for name in AS_THEY_ARE}
     for name, entry in KINDS.items():
@@ -88,7 +89,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Judged
             file.write(json.dumps({"id": case, **{name: f"{name}: {text}" for name in names}}) + "\n")
     named = [part for path in files.values() for part in ("--rubric", path)]
     command = ["judge", "cases.jsonl", *named, "--judge", tiny_judge, "--run", "all.run", "--out", "all.csv"]
-    desk.typed(*command, timeout=800)
+    done = type_with(vllm_host, folder, *command)
+    assert done.code == 0, done.err
     with (folder / "all.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names = [rubric.name for rubric in rubrics.values()]
@@ -97,12 +99,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Judged
 
 
 def _adopted(source: Path, folder: Path) -> Path:
-    layout = "score-line" if source.suffix == ".md" else ""
-    adoption = adopt(source.read_bytes(), str(source), layout=layout)
-    assert adoption.unsettled == 0
     made = folder / f"{source.stem}.prompty"
     # Random weights write until a budget ends; whole budgets are tested in test_formats_in_vllm.py.
-    made.write_text(re.sub(r"\btokens: \d+", "tokens: 16", adoption.data.decode()))
+    made.write_text(re.sub(r": text$", ": text 16", adopted_text(source.read_bytes(), str(source)), flags=re.MULTILINE))
     return made
 
 

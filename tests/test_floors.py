@@ -1,20 +1,19 @@
 """Imports go one way: a module imports from its own room and from rooms below it, and modules form no circle."""
 
 import ast
+import re
 from collections.abc import Set
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
+MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 ROOMS = (
     VALUES,
     "system",
-    "prompty",
-    "adopt",
     "rubrics",
+    "prompty",
     "sheets",
     "probes",
     "judges",
@@ -32,6 +31,7 @@ ROOMS = (
     "viewer",
     "checks",
     "api",
+    "adopt",
     "cli",
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
@@ -106,13 +106,13 @@ def test_the_root_holds_values_alone() -> None:
     assert {module for module in MODULES if room_of(module) == VALUES} == AT_THE_ROOT
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_from_below(module: str) -> None:
+def test_a_module_imports_only_from_below() -> None:
     """As every room has a place of its own in the order, this also keeps rooms from importing each other."""
-    room = room_of(module)
-    allowed = NARROWER.get(room, set(ROOMS[: ROOMS.index(room)])) | {room}
-    for other in own_imports(module):
-        assert room_of(other) in allowed, f"{module} imports {other}"
+    for module in MODULES:
+        room = room_of(module)
+        allowed = NARROWER.get(room, set(ROOMS[: ROOMS.index(room)])) | {room}
+        for other in own_imports(module):
+            assert room_of(other) in allowed, f"{module} imports {other}"
 
 
 def test_no_circle_of_modules() -> None:
@@ -129,17 +129,32 @@ def test_no_circle_of_modules() -> None:
         visit(name, ())
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_only_engines_know_vllm_and_torch(module: str) -> None:
-    if module not in MAY_BE_HEAVY:
-        assert not {name.partition(".")[0] for name in imports(MODULES[module])} & HEAVY
+def test_only_engines_know_vllm_and_torch_and_nothing_imports_what_lies_in_scripts() -> None:
+    for module, tree in MODULES.items():
+        named = {name.partition(".")[0] for name in imports(tree)}
+        assert module in MAY_BE_HEAVY or not named & HEAVY, module
+        assert not named & OUTSIDE, module
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_nothing_of_the_package_imports_what_lies_in_scripts(module: str) -> None:
-    assert not {name.partition(".")[0] for name in imports(MODULES[module])} & OUTSIDE
+def test_behind_the_door_no_module_reads_a_prompts_file() -> None:
+    """A rubric is read once, by what runs a command; a run keeps it compiled."""
+    behind = set(ROOMS) - {"prompty", "adopt", "checks", "api", "cli"}
+    assert not {module for module in reached_from(behind) if room_of(module) in ("prompty", "adopt")}
 
 
 def test_results_run_on_a_laptop() -> None:
     rooms = {room_of(module) for module in reached_from({"ratings", "results"})}
     assert not rooms & {"rendering", "sealing", "engines", "judging"}
+
+
+def test_the_reading_list_names_files_that_take_about_an_hour() -> None:
+    chapter = MAP[MAP.index("## Read it in an hour") : MAP.index("## Drills")]
+    files = [PACKAGE / name for name in re.findall(r"`([a-z_/]+\.py)`", chapter)]
+    lines = sum(len(file.read_text().splitlines()) for file in files)
+    assert len(files) == 17 and abs(lines - 3600) < 300, lines
+
+
+def test_a_drill_has_its_test() -> None:
+    drills = MAP[MAP.index("## Drills") : MAP.index("## Rooms")]
+    named = re.findall(r"`(tests/\w+\.py)`", drills)
+    assert set(named) == {f"tests/{path.name}" for path in (PACKAGE.parent / "tests").glob("test_another_*.py")}

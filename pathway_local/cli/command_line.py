@@ -31,7 +31,6 @@ COMMANDS = {
     "agreement": "Show how well judges, people and hosted judges agree.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "calibrate": "Correct a judge's mean with people's labels of a sample.",
-    "compare": "Show which of two chatbots scores higher on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "runs": "Check, combine, purge and merge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
