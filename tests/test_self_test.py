@@ -290,5 +290,5 @@ def test_other_commands_refuse_the_run_of_a_self_test(
         said = typed(*command.format("t.run").split())
         assert (said.code, "holds a self-test of judges" in said.words) == (4, True), (command, said)
     assert not (tmp_path / "m.run").exists()
-    for command in ("audit t.run", "purge t.run --all --yes", "audit t.run"):
+    for command in ("runs audit t.run", "runs purge t.run --all --yes", "runs audit t.run"):
         assert typed(*command.split()).code == 0
