@@ -80,7 +80,7 @@ def show(
 
 app.with_examples(
     "pathway-local rubrics new polite.prompty",
-    "pathway-local rubrics new polite.prompty --criterion 'Is it polite?' --inputs answer --fields 'polite: no < yes'",
+    "pathway-local rubrics new polite.prompty --language pt",
 )(new)
 
 app.with_examples(
