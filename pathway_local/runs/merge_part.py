@@ -74,7 +74,7 @@ def look(path: Path, notify: Notify) -> MergePart:
             run.key,
             trail.head(),
             len(trail.entries()),
-            run.cases.numbered,
+            rows_are_ids(run),
             run.rubrics(),
             run.raters(),
             run.settings(),
