@@ -13,19 +13,23 @@ from hypothesis import settings
 from scripted_kind import register
 from tiny_judge import make_tiny_judge
 from typed import Desk
-from typed_here import Run, typing_in
+from typed_here import Run, leave_alone, typing_in
 from walks import Walker
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
+from pathway_local.judges import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.resampling import CountedRows, Statistic
 
 register()
+
+answer_of_a_process = chat_frame.answer
+chat_frame.answer = template_process.answer  # a process for each rendering takes a tenth of a second
 
 settings.register_profile("same-examples", derandomize=True, database=None)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
@@ -57,24 +61,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-@pytest.fixture(autouse=True)
-def _dumps_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would lower its hard limit of core dumps, and end it at an interrupt."""
-    monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
-    monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
+@pytest.fixture
+def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chat templates are rendered in a process with limits, as outside of the tests."""
+    monkeypatch.setattr(chat_frame, "answer", answer_of_a_process)
 
 
 @pytest.fixture(autouse=True)
-def _faults_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would have the tests' own tracebacks cut to a line, until the last test."""
-    monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
-
-
-@pytest.fixture(autouse=True)
-def _sockets_stay_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands called in this process would take sockets from all tests after them."""
-    for where in ("cli.private_reading", "checks.doctor.files"):
-        monkeypatch.setattr(f"pathway_local.{where}.give_up_sockets", lambda: True)
+def _commands_leave_the_tests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_alone(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +121,7 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 @pytest.fixture(scope="session")
 def vllm_host(tiny_judge: Path) -> Iterator[Host]:
     """Real vLLM in its sealed process, with the tiny judge in float32."""
-    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048))) as host:
+    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))) as host:
         yield host
 
 

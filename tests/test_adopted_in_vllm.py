@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from shared_vllm import type_with
 from test_prompt_corpus import CORPUS
-from typed import Desk
 
 from pathway_local.adopt.adoption import adopt
+from pathway_local.engines.host import Host
 from pathway_local.rubrics.rubric import Rubric, load_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
@@ -71,10 +72,9 @@ class Judged:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Judged:
+def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Host) -> Judged:
     """Two cases, one of them hostile, under all these rubrics in one run."""
-    desk = Desk(tmp_path_factory.mktemp("adopted") / "d", tiny_judge)
-    folder = desk.work
+    folder = tmp_path_factory.mktemp("adopted")
     sources = [OWN / name for name in PROMPTS] + (sorted(ORIGINALS.iterdir()) if ORIGINALS.is_dir() else [])
     files = {source: _adopted(source, folder) for source in sources} | {OWN / name: OWN / name for name in AS_THEY_ARE}
     for name, entry in KINDS.items():
@@ -88,7 +88,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Judged
             file.write(json.dumps({"id": case, **{name: f"{name}: {text}" for name in names}}) + "\n")
     named = [part for path in files.values() for part in ("--rubric", path)]
     command = ["judge", "cases.jsonl", *named, "--judge", tiny_judge, "--run", "all.run", "--out", "all.csv"]
-    desk.typed(*command, timeout=800)
+    done = type_with(vllm_host, folder, *command)
+    assert done.code == 0, done.err
     with (folder / "all.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     names = [rubric.name for rubric in rubrics.values()]

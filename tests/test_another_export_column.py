@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rated_run import IDS, TINY, cases, judged_run
 
-from pathway_local.results import export_columns
-from pathway_local.results.export import export, export_onto
-from pathway_local.results.export_columns import Column, ScoreColumn
+from pathway_local.output import export_columns
+from pathway_local.output.export import export, export_onto
+from pathway_local.output.export_columns import Column, ScoreColumn
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 

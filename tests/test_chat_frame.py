@@ -52,6 +52,7 @@ TOOLS = """{%- set ns = namespace(n=0) -%}
 """
 
 
+@pytest.mark.usefixtures("own_process")
 def test_extensions_filters_and_variables_are_those_of_transformers(tmp_path: Path) -> None:
     write_tokenizer(FAMILIES[0], tmp_path)
     (tmp_path / "chat_template.jinja").write_text(TOOLS)
@@ -75,6 +76,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize("template", HOSTILE)
 def test_a_template_that_takes_too_much_or_fails_is_one_line(template: str) -> None:
     with pytest.raises(EngineError) as error:
@@ -126,10 +128,12 @@ def test_a_conversation_may_have_many_turns(turns: int) -> None:
     assert frame.filled(["u"] * turns) == "<user>u" * turns
 
 
+@pytest.mark.usefixtures("own_process")
 def test_a_template_may_print_the_time_to_the_microsecond() -> None:
     assert chat("{{ strftime_now('%f') }}" + PLAIN)[6:] == "<system>s<user>u"
 
 
+@pytest.mark.usefixtures("own_process")
 def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text("{{ 'a' * 10**10 }}")

@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from shared_vllm import type_with
 from typed import Desk
 
+from pathway_local.engines.host import Host
 from pathway_local.rubrics.rubric import load_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +32,9 @@ def test_the_pages_judge_commands_do_what_they_show(desk: Desk) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> tuple[str, dict[str, dict[str, str]]]:
+def judged(
+    tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Host
+) -> tuple[str, dict[str, dict[str, str]]]:
     """What the command said of four rows, and each row of verdicts by its case."""
     desk = Desk(tmp_path_factory.mktemp("rows") / "d", tiny_judge)
     own = {"instruction": "Say hello.", "response": "Hello.", "score_rubric": {"criteria": "Is it kind?", **LEVELS}}
@@ -43,9 +47,11 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> tuple[
     lacking = {name: text for name, text in LEVELS.items() if name != "score4_description"}
     rows.append({"id": "lacking", **own, "score_rubric": {"criteria": "Is it kind?", **lacking}})
     rubric = ("-r", "criteria", "--temperature", "1")
-    done = desk.typed("judge", desk.sheet(rows, "rows.jsonl"), *rubric, "-j", tiny_judge, "--out", "rows.csv", code=1)
+    command = ("judge", desk.sheet(rows, "rows.jsonl"), *rubric, "-j", tiny_judge, "--out", "rows.csv")
+    done = type_with(vllm_host, desk.work, *command)
+    assert done.code == 1, done.err
     with (desk.work / "rows.csv").open(newline="", encoding="utf-8") as file:
-        return done.stderr + done.stdout, {row["case"]: row for row in csv.DictReader(file)}
+        return done.err + done.out, {row["case"]: row for row in csv.DictReader(file)}
 
 
 def test_each_row_is_judged_by_its_own_criteria(judged: tuple[str, dict[str, dict[str, str]]]) -> None:

@@ -1,13 +1,18 @@
 """If a budget often cuts a field, `summary` says what can be raised in that rubric's file, if anything can."""
 
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rated_run import TINY
 
-from pathway_local.results.summary import Group, Summary
-from pathway_local.results.views.summary import group_remarks
+from pathway_local.cli.show import terminal_words
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.summary import summary_tables
+from pathway_local.results.tally import Group
 from pathway_local.rubrics.rubric import parse_rubric
+from pathway_local.runs.run_file import RunFile
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
 BY_PROMPT = """---
@@ -39,10 +44,17 @@ user:
 """
 
 
-def remarks(text: str, name: str, count: int = 3) -> tuple[str, ...]:
+def remarks(run: RunFile, text: str, name: str, count: int = 3) -> list[str]:
     found = Group("demo", "mine", "", {}, verdicts=40, definition=parse_rubric(text, "mine"))
     found.marks = Counter({f"cut:{name}": count, "cut:thinking": 40, "truncated:answer": 40})
-    return group_remarks(found, Summary([found], "", {})).sentences
+    tables = summary_tables(Ratings(run), [found], "")
+    return [terminal_words().note(note) for table in tables for note in table.notes]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunFile]:
+    with RunFile.create(tmp_path / "a.run") as made:
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -59,11 +71,10 @@ def remarks(text: str, name: str, count: int = 3) -> tuple[str, ...]:
         (TINY.text, "thinking", "raise --think"),
     ],
 )
-def test_only_what_the_rubrics_file_has_is_advised(text: str, name: str, told: str) -> None:
-    said = [line for line in remarks(text, name) if f"cut:{name}" in line]
+def test_only_what_the_rubrics_file_has_is_advised(run: RunFile, text: str, name: str, told: str) -> None:
+    said = [line for line in remarks(run, text, name) if f"cut:{name}" in line]
     assert len(said) == 1 and f"of the verdicts; {told}" in said[0], said
 
 
-def test_a_budget_that_seldom_cuts_is_not_worth_raising() -> None:
-    sentences = remarks(TINY.text, "reason", 2)
-    assert "2 marked cut:reason" in sentences and "40 marked truncated:answer" in sentences
+def test_a_budget_that_seldom_cuts_is_not_worth_raising(run: RunFile) -> None:
+    assert not [line for line in remarks(run, TINY.text, "reason", 2) if "reason" in line]

@@ -25,7 +25,13 @@ cli.leave_at_once = then_strike
 cli.main()
 """
 DELAYS = [number / 100 for number in range(1, 41)]
-COMMANDS = [("summary", "none.run"), ("rubrics", "list"), ("judge", "none.csv", "-r", "groundedness"), ("--help",)]
+COMMANDS = [
+    pytest.param(("judge", "none.csv", "-r", "groundedness"), id="judge"),
+    *(
+        pytest.param(each, id=each[0], marks=pytest.mark.soak)
+        for each in (("summary", "none.run"), ("rubrics", "list"), ("--help",))
+    ),
+]
 
 
 def _struck(folder: Path, delay: float, command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -33,7 +39,7 @@ def _struck(folder: Path, delay: float, command: tuple[str, ...]) -> subprocess.
     return subprocess.run(typed, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_an_early_interrupt_ends_a_command_without_a_traceback(tmp_path: Path, command: tuple[str, ...]) -> None:
     with ThreadPoolExecutor(2) as pool:
         ended = list(pool.map(lambda delay: _struck(tmp_path, delay, command), DELAYS))

@@ -125,7 +125,7 @@ def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm
     good = make.judging("tags", 3)
     bad = {
         "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
-        "long": replace(good, id="long", own=good.own * 400),
+        "long": replace(good, id="long", own=good.own * 1600),
         "unknown id": replace(good, id="unknown id", own=(3, 99_999)),
         "no prompt": replace(good, id="no prompt", own=()),
         "no room": replace(good, id="no room", max_tokens=0),
@@ -136,8 +136,8 @@ def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm
     assert {name: found[name].finish for name in bad} == dict.fromkeys(bad, "error")
     assert "secret" not in "".join(result.error for result in found.values())
     long = found["long"].error
-    assert "2048" in long
-    assert str(len(good.ids) * 400) in long
+    assert "8192" in long
+    assert str(len(good.ids) * 1600) in long
 
 
 def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Host, make: Maker) -> None:
@@ -145,7 +145,7 @@ def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Host, make: Maker) -> 
     stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
     ended = Pass("ended", make.ids("Judge."), 'start: "a"\n', 9)
     cut = Pass("cut", make.ids("Judge."), None, 3)
-    brim = Pass("brim", tuple(range(300, 2345)), None, 50)
+    brim = Pass("brim", tuple(300 + at % 3000 for at in range(8189)), None, 50)
     found = _run(vllm_host, [stopped, ended, cut, brim])
     assert (found["stopped"].finish, make.text(found["stopped"].ids)) == ("stop", "a")
     assert (found["ended"].finish, make.text(found["ended"].ids)) == ("stop", "a")
@@ -155,7 +155,7 @@ def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Host, make: Maker) -> 
 
 def test_facts_say_what_was_loaded(vllm_host: Host) -> None:
     facts = vllm_host.facts
-    assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 2048, "float32", "cpu")
+    assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 8192, "float32", "cpu")
     assert facts.note == "", "vLLM has every name that our corrections of its core need"
     assert vllm_host.hang_limit == CPU_HANG_LIMIT
     assert facts.version.startswith("0.")
@@ -165,6 +165,7 @@ def test_outlines_cache_is_never_opened(vllm_host: Host) -> None:
     assert not Path(_caches()["OUTLINES_CACHE_DIR"]).exists()
 
 
+@pytest.mark.soak
 def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Host, make: Maker) -> None:
     for case in range(30):
         vllm_host.submit(make.judging("sections", case))
@@ -176,6 +177,7 @@ def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Host, make
     assert all(READABLE["sections"](make.text(result.ids)) for result in found.values())
 
 
+@pytest.mark.soak
 def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
     tiny_judge: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,8 @@ from rated_run import IDS, TINY, add, cases, judged_run, said, write_lines
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
+from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
-from pathway_local.results.export import export, export_onto
 from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
@@ -278,7 +278,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
     summary = [[cell.value for cell in row] for row in book["summary"]]
-    assert dict(zip(*summary, strict=True))["caution"] == label
+    assert dict(zip(*summary, strict=True))["caution"] == f"demo: {label}"
     (failed,) = [[cell.value for cell in row] for row in book["failures"]][1:]
     assert {"s-2", "refused", "it refused", 2} <= set(failed)
     assert (tmp_path / "v.csv").read_text().count(label) == 4

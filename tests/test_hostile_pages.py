@@ -26,6 +26,11 @@ HOSTILE = {
     "megabyte": "M" * 1_000_000,
     "emoji": "👩‍👩‍👧 \ufffd ﷽ " * 3,
 }
+SOAKED = pytest.mark.soak
+KINDS = [pytest.param(kind, marks=[SOAKED] if kind == "megabyte" else []) for kind in HOSTILE]
+SHOWN = [pytest.param(kind, marks=[] if kind in ("script", "svg", "attribute") else [SOAKED]) for kind in HOSTILE]
+"""A browser shows some kinds in the suite, and all in `scripts/soak disturbed`."""
+
 PAGES = ("report.html", "read.html", "alone.html")
 NAME = 150
 """Characters of a hostile name: rubrics and raters have short ones."""
@@ -106,7 +111,7 @@ def pages_of(text: str, folders: dict[str, Path], run: Run, monkeypatch: pytest.
     return folders[text]
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", KINDS)
 def test_hostile_data_change_no_tag_of_a_page(
     kind: str, run: Run, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +126,7 @@ def test_hostile_data_change_no_tag_of_a_page(
 
 
 @needs_browser
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", SHOWN)
 def test_a_browser_runs_nothing_and_the_layout_holds(
     kind: str, run: Run, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

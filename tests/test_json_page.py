@@ -12,6 +12,7 @@ from compared_run import compared_run
 from rated_run import add, judged_run, said
 from typed_here import Run, typing_in
 
+from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.panel import make_panel
 from pathway_local.verdict import Score, Verdict
 
@@ -22,7 +23,7 @@ ANY = {
 }  # fmt: skip
 """Objects whose keys are names of the run's own, by the end of their path."""
 
-FIGURES = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}
+FIGURES = {"agreement": "figures.", "calibrate": "figures."}
 """The place at which each command prints the keys of a figure."""
 
 MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
@@ -30,7 +31,12 @@ MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "ra
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 COMMANDS = {
-    "summary": (("answers.run", "--by", "audience"), ("small.run",), ("pairs.run",)),
+    "summary": (
+        ("answers.run", "--by", "audience"),
+        ("answers.run", "--cluster", "student"),
+        ("small.run",),
+        ("pairs.run",),
+    ),
     "agreement": (("answers.run", "--by", "audience", "--level", "document=student"), ("small.run",)),
     "plan": (
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
@@ -44,6 +50,7 @@ COMMANDS = {
     "compare": (
         ("answers.run", *BOTS),
         ("answers.run", *BOTS, "--min-group", "1000"),
+        ("answers.run", *BOTS, "--cluster", "student", "--rater", "committee"),
         ("pairs.run", "--pairs", "bot_a,bot_b"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
@@ -86,6 +93,14 @@ def paths(value: object, parent: str = "") -> Iterator[str]:
         yield parent
 
 
+def of_table(found: dict[str, Any]) -> Iterator[str]:
+    """The keys of a table of an analysis, but for those that every table or figure has."""
+    for key in found:
+        if key not in ("table", "rows", "notes", "readings"):
+            yield f"{found['table']}.{key}"
+    yield from (f"{found['table']}.{key}" for row in found["rows"] for key in row)
+
+
 def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> None:
     of_figures: set[str] = set()
     for command, every in COMMANDS.items():
@@ -94,6 +109,9 @@ def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> Non
             said = run(command, *options, "--json")
             assert said.code == 0, said
             found += json.loads(said.out)
+        if command in ANALYSES:
+            assert {path for each in found for path in of_table(each)} == documented(command), command
+            continue
         printed = {"COLUMN" if path == "audience" else path for each in found for path in paths(each)}
         prefix = FIGURES.get(command)
         figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()

@@ -10,10 +10,10 @@ from rated_run import IDS, add, cases, said, write_lines
 from typed_here import Run, typing_in
 from viewed import viewing
 
-from pathway_local.pages.language import Language, languages
 from pathway_local.rater import LABEL
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
+from pathway_local.words.language import Language, languages
 
 SAYS = "a demonstration judge whose scores mean nothing"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rated_run import add, cases, judged_run, said
-from typed_here import Run
+from typed_here import Run, rows
 
 from pathway_local.case import Case, CaseRef
 from pathway_local.results.kept_column import kept_column
@@ -44,8 +44,8 @@ def test_cases_without_the_column_are_taken_as_empty_and_told(run: Run, may: Pat
 
 
 def test_the_empty_group_has_the_cases_without_the_column(run: Run, may: Path) -> None:
-    groups = json.loads(run("summary", may, "--by", "bot", "--min-group", 1, "--json").out)
-    sizes = {(group["rater"], group["bot"]): group["cases"] for group in groups}
+    groups = rows(run("summary", may, "--by", "bot", "--min-group", 1, "--json").out, "groups")
+    sizes = {(group["rater"], group["group"]): group["cases"] for group in groups}
     assert sizes == {(rater, bot): 10 for rater in ("demo", "ann") for bot in "ab"} | {("demo", ""): 5, ("ann", ""): 4}
     (found,) = json.loads(run("agreement", may, "--by", "bot", "--min-group", 1, "--json").out)
     counted = {row["group"]: row["cases"] for row in found["figures"] if row["table"] == "groups"}

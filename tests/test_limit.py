@@ -21,7 +21,7 @@ def test_a_limited_run_grows_to_the_whole_and_judges_no_case_twice(desk: Desk) -
     cases = desk.cases(40)
     said = desk.typed(*desk.judging(cases, "--limit", 5, "--seed", 3))
     assert "judging a random 5 of the 40 cases of cases.jsonl (--limit, seed 3)" in said.stderr
-    assert "judged: a random 5 of the 40 cases of cases.jsonl" in said.stdout
+    assert "judged a random 5 of the 40 cases of cases.jsonl" in said.stdout
     first = _judged(desk)
     desk.typed(*desk.judging(cases, "--limit", 5, "--seed", 3))
     assert (_judged(desk), _counts(desk)) == (first, (0, 5)), "the same draw"

@@ -22,8 +22,10 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture(
     scope="module",
-    params=[("scripted", "scripted", signal.SIGKILL), ("vllm", "tiny", signal.SIGINT)],
-    ids=["scripted", "vllm"],
+    params=[
+        pytest.param(("scripted", "scripted", signal.SIGKILL), id="scripted"),
+        pytest.param(("vllm", "tiny", signal.SIGINT), id="vllm", marks=pytest.mark.soak),
+    ],
 )
 def judged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path

@@ -9,7 +9,7 @@ from rated_run import TINY, TWO, add, cases, judged_run, said, scores_of
 from pathway_local.case import Case
 from pathway_local.errors import RaterChanged, UnknownName, UsageError
 from pathway_local.results.panel import PanelResult, Rule, make_panel, mean_of
-from pathway_local.results.summary import summarize
+from pathway_local.results.summary import summary_of
 from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
@@ -49,7 +49,7 @@ def test_a_mean_is_no_level_of_the_scale(run: RunFile) -> None:
     assert said_by_panel["s-3"] == Verdict({"score": Score(3)}, {"score_spread": 0}, ())
     assert said_by_panel["s-4"] == Failure("panel-incomplete", "fewer than 2 members have scored the case")
     assert (found.verdicts, found.partial, dict(found.failures)) == (3, 0, {"panel-incomplete": 1})
-    assert summarize(run).groups
+    assert summary_of(run)[0].rows
 
 
 def test_medians_and_majorities_are_levels(run: RunFile) -> None:

@@ -66,7 +66,9 @@ BOMBS: dict[str, Callable[[], Sequence[pa.Array]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[] if each in ("structs", "texts") else [pytest.mark.soak]) for each in BOMBS]
+)
 def test_a_small_file_that_says_gigabytes_takes_little_memory(name: str, tmp_path: Path) -> None:
     question, *more = BOMBS[name]()
     path = _written(tmp_path / "bomb.parquet", question, **{f"c{n}": column for n, column in enumerate(more)})
@@ -104,7 +106,7 @@ def test_an_interrupt_ends_the_reading(tmp_path: Path) -> None:
         reading.stdout.close()
 
 
-@pytest.mark.parametrize("name", ["numbers", "columns"])
+@pytest.mark.parametrize("name", [pytest.param("numbers", marks=pytest.mark.soak), "columns"])
 def test_a_file_that_unpacks_to_too_much_says_so(name: str, tmp_path: Path) -> None:
     question, *more = BOMBS[name]()
     path = _written(tmp_path / "bomb.parquet", question, **{f"c{n}": column for n, column in enumerate(more)})

@@ -65,7 +65,7 @@ def test_every_block_of_the_page(folder: Path, capsys: pytest.CaptureFixture[str
     frame = names["frame"]
     assert list(frame["score"]) == [4, 4] and list(frame["bot"]) == ["v1", "v2"]
     assert names["table"].num_rows == 2
-    assert names["run"].summary()[0]["cases"] == 2
+    assert names["run"].summary()[0]["rows"][0]["cases"] == 2
     assert names["first"].verdicts[0]["case"] == "1"
 
 

@@ -142,4 +142,4 @@ def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
     shown = desk.typed("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude").stdout
     assert "claude: 1 of 4 replies break the format (25.0%), 3 keep it exactly" in shown
     assert "claude: 1 with code-fence" in shown
-    assert "1 marked format:code-fence" in desk.typed("summary", "may.run").stdout
+    assert "format:code-fence" in desk.typed("summary", "may.run").stdout

@@ -37,7 +37,7 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
-SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "5")), int(os.environ.get("FIRST_SEQUENCE", "0"))
+SEQUENCES, FIRST = int(os.environ.get("SEQUENCES", "2")), int(os.environ.get("FIRST_SEQUENCE", "0"))
 LENGTH = 12
 NOTE, REPLIED = "a remark by ann", "a reply from afar"
 JUDGE = [

@@ -27,7 +27,7 @@ from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan, default_run
 from pathway_local.judging.preparation import prepare
 from pathway_local.results.panel import make_panel
-from pathway_local.results.summary import summarize
+from pathway_local.results.summary import summary_of
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
@@ -144,7 +144,7 @@ def test_a_run_keeps_its_shard(shop: Shop, run: Run, here: Callable[..., Path]) 
     assert said.code == 2 and "whole.run holds cases of other shards, not shard 1/3" in said.words
     assert "'17/16' is not K/N" in run(*going_on, PARTS[1], "--shard", "17/16").words
     assert here(PARTS[1]).read_bytes() == before
-    assert "judged: shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
+    assert "judged shard 2 of 3 of cases.jsonl (--shard)" in run("summary", PARTS[1]).out
     assert default_run(Path("a.csv"), None, "2/3") == Path("a.2-of-3.run")
 
 
@@ -175,17 +175,21 @@ def test_the_merged_run_says_what_one_run_says(run: Run, here: Callable[..., Pat
     assert not [path for path in here(".").iterdir() if ".part" in path.name]
 
 
+def parts(run: RunFile) -> list[object]:
+    """The parts of cases files that the summary names."""
+    return [note.values["part"] for table in summary_of(run) for note in table.notes if note.key == "judged_part"]
+
+
 def test_a_merged_run_goes_on_without_a_shard(shop: Shop) -> None:
     shop.merge(*PARTS[:2], out="two.run")
     with RunFile.read(shop.work / "two.run") as read:
-        [group] = (found := summarize(read)).groups
-        assert found.parts(group) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
+        assert parts(read) == ["shards 1, 2 of 3 of cases.jsonl (--shard)"]
     shop.judge("two.run", rubric=[], judge=[])
     verdicts = [each for each in shop.outcomes(PARTS[2]).values() if isinstance(each, Verdict)]
     assert counts(shop.work / "two.run")["judged"] == len(verdicts), "the other texts are recognised"
     assert shop.outcomes("two.run") == shop.outcomes("whole.run")
     with RunFile.read(shop.work / "two.run") as read:
-        assert not summarize(read).parts(group)
+        assert not parts(read)
         check_content(read.database)
 
 
@@ -401,6 +405,7 @@ def test_copies_of_one_run_need_no_cases(here: Callable[..., Path]) -> None:
 SCRIPT = Path(__file__).parents[1] / "examples" / "slurm" / "judge-array.sh"
 
 
+@pytest.mark.soak
 def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: Shop, tmp_path: Path) -> None:
     """Three tasks side by side; the first is stopped as Slurm would stop it, and submitted again."""
     command = tmp_path / "bin" / "pathway-local"
@@ -433,7 +438,7 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     assert [path.name for path in runs] == list(PARTS)
     merge_runs(MergePlan(runs, here / "all.run", shop.plan.cases), ["merge"], lambda note: None)
     with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
-        assert summarize(merged).as_json() == summarize(whole).as_json()
+        assert summary_of(merged) == summary_of(whole)
 
 
 def _stored(folder: Path, name: str) -> int:

@@ -148,6 +148,7 @@ def test_a_template_that_wants_tools_functions_or_a_date_gets_empty_ones(wants: 
     assert found.thinking is not None
 
 
+@pytest.mark.usefixtures("own_process")
 @pytest.mark.parametrize(
     "template", ["{% for", "{{ 'a' * 10**10 }}", "{{ 1 / 0 }}", "x" * 1_000_001, "", "{{ messages[9].content }}"]
 )

@@ -27,7 +27,7 @@ BUDGET = 30
 DRAWS = {"qwen": 200}
 FEWER = 40
 
-QUICK = ("qwen", "mistral")
+QUICK = ("qwen",)
 """Families that the suite tries; all others take part in `scripts/soak disturbed`."""
 
 BY_NAME = {family.name: family for family in FAMILIES}

@@ -16,8 +16,8 @@ from rated_run import TINY
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import RunDamaged
+from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
-from pathway_local.results.export import export, export_onto
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile

@@ -10,6 +10,7 @@ import pytest
 from rated_run import add, cases, judged_run, said
 from typed import COMMAND
 from typed_here import Run, typing_in
+from typed_here import rows as rows_of
 
 from pathway_local.case import Case
 from pathway_local.system.visible import visible
@@ -110,7 +111,7 @@ def test_an_ascii_terminal_gets_replacement_characters(tmp_path: Path) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "?n?code" in shown.stdout
     found = _ascii(tmp_path, "summary", "may.run", "--by", "bot", "--json")
-    assert "änn" in {group["rater"] for group in json.loads(found.stdout)}
+    assert "änn" in {row["rater"] for row in rows_of(found.stdout, "groups")}
 
 
 def test_a_closed_stream_is_no_fault(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
         assert not [name for name in names if "/demo/" in name and name.endswith(".py")], (
             "of the demo judge, its weights"
         )
-        data = ("templates/report.html", "templates/rate.js", "phrases/de.yaml")
-        assert {f"pathway_local/pages/{name}" for name in data} <= set(names)
+        data = ("templates/report.html", "templates/rate.js")
+        assert {"pathway_local/words/de.yaml", *(f"pathway_local/pages/{name}" for name in data)} <= set(names)
         wheel.extractall(clean)
     found = subprocess.run(
         [sys.executable, "-c", SHOWN],

@@ -1,13 +1,16 @@
 """The command line within the test's own process: what a command said, and how it ended."""
 
+import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pathway_local.cli import divergence, figures, imports, main, panel
+from pathway_local.cli import divergence, figures, imports, main, panel, show
 from pathway_local.cli.terminal import Screen
 
 
@@ -24,7 +27,33 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (divergence, figures, imports, panel)
+TABLES = (divergence, figures, imports, panel, show)
+
+
+def rows(out: str, table: str) -> list[dict[str, Any]]:
+    """The rows of this table in the JSON that a command printed."""
+    return [row for each in json.loads(out) if each["table"] == table for row in each["rows"]]
+
+
+def sentences(out: str) -> list[str]:
+    """The answers in the JSON that a command printed."""
+    return [note["text"] for each in json.loads(out) for note in each["notes"] if note["kind"] == "answer"]
+
+
+def notes(out: str, key: str) -> list[str]:
+    """The notes with this key in the JSON that a command printed."""
+    return [note["text"] for each in json.loads(out) for note in each["notes"] if note["key"] == key]
+
+
+def leave_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands in the tests' own process change nothing of it: dumps, tracebacks and sockets stay allowed."""
+    # Its hard limit of core dumps would be lowered, and it would end at an interrupt.
+    monkeypatch.setattr("pathway_local.cli.command_line.make_private", lambda: os.umask(0o077))
+    monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
+    # The tests' own tracebacks would be cut to a line, until the last test.
+    monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
+    for where in ("cli.private_reading", "checks.doctor.files"):
+        monkeypatch.setattr(f"pathway_local.{where}.give_up_sockets", lambda: True)
 
 
 def typing_in(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

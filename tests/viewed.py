@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from html_page import PageParser
 
-from pathway_local.pages.language import Language
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -20,6 +19,7 @@ from pathway_local.viewer.app import Viewer
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.gate import Gate
 from pathway_local.viewer.verdict_index import VerdictIndex
+from pathway_local.words.language import Language
 
 PORT = 4711
 HOST = f"127.0.0.1:{PORT}"

@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pathway_local.api.names import Name, check_names
-from pathway_local.errors import UsageError
-from pathway_local.results.export import VerdictTable
-from pathway_local.results.summary import summarize
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.output.export import VerdictTable
+from pathway_local.output.plain import as_json
+from pathway_local.results.analyses import ANALYSES
+from pathway_local.results.analysis import found_by
+from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import CellValue
+from pathway_local.words.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,13 +56,24 @@ class Run:
         except ModuleNotFoundError:
             raise UsageError("pandas is not installed", "Run: pip install pandas. Or use to_arrow().") from None
 
+    def tables(self, analysis: str, **options: object) -> list[dict[str, object]]:
+        """Return what an analysis finds, such as "summary", "compare" or "agreement", as its `--json` prints it.
+
+        `options` are those of the command, with `_` for `-`: `run.tables("compare", between="chatbot=v1,v2")`.
+        Raises UnknownName and UsageError.
+        """
+        if analysis not in ANALYSES:
+            raise UnknownName("analysis", analysis, ANALYSES)
+        with closing(RunFile.read(self.path)) as read, read.database.snapshot():
+            found = found_by(ANALYSES[analysis].load(), Ratings(read), options)
+        return as_json(found, Language(ENGLISH))
+
     def summary(self, by: str = "", cluster: str = "") -> list[dict[str, object]]:
-        """Return what `pathway-local summary --json` prints: for each rater and rubric, and each value of `by`.
+        """Return what `pathway-local summary --json` prints: tables of scores, choices and failures.
 
         Intervals allow for cases with the same value of the column `cluster`.
         """
-        with closing(RunFile.read(self.path)) as read:
-            return summarize(read, by, cluster=cluster).as_json()
+        return self.tables("summary", by=by, cluster=cluster)
 
     def _table(self) -> tuple[Sequence[str], list[dict[str, CellValue]]]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():

@@ -7,13 +7,13 @@ from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, MinGroup, Raters, RubricOfRun, Run
 from pathway_local.cli.terminal import check_finite, check_new, data
 from pathway_local.errors import UnknownName, UsageError
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import agreement as find
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.kept_column import kept_column
+from pathway_local.results.labels import labels_of
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.summary import labels_of
 from pathway_local.results.views.agreement import agreement_in_short, agreement_view
-from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import comparable
 from pathway_local.statistics.levels import GroupLevel

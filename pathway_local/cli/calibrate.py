@@ -6,12 +6,12 @@ from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.figures import kept_columns, rubrics_with, write_and_show
 from pathway_local.cli.options import AsJson, Cluster, Figures, Force, Looks, MinGroup, Run
 from pathway_local.cli.terminal import check_new, notice
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.calibration import calibrate as correct
+from pathway_local.results.labels import labels_of
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.results.summary import labels_of
 from pathway_local.results.views.calibration import calibration_view
-from pathway_local.results.views.view import MIN_GROUP
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.prediction_powered import Target
 

@@ -13,12 +13,12 @@ from pathway_local import __version__
 from pathway_local.cli.command_help import Group
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError
+from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
 from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
 
 COMMANDS = {
     "judge": "Judge the cases of a file under one or more rubrics.",
-    "summary": "Show the scores, confidence and failures of a run.",
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "read": "Show the cases to read first, with texts and every rater's words.",
     "report": "Write a run's results as one page to send.",
@@ -32,7 +32,6 @@ COMMANDS = {
     "agreement": "Show how well judges, people and hosted judges agree.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "calibrate": "Correct a judge's mean with people's labels of a sample.",
-    "compare": "Show which of two chatbots scores higher on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "audit": "Show who did what with a run, and check that nobody changed it since.",
     "runs": "Take back an import, remove a rater, keep columns, or merge runs.",
@@ -40,6 +39,8 @@ COMMANDS = {
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 
+
+ORDER = ["judge", *ANALYSES, *(name for name in COMMANDS if name != "judge")]
 
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}
@@ -49,16 +50,21 @@ class _Commands(Group):
     """Imports a command's module only when the command runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return ORDER
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return TyperCommand(cmd_name, short_help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+        says = ANALYSES[cmd_name].says if cmd_name in ANALYSES else COMMANDS.get(cmd_name)
+        return TyperCommand(cmd_name, short_help=says) if says else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
-        found = typer.main.get_command(import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app)
+        if name in ANALYSES:
+            made = import_module("pathway_local.cli.analyses").app_of(name)
+        else:
+            made = import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app
+        found = typer.main.get_command(made)
         heed_interrupts()
         return name, found, rest
 

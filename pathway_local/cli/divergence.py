@@ -11,15 +11,15 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import check_lists, write_lists
 from pathway_local.cli.terminal import data, print_json
 from pathway_local.errors import UsageError
-from pathway_local.pages.language import Language
 from pathway_local.results.divergence import Divergence
 from pathway_local.results.divergence import divergence as find
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import pattern_lists
-from pathway_local.results.summary import labels_of
 from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 app = App()
 

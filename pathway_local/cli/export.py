@@ -10,8 +10,8 @@ from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Encoding, Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
-from pathway_local.results.export import export as write
-from pathway_local.results.export import export_onto
+from pathway_local.output.export import export as write
+from pathway_local.output.export import export_onto
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.tables import check_table

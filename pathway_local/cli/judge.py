@@ -17,7 +17,7 @@ from pathway_local.cli.figures import note_export
 from pathway_local.cli.judge_options import JudgingCommand, taking
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.summary import show
+from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
 from pathway_local.engines.engine_log import make_log
 from pathway_local.errors import ColumnsError
@@ -26,8 +26,9 @@ from pathway_local.judging.dry_run import dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
-from pathway_local.results.export import export, is_judges_own
-from pathway_local.results.summary import summarize
+from pathway_local.output.export import export, is_judges_own
+from pathway_local.output.plain import as_json as as_plain
+from pathway_local.results.summary import summary_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted
@@ -135,11 +136,11 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
                 notice(remark)
-        found = summarize(read)
+        found = summary_of(read)
     if out is not None:
         note_export(where, out)
     if str(out) != "-":
-        print_json(found.as_json()) if as_json else show(found)
+        print_json(as_plain(found, terminal_words())) if as_json else show(found, terminal_words())
     _print_head(where)
     tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):

@@ -7,7 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
 from pathway_local.judging.option import ENCODING, ID, MAP, MODELS
-from pathway_local.results.views.view import MIN_GROUP
+from pathway_local.results import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]

@@ -9,7 +9,6 @@ from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, talk
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.reading_list import By, ReadingList, reading_lists, table_rows
@@ -17,6 +16,7 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.sheets.tables import check_table, write_table
+from pathway_local.words.language import Language
 
 app = App()
 

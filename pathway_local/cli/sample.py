@@ -21,7 +21,6 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.judging.option import columns_by_input
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages
 from pathway_local.ratings.cases_given import Given
@@ -32,6 +31,7 @@ from pathway_local.ratings.sampling import sample as draw_sample
 from pathway_local.runs.audit import now
 from pathway_local.sheets.kinds import kind_of
 from pathway_local.sheets.workbook import WORKBOOK
+from pathway_local.words.language import Language
 
 GROUP = "committee"
 """The name of the evaluators together, as the documentation has it."""

@@ -108,11 +108,21 @@ class Renderings:
 
 def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> Renderings:
     """Render each conversation with its variables, in a process with limits. Raises EngineError, and TemplateLimit."""
+    said = json.loads(answer(json.dumps({"template": template, "asked": asked}, default=str)))
+    if "limit" in said:
+        raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
+    if "error" in said:
+        return Renderings((Rendered(None, said["error"]),) * len(asked), ())
+    return Renderings(tuple(map(Rendered, said["texts"], said["errors"])), tuple(said["names"]))
+
+
+def answer(request: str) -> str:
+    """Return what the process that renders answers, as JSON. Raises EngineError, and TemplateLimit."""
     try:
         # With -P, Python does not look for modules in the file's own folder, which has modules of its own.
         done = subprocess.run(
             [sys.executable, "-P", template_process.__file__],
-            input=json.dumps({"template": template, "asked": asked}, default=str).encode(),
+            input=request.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=WAIT,
@@ -122,12 +132,6 @@ def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, objec
         raise EngineError(f"the chat template is not rendered after {WAIT} seconds", _HINT) from None
     if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
         raise TemplateLimit(f"the chat template takes over {template_process.SECONDS} seconds to render", AGAIN)
-    try:
-        said = json.loads(done.stdout)
-    except ValueError:
-        raise EngineError(f"the chat template's process fails (exit code {done.returncode})", _HINT) from None
-    if "limit" in said:
-        raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
-    if "error" in said:
-        return Renderings((Rendered(None, said["error"]),) * len(asked), ())
-    return Renderings(tuple(map(Rendered, said["texts"], said["errors"])), tuple(said["names"]))
+    if done.returncode:
+        raise EngineError(f"the chat template's process fails (exit code {done.returncode})", _HINT)
+    return done.stdout.decode()

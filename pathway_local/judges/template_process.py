@@ -81,9 +81,14 @@ def _refuse(message: str) -> NoReturn:
     raise TemplateError(message)
 
 
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(request: str) -> str:
+    """Return the answer to a request, both as JSON."""
+    return json.dumps(_answer(**json.loads(request)))
+
+
+def _answer(template: str, asked: list[tuple[list[dict[str, str]], dict[str, object]]]) -> dict[str, Any]:
     try:
-        found = rendered(**asked)
+        found = rendered(template, asked)
     except MemoryError:
         return {"limit": f"needs over {MEGABYTES} MB of memory"}
     except Exception as error:  # noqa: BLE001  it may not even compile
@@ -96,4 +101,4 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEGABYTES << 20, MEGABYTES << 20))
-    json.dump(_answer(json.load(sys.stdin)), sys.stdout)
+    sys.stdout.write(answer(sys.stdin.read()))

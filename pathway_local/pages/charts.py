@@ -1,10 +1,14 @@
 """Charts as rows of numbers in percent of their width: templates draw them, and put a table behind each."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from pathway_local.statistics.calibration import Bin
+from pathway_local.output.wording import Wording
+from pathway_local.results.table import Level, Table
 from pathway_local.statistics.figure import Estimate, Interval
+from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 LONGEST_LABEL = 36
 """Characters of a label in a chart; the table behind it has all."""
@@ -12,6 +16,13 @@ LONGEST_LABEL = 36
 
 MOST_BARS = 21
 """A scale with more levels is drawn in this many steps or fewer."""
+
+
+if TYPE_CHECKING:
+    from pathway_local.statistics.calibration import Bin
+
+MOST_MARKS = 40
+"""Rows in a chart; the table behind it has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,27 +81,6 @@ class Axis:
         return Mark(short(label), said, at, self.at(interval.low), self.at(interval.high))
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A point of a reliability diagram with its interval, in percent from the left and from the top."""
-
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-
-
-def dots(bins: Sequence[Bin], axis: Axis) -> list[Dot]:
-    """The points of a reliability diagram; a bin without a mean is left out."""
-    found = []
-    for each in bins:
-        mark = axis.mark("", "", each.people)
-        if mark.at is not None:
-            low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
-            found.append(Dot(axis.at(each.expected), 100 - mark.at, low, high))
-    return found
-
-
 def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
     """An axis with zero in its middle that holds all of these with their intervals, and ends at a half."""
     ends = [0.5]
@@ -101,6 +91,116 @@ def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
             ends += [abs(each.interval.low), abs(each.interval.high)]
     widest = -(-max(ends) * 2 // 1) / 2
     return Axis(-widest, widest)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of a reliability diagram with its interval, in percent from the left and from the top."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+
+
+def dots(bins: "Sequence[Bin]", axis: Axis) -> list[Dot]:
+    """The points of a reliability diagram; a bin without a mean is left out."""
+    found = []
+    for each in bins:
+        mark = axis.mark("", "", each.people)
+        if mark.at is not None:
+            low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
+            found.append(Dot(axis.at(each.expected), 100 - mark.at, low, high))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its caption: bars, marks on an axis (around zero or not), or the points of a diagram."""
+
+    kind: Literal["bars", "marks", "diagram"]
+    caption: str
+    bars: Sequence[Bar] = ()
+    marks: Sequence[Mark] = ()
+    dots: Sequence[Dot] = ()
+    ticks: Sequence[Tick] = ()
+    around_zero: bool = False
+    more: int = 0
+
+
+def figures(table: Table, wording: Wording) -> Iterator[Figure]:
+    """Yield the charts that a table asks for."""
+    if table.chart == "bars":
+        yield from _bars(table, wording)
+    elif table.chart == "interval":
+        yield from _marks(table, wording)
+    elif table.chart == "calibration":
+        yield from _diagram(table, wording)
+
+
+def _bars(table: Table, wording: Wording) -> Iterator[Figure]:
+    [counts], *_ = [table.of_kind("counts")]
+    for row in table.rows:
+        levels = row.get(counts.name)
+        if isinstance(levels, tuple) and any(level.count for level in levels):
+            estimates = [
+                wording.say.estimate(cell)
+                for cell in row.values()
+                if isinstance(cell, Estimate) and isinstance(cell.value, float)
+            ]
+            caption = ": ".join([wording.row_name(table, row), *estimates[:1]])
+            yield Figure("bars", caption, tuple(bars(levels, wording.say)))
+
+
+def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
+    """Yield a bar for each level, or for several together where there are too many."""
+    every, size = max(1, sum(level.count for level in levels)), -(-len(levels) // MOST_BARS)
+    for start in range(0, len(levels), size):
+        some = levels[start : start + size]
+        count = sum(level.count for level in some)
+        name = some[0].value if len(some) == 1 else f"{some[0].value}–{some[-1].value}"
+        label = visible(some[0].label) if len(some) == 1 else ""
+        said = f"{say.count(count)} · {say.share(count / every)}"
+        yield Bar(name, short(label), said, round(100 * count / every, 2), some[0].off_scale)
+
+
+def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
+    name = table.of_kind("estimate")[0].name
+    found = [
+        (row, cell)
+        for row in table.rows
+        if isinstance(cell := row.get(name), Estimate) and isinstance(cell.value, float)
+    ]
+    if not found:
+        return
+    axis = Axis(*table.scale) if table.scale else axis_around_zero(cell for _, cell in found)
+    marks = [
+        axis.mark(wording.row_name(table, row), wording.say.estimate(cell), cell) for row, cell in found[:MOST_MARKS]
+    ]
+    ends = (axis.low, axis.high) if table.scale else (axis.low, 0.0, axis.high)
+    ticks = tuple(Tick(wording.say.number(value, 1), axis.at(value)) for value in ends)
+    yield Figure(
+        "marks",
+        wording.title(table),
+        marks=marks,
+        ticks=ticks,
+        around_zero=not table.scale,
+        more=len(found) - len(marks),
+    )
+
+
+def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
+    across, up = table.of_kind("number")[0].name, table.of_kind("estimate")[0].name
+    axis = Axis(*(table.scale or (0.0, 1.0)))
+    dots = []
+    for row in table.rows:
+        x, y = row.get(across), row.get(up)
+        if isinstance(x, float) and isinstance(y, Estimate):
+            mark = axis.mark("", "", y)
+            low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
+            dots += [] if mark.at is None else [Dot(axis.at(x), 100 - mark.at, low, high)]
+    if dots:
+        yield Figure("diagram", wording.title(table), dots=dots, ticks=axis.ticks((axis.low, axis.high)))
 
 
 def short(label: str) -> str:

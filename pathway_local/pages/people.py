@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.pages.charts import Axis, Dot, Mark, Tick, dots
-from pathway_local.pages.language import Language
-from pathway_local.pages.page import score_title
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.calibration import Calibration
+from pathway_local.results.in_short import score_title
 from pathway_local.results.report import WithPeople
 from pathway_local.results.views.agreement import agreement_view, judges_and_people
 from pathway_local.results.views.calibration import calibration_view
@@ -17,6 +16,7 @@ from pathway_local.results.views.view import View
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 MOST_MATRICES = 6
 MOST_LEVELS = 12

@@ -5,13 +5,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.language import Language
 from pathway_local.rater import Rater
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
+from pathway_local.words.language import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pathway_local.errors import UsageError
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import OPEN_TEXT, page, passage
 from pathway_local.ratings.instructions_sheet import judges_words
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
@@ -15,6 +14,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 MOST_BUTTONS = 12
 """A score with more levels is chosen from a list."""

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.language import Language
-from pathway_local.pages.page import LONGEST_TEXT, Passage, caution, outside, page, passage, passages, score_title
+from pathway_local.pages.page import LONGEST_TEXT, Passage, caution, outside, page, passage, passages
+from pathway_local.results.in_short import score_title
 from pathway_local.results.reading_list import CaseToRead, Given, ReadingList, Said
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from shlex import join
 
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import page
 from pathway_local.results.self_test import SelfTest
 from pathway_local.results.views.self_test import self_test_view
 from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
 
 
 def self_test_page(found: SelfTest, command: Sequence[str], now: str) -> str:

@@ -42,16 +42,19 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
 
     Marks say how it breaks the format: `format:spacing`, `format:case`, `format:missing:FIELD` and so on; a reply
     that keeps the format to the letter has none. Text outside all fields is kept as the field "rest". A reply
-    without a readable score, or with an ambiguous one, is a Failure. `unfinished`: the service cut it off.
+    without a readable score, or with an ambiguous one, is a Failure, and so is one that should be JSON of the rubric's
+    shape and is not. `unfinished`: the service cut it off.
     """
     marks = [f"{BREAK}unfinished"] if unfinished else []
     rest: list[str] = []
     try:
         values = _strict(text, output_format).values
     except ReplyError:
-        read = read_json if output_format.in_json else read_layout
         try:
-            loose = read(text, output_format, unfinished=unfinished)
+            in_json = output_format.in_json
+            loose = (
+                read_json(text, output_format) if in_json else read_layout(text, output_format, unfinished=unfinished)
+            )
         except (ReplyError, RecursionError) as error:
             reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
             return Failure("unfinished-reply" if unfinished else "unreadable-reply", reason)

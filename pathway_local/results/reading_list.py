@@ -10,8 +10,8 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, Kind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
+from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
-from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

@@ -1,25 +1,30 @@
 """Everything that a report of a run shows, from as few passes over the run as possible."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater, only_group, raters_named
-from pathway_local.results.agreement import ScoreAgreement, agreement
+from pathway_local.results.agreement import ORDER, ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.calibration import Calibration, calibrate
-from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
+from pathway_local.results.compare import comparison_tables
+from pathway_local.results.comparison import ComparisonPlan
+from pathway_local.results.in_short import findings, missed
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
-from pathway_local.results.summary import Summary, summarize_by
+from pathway_local.results.summary import summary_tables
+from pathway_local.results.table import Table
+from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +69,25 @@ class Report:
     cases: int
     rubrics: Mapping[str, Rubric]
     raters: tuple[Rater, ...]
-    summary: Summary
-    groups: Summary | None
+    groups: Sequence[Group]
+    findings: Sequence[Note]
+    tables: Sequence[Table]
     with_people: tuple[WithPeople, ...]
-    compared: tuple[Comparison, ...]
     jobs: tuple[Job, ...]
     head: str
 
 
-def report(run: RunFile, plan: ReportPlan) -> Report:
+def report(data: Ratings, plan: ReportPlan) -> Report:
     """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
-    rubrics = rubrics_of(run)
-    raters = tuple(rater for _, rater in run.raters())
+    run, rubrics, raters = data.run, data.rubrics, tuple(data.raters)
     people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
-    summary, groups = summarize_by(run, rubrics, plan.by, plan.smallest, plan.cluster)
+    kinds = {rater.name: rater.kind for rater in raters}
+    whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    places = list(rubrics)
+    whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
+    tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
     with_people, every = [], list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
@@ -87,6 +95,8 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         if rated:
             with_people.append(_with_people(run, rubric, plan, rated, matrices))
         every += matrices
+    if plan.comparison:
+        tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
         plan=plan,
@@ -94,13 +104,23 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         cases=cases,
         rubrics=rubrics,
         raters=raters,
-        summary=summary,
-        groups=groups if plan.by else None,
+        groups=whole,
+        findings=[*findings(whole, kinds), *missed(whole)],
+        tables=tables,
         with_people=tuple(with_people),
-        compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )
+
+
+def _summaries(
+    data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportPlan
+) -> Iterator[Table]:
+    yield from summary_tables(data, whole, "", cluster=plan.cluster)
+    for groups in parts:
+        yield from (
+            each for each in summary_tables(data, groups, plan.by, plan.smallest, plan.cluster) if each.key == "groups"
+        )
 
 
 def _with_people(

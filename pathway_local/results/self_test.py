@@ -9,8 +9,8 @@ from pathlib import Path
 from pathway_local.probes.drawing import ProbeSet, Row, row_id
 from pathway_local.probes.probe_list import Probe
 from pathway_local.results.figure_row import estimate_values
+from pathway_local.results.labels import labels_of
 from pathway_local.results.probe_result import CaseScores, ProbeResult, Scale, probe_result, settled
-from pathway_local.results.summary import labels_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.output_file import output_file
 from pathway_local.verdict import Value, Verdict

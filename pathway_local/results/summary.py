@@ -1,360 +1,286 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
-from array import array
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import median
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
-import numpy as np
-
-from pathway_local.case import placed
-from pathway_local.rater import LABEL
-from pathway_local.results.kept_column import repeated_columns
-from pathway_local.results.panel import mean_of
-from pathway_local.results.preferences import Preferences, clustered_mean
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
+from pathway_local.results.preferences import Preferences
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
+from pathway_local.rubrics.pair import SWAPPED
+from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.runs.jobs import UNFIT
-from pathway_local.runs.limit import Limit, limits_of
-from pathway_local.runs.record import Record
+from pathway_local.runs.limit import limits_of
+from pathway_local.runs.purge import purged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.shard import shards_of
-from pathway_local.sheets.kinds import Page
-from pathway_local.statistics.figure import Estimate, Interval, undefined_estimate
-from pathway_local.statistics.intervals import scale_mean
-from pathway_local.verdict import Failure, Number, Value
+from pathway_local.statistics.figure import Interval
+from pathway_local.statistics.intervals import wilson
+from pathway_local.verdict import HELD, TURNED
+from pathway_local.words.note import Note
 
-SHOWN_FAILURES = 10
+OFTEN_CUT = 0.05
+"""The share of verdicts cut in a field from which we say what to raise."""
 
-LOW_MASS = 0.5
-"""Below this, the judge would rather have written something that is no legal value."""
+SHOWN_COLUMNS = 3
 
-GROUP_KEYS = ("rater", "rubric", "cluster_by", "cases", "scores", "failures", "failed", "marks")
-"""What JSON tells of a group under its own names."""
+OFTEN_RELUCTANT = 0.05
+"""The share of verdicts with a low mass from which we warn."""
 
-Key = tuple[str, str, str]
-"""Rater, rubric, group; the group is empty without `by`."""
+SECTION, FAILURES = "scores", "failures"
 
 
-@dataclass(slots=True)
-class ScoreSummary:
-    """One score of one rater under one rubric: how often each value was given, and with what confidence.
+class SummaryOptions(Options):
+    """How to group a summary."""
 
-    `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
-    counts scores that are no values of the scale: a panel's means, half points of people. `clusters` counts how often
-    each cluster of cases that depend on each other has each score on the scale, if there are any.
+    by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
+    min_group: MinGroup = None
+    cluster: Cluster = ""
+
+
+def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
+    """Show the scores, confidence and failures of a run."""
+    by, cluster = data.column(options.by), data.column(options.cluster)
+    [groups] = tally(data.records(), data.rubrics, [by], cluster)
+    yield from summary_tables(data, groups, by, options.min_group or 1, cluster)
+
+
+def summary_tables(
+    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = ""
+) -> Iterator[Table]:
+    """The tables of these groups; those with under `smallest` verdicts are left out.
+
+    A mean of few can reveal what one of them got.
     """
-
-    name: str
-    levels: Mapping[Number, str]
-    scale: str
-    special: tuple[Number, ...]
-    counts: dict[Number, int]
-    between: Counter[float] = field(default_factory=Counter)
-    confidence_sum: float = 0.0
-    confidences: int = 0
-    masses: "array[float]" = field(default_factory=lambda: array("d"))
-    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
-
-    @property
-    def n(self) -> int:
-        """Verdicts with this score."""
-        return sum(self.counts.values()) + self.between.total()
-
-    @property
-    def confidence(self) -> float | None:
-        """The mean of the largest probabilities."""
-        return self.confidence_sum / self.confidences if self.confidences else None
-
-    @property
-    def median_mass(self) -> float | None:
-        """The median of the probabilities that the judge gave to all legal values together."""
-        return median(self.masses) if self.masses else None
-
-    @property
-    def reluctant(self) -> int:
-        """Verdicts in which the judge gave less than LOW_MASS to all legal values together."""
-        return sum(mass < LOW_MASS for mass in self.masses)
-
-    @property
-    def special_share(self) -> float | None:
-        """The share of verdicts with a special value; None where the scale has none."""
-        return sum(self.counts[value] for value in self.special) / self.n if self.special and self.n else None
-
-    @property
-    def mean(self) -> Estimate:
-        """The mean of the values on the scale, with the interval of `scale_mean`."""
-        if self.scale == "nominal":
-            return undefined_estimate("the scale is nominal")
-        on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
-        ends = float(min(on_scale)), float(max(on_scale))
-        if self.clusters:
-            return clustered_mean(self.clusters, ends)
-        given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
-        scores = np.repeat(np.array(list(given), float), list(given.values()))
-        return scale_mean(scores, ends)
-
-
-@dataclass(frozen=True, slots=True)
-class FailedCase:
-    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
-
-    case: str
-    row: int
-    reason: str
-    place: str
-
-    @classmethod
-    def of(cls, record: Record, failure: Failure) -> "FailedCase":
-        """The failed case of a record."""
-        place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
-        place = place if sign else f"row {record.row}"
-        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
-
-    def __str__(self) -> str:
-        return placed(self.case, self.place, self.reason)
-
-
-@dataclass(slots=True)
-class Group:
-    """One rater under one rubric, or the part of its cases with one value in a metadata column.
-
-    `failed` has its first failures, `definition` is the rubric. `preferences` sums up the choices under a rubric that
-    compares two responses.
-    """
-
-    rater: str
-    rubric: str
-    group: str
-    scores: dict[str, ScoreSummary]
-    verdicts: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
-    failed: list[FailedCase] = field(default_factory=list)
-    marks: Counter[str] = field(default_factory=Counter)
-    definition: Rubric | None = None
-    preferences: Preferences | None = None
-
-    @property
-    def cases(self) -> int:
-        """Cases with an outcome; a verdict may lack some of the scores."""
-        return self.verdicts + self.failures.total()
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """All groups of a run, in the order of its raters; `by` is the metadata column that defines them.
-
-    `hidden` counts the values of that column that are left out for some rater, because they have too few cases. `path`
-    is the run's. `limits` and `shards` have the parts of cases files that were judged, by rater and rubric. `unfit` has
-    a sentence for each rubric that a judge left out. Cases with the same value of the column `cluster` depend on each
-    other; without it, `repeated` has the columns that may group such cases, and the number of their values.
-    """
-
-    groups: list[Group]
-    by: str
-    labels: Mapping[str, str]
-    hidden: int = 0
-    path: str = ""
-    limits: Mapping[tuple[str, str], Sequence[Limit]] = field(default_factory=dict)
-    shards: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
-    unfit: tuple[str, ...] = ()
-    cluster: str = ""
-    repeated: Mapping[str, int] = field(default_factory=dict)
-
-    def parts(self, group: "Group") -> list[str]:
-        """Return in words the parts of cases files to which the group's rater was limited."""
-        key = (group.rater, group.rubric)
-        return [*map(str, self.limits.get(key, ())), *self.shards.get(key, ())]
-
-    def as_json(self) -> list[dict[str, object]]:
-        """The same as plain values."""
-        return [_group_json(group, self) for group in self.groups]
-
-
-def column_name(by: str) -> str:
-    """The column that the groups are of, in words that no column of the summary has: rater becomes case.rater."""
-    return f"case.{by}" if by in GROUP_KEYS else by
-
-
-def summarize(run: RunFile, by: str = "", smallest: int = 1, cluster: str = "") -> Summary:
-    """The summary of a run; with `by`, one group for each value of that metadata column.
-
-    A case without the column is in the empty group. Groups with under `smallest` verdicts of a rater are left out,
-    because a mean of few can reveal what one of them got. Intervals allow for cases with the same value of the metadata
-    column `cluster`, which depend on each other.
-    """
-    [groups] = _groups(run, rubrics_of(run), cluster, by)
-    return _summary(run, groups, by, smallest, cluster)
-
-
-def summarize_by(
-    run: RunFile, rubrics: Mapping[str, Rubric], by: str, smallest: int, cluster: str = ""
-) -> tuple[Summary, Summary]:
-    """The summary of a run and the one with groups, as by `summarize`, from one pass over its outcomes."""
-    whole, groups = _groups(run, rubrics, cluster, "", by)
-    parts = _summary(run, groups, by, smallest, cluster)
-    return replace(parts, groups=whole, by="", hidden=0), parts
-
-
-def _groups(run: RunFile, rubrics: Mapping[str, Rubric], cluster: str, *columns: str) -> list[list[Group]]:
-    """Every rater's verdicts under each rubric, once for each column; "" makes no groups of its values."""
-    found: list[dict[Key, Group]] = [{} for _ in columns]
-    for record in run.records():
-        own = (record.metadata.get(cluster) or f"\n{record.case_id}") if cluster else ""  # without a value: alone
-        for by, groups in zip(columns, found, strict=True):
-            key = (record.rater, record.rubric, record.metadata.get(by, ""))
-            if key not in groups:
-                groups[key] = _group(key, rubrics[record.rubric])
-            _count(groups[key], record, own)
-    return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
-
-
-def _group(key: Key, rubric: Rubric) -> Group:
-    preferences = Preferences(rubric.pair) if rubric.pair else None
-    return Group(*key, _empty(rubric), definition=rubric, preferences=preferences)
-
-
-def _summary(run: RunFile, groups: list[Group], by: str, smallest: int, cluster: str) -> Summary:
     shown = [group for group in groups if not by or group.verdicts >= smallest]
+    scored = [group for group in shown if not group.preferences]
+    about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
+    notes = [
+        *_dependence(data, by, cluster),
+        *_hidden(groups, by, smallest),
+        *_without(data, groups),
+        *_unfit(data.run),
+    ]
+    limits, shards = limits_of(data.run), shards_of(data.run)
+    parts = {key: [*map(str, limits.get(key, ())), *shards.get(key, ())] for key in {**limits, **shards}}
+    notes += [note for group in shown for note in _on_group(group, by, parts)]
+    each = [(group, score) for group in scored for score in group.scores.values()]
+    kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
+    for rubric, score in kinds if each else ():
+        own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
+        yield _scores(own, about, rubric, score, notes)
+        notes = []
+    pairs = [(group, group.preferences) for group in shown if group.preferences]
+    if pairs:
+        yield _choices(pairs, about, notes)
+    elif not each:
+        yield _scores([], about, "", "", notes)
+    yield from _failures(shown, by, str(data.run.path))
+
+
+def _about(group: Group, by: str) -> dict[str, Cell]:
+    return {**({"group": group.group} if by else {}), "rubric": group.rubric, "rater": group.rater}
+
+
+def _named(by: str) -> list[Column]:
+    return [*([Column("group")] if by else []), Column("rubric")]
+
+
+def _scores(
+    each: Sequence[tuple[Group, ScoreSummary]], shared: Mapping[str, str], rubric: str, name: str, notes: Sequence[Note]
+) -> Table:
+    by = shared.get("by", "")
+    columns = [
+        *_named(by), Column("score", usual="score", below=True), Column("rater", "rater"),
+        Column("n", "count", small=MIN_GROUP if by else 0), Column("mean", "estimate"),
+        Column("distribution", "counts"),
+        Column("confidence", "number"), Column("failed", "count", usual="0"),
+        Column("cases", "count", detail=True), Column("between", "count", detail=True),
+        Column("special_share", "share", detail=True), Column("mass", "number", detail=True),
+    ]  # fmt: skip
+    rows: list[dict[str, Cell]] = [
+        {
+            **_about(group, by), "score": score.name, "n": score.n, "mean": score.mean, "distribution": _levels(score),
+            "confidence": score.confidence, "failed": group.failures.total() or None, "cases": group.cases,
+            "between": score.between.total(), "special_share": score.special_share, "mass": score.median_mass,
+        }
+        for group, score in each
+    ]  # fmt: skip
+    about = {**shared, **({"rubric": rubric, "score": name} if by else {})}
+    if by:
+        ends = [value for value in each[0][1].counts if value not in each[0][1].special] if each else [0, 1]
+        scale = (float(min(ends)), float(max(ends)))
+        return Table("groups", about, columns, rows, notes, section=SECTION, chart="interval", scale=scale)
+    return Table("scores", about, columns, rows, notes, section=SECTION, chart="bars")
+
+
+def _levels(score: ScoreSummary) -> tuple[Level, ...]:
+    return tuple(
+        Level(str(value), count, score.levels.get(value, ""), value in score.special)
+        for value, count in score.counts.items()
+    )
+
+
+def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str], notes: Sequence[Note]) -> Table:
+    by = about.get("by", "")
+    columns = [
+        *_named(by), Column("rater", "rater"), Column("n", "count"), Column("wins", "count"), Column("ties", "count"),
+        Column("losses", "count"), Column("win_rate", "estimate"), Column("flips", "count"),
+        Column("both_orders", "count"), Column("a_better", "number"), Column("failed", "count"),
+        Column("flip_rate", "estimate", detail=True), Column("read_first", "count", detail=True),
+    ]  # fmt: skip
+    rows: list[dict[str, Cell]] = [
+        {
+            **_about(group, by), "n": found.n, "wins": found.wins, "ties": found.ties, "losses": found.losses,
+            "win_rate": found.win_rate, "flips": found.flips if found.both else None,
+            "both_orders": found.both or None, "a_better": found.a_better, "failed": group.failures.total() or None,
+            "flip_rate": found.flip_rate if found.both else None, "read_first": found.first if found.both else None,
+        }
+        for group, found in each
+    ]  # fmt: skip
+    return Table("choices", about, columns, rows, notes, section=SECTION)
+
+
+def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
+    """How many cases failed and why, and the first of them, each reason once."""
+    shared = [*_named(by), Column("rater", "rater")]
+    for key, counts in (("failures", "failures"), ("marks", "marks")):
+        rows: list[dict[str, Cell]] = [
+            {**_about(group, by), "kind": kind, "count": count}
+            for group in groups
+            for kind, count in sorted(getattr(group, counts).items())
+        ]
+        if rows:
+            about = {"by": by} if by else {}
+            yield Table(key, about, [*shared, Column("kind"), Column("count", "count")], rows, section=FAILURES)
+    failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
+    first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
+    listed: list[dict[str, Cell]] = [
+        {"case": each.case, "row": each.row, "place": each.place, "reason": each.reason}
+        for each, group in reversed(first.values())
+    ]
+    if listed:
+        more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
+        columns = [Column("case", "case"), Column("row", "count", detail=True), Column("place"), Column("reason")]
+        notes = [Note("all_failures", {"run": run}, "note")] if more else []
+        yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
+
+
+def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
+    """Which cases the intervals take as depending on each other, or which columns may group such cases."""
+    if cluster:
+        yield Note("together", {"column": cluster})
+        return
+    repeated = [(name, count) for name, count in data.repeated.items() if name != by][:SHOWN_COLUMNS]
+    if repeated:
+        named = [Note("values_of", {"column": name, "values": count}) for name, count in repeated]
+        yield Note("repeated", {"columns": named, "first": repeated[0][0]}, "warning")
+
+
+def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
     hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    limits, shards, unfit = limits_of(run), shards_of(run), tuple(_unfit(run))
-    repeated = {} if cluster else repeated_columns(run)
-    labels = labels_of(run)
-    return Summary(shown, by, labels, len(hidden), str(run.path), limits, shards, unfit, cluster, repeated)
+    if hidden and smallest > 1:
+        yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
 
 
-def _unfit(run: RunFile) -> list[str]:
-    """Return a sentence for each rubric that `judge --skip-unfit` left out, and that the judge has not judged since."""
-    found: dict[tuple[str, str], str] = {}
+def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
+    if not groups:
+        removed = purged(data.run)
+        yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
+
+
+def _unfit(run: RunFile) -> list[Note]:
+    """A note for each rubric that a judge left out as unfit, and has not judged since."""
+    found: dict[tuple[str, str], Note] = {}
     for job in run.jobs.all():
         for each in job.rows("raters"):
             found.pop((each["rater"], each["rubric"]), None)
         for each in job.rows(UNFIT):
-            found[each["rater"], each["rubric"]] = f"{each['rubric']} by {each['rater']} was left out: {each['reason']}"
+            found[each["rater"], each["rubric"]] = Note("unfit", dict(each), "warning")
     return list(found.values())
 
 
-def labels_of(run: RunFile) -> dict[str, str]:
-    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
-    return {name: label for name, label in labels.items() if isinstance(label, str) and label}
-
-
-def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
-    return {
-        name: ScoreSummary(name, each.levels, each.scale, each.special, dict.fromkeys(each.values, 0))
-        for name, each in rubric.format.scores.items()
-    }
-
-
-def _count(group: Group, record: Record, cluster: str) -> None:
-    """Add an outcome of a case of that cluster, if cases have clusters."""
-    if isinstance(record.outcome, Failure):
-        group.failures[record.outcome.kind] += 1
-        if len(group.failed) < SHOWN_FAILURES:
-            group.failed.append(FailedCase.of(record, record.outcome))
-        return
-    group.verdicts += 1
-    group.marks.update(record.outcome.marks)
+def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
+    shared = {"rubric": group.rubric, "rater": group.rater, "by": by, "group": group.group}
+    where = Note("where_group" if by else "where", shared)
+    for score in group.scores.values():
+        for value in score.special:
+            label = score.levels.get(value, "")
+            yield Note("off_scale", {"rubric": group.rubric, "score": score.name, "level": str(value), "label": label})
+        if score.between:
+            yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
+    for part in parts.get((group.rater, group.rubric), ()):
+        yield Note("judged_part", {"where": Note("where", shared), "part": part}, "warning")
     if group.preferences:
-        group.preferences.count(record.outcome, cluster)
-    for name, found in group.scores.items():
-        given = mean_of(record.outcome, name)
-        if given is not None:
-            found.between[given] += 1
-            if cluster:
-                found.clusters[cluster, given] += 1
-    for name, score in record.outcome.scores.items():
-        found = group.scores[name]
-        (found.counts if score.value in found.counts else found.between)[score.value] += 1
-        if cluster and score.value not in found.special:
-            found.clusters[cluster, float(score.value)] += 1
-        if score.confidence is not None:
-            found.confidence_sum += score.confidence
-            found.confidences += 1
-        if score.mass is not None:
-            found.masses.append(score.mass)
+        yield from _on_choices(group.preferences, where)
+    yield from _double_checked(group, where)
+    yield from _reluctant(group, where)
+    for mark, count in sorted(group.marks.items()):
+        kind, _, name = mark.partition(":")
+        if kind == "cut" and count > OFTEN_CUT * group.verdicts:
+            told = {"where": where, "field": name, "count": count, "share": count / group.verdicts}
+            yield Note("cut", told | {"remedy": _remedy(group, name)}, "warning")
 
 
-def _group_json(group: Group, found: Summary) -> dict[str, object]:
-    return {
-        "rater": group.rater,
-        "rubric": group.rubric,
-        **({column_name(found.by): group.group} if found.by else {}),
-        "cluster_by": found.cluster or None,
-        "cases": group.cases,
-        "scores": {name: _score_json(score) for name, score in group.scores.items()},
-        "failures": dict(group.failures),
-        "failed": [{"case": each.case, "row": each.row, "reason": each.reason} for each in group.failed],
-        "marks": dict(group.marks),
-        **({"preferences": _preferences_json(group.preferences)} if group.preferences else {}),
-    }
+def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
+    first, second = ([*names] for names in (found.pair.swap, found.pair.swap.values()))
+    yield Note("which_is_a", {"first": first, "second": second})
+    share = found.flip_rate
+    if found.flips and isinstance(share.value, float):
+        ends: dict[str, object] = {}
+        if isinstance(share.interval, Interval):
+            ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
+        counts = {"flips": found.flips, "both": found.both, "first": found.first, "share": share.value}
+        yield Note(
+            "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
+        )
 
 
-def _preferences_json(found: Preferences) -> dict[str, object]:
-    rate, flips = found.win_rate, found.flip_rate
-    return {
-        **{"wins": found.wins, "ties": found.ties, "losses": found.losses, "a_better": found.a_better},
-        **{"win_rate": _value(rate), "win_interval": _ends(rate)},
-        **{"both_orders": found.both, "flips": found.flips, "read_first": found.first},
-        **{"flip_rate": _value(flips), "flip_interval": _ends(flips)},
-    }
+def _double_checked(group: Group, where: Note) -> Iterator[Note]:
+    """The share of verdicts judged a second time that got another score."""
+    flips, count = group.marks[TURNED], group.marks[TURNED] + group.marks[HELD]
+    if count:
+        ends = wilson(flips, count)
+        told = {"where": where, "flips": flips, "checked": count, "share": flips / count}
+        told |= {"low": ends.low, "high": ends.high, "level": ends}
+        yield Note("double_checked_flips" if flips else "double_checked", told)
 
 
-def _value(found: Estimate) -> float | None:
-    return found.value if isinstance(found.value, float) else None
+def _reluctant(group: Group, where: Note) -> Iterator[Note]:
+    """Where the judge gave the legal values little of its probability in too many verdicts."""
+    for score in group.scores.values():
+        reluctant, known = score.reluctant, len(score.masses)
+        if reluctant > OFTEN_RELUCTANT * known:
+            told = {"where": where, "score": score.name, "reluctant": reluctant, "known": known}
+            yield Note("reluctant", told | {"least": LOW_MASS, "median": score.median_mass}, "warning")
 
 
-def _ends(found: Estimate) -> list[float] | None:
-    return [found.interval.low, found.interval.high] if isinstance(found.interval, Interval) else None
+def _remedy(group: Group, name: str) -> Note:
+    """What to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
+    rubric = group.definition
+    own = rubric.format.fields.get(name.removeprefix(SWAPPED)) if rubric else None
+    if rubric is None or own is None:
+        return Note("cut_thinking")
+    told: dict[str, object] = {"tokens": getattr(own, "tokens", 0)}
+    if rubric.format_from == "criteria":
+        return Note("cut_criteria", told)
+    limits = Note("cut_tokens", told)
+    if isinstance(own, VerdictListField):
+        limits = Note("cut_items", {"items": own.items})
+    return Note("cut_adopted" if rubric.format_from == "prompt" else "cut_in_file", {"limits": limits})
 
 
-def _score_json(score: ScoreSummary) -> dict[str, object]:
-    mean = score.mean
-    return {
-        "n": score.n,
-        "mean": _value(mean),
-        "interval": _ends(mean),
-        "distribution": {str(value): count for value, count in score.counts.items()},
-        "between_levels": score.between.total(),
-        "special_share": score.special_share,
-        "mean_confidence": score.confidence,
-        "median_mass": score.median_mass,
-    }
+def summary_of(run: RunFile) -> list[Table]:
+    """The scores and choices of a run, with cautions about judges."""
+    data = Ratings(run)
+    found = summary(data, SummaryOptions())
+    return [table.with_cautions(data.labels) for table in found]
 
 
-def summary_page(run: RunFile) -> Page:
-    """The summary as a sheet of a workbook: a row for each score of each rater, with the judge and its label."""
-    found = summarize(run)
-    judges = {
-        (rater.name, rater.rubric): str(rater.spec.get("judge") or rater.spec.get("model") or rater.kind)
-        for _, rater in run.raters()
-    }
-    rows: list[dict[str, Value]] = []
-    for group in found.groups:
-        for name, score in group.scores.items():
-            figure = group.preferences.win_rate if group.preferences else score.mean
-            interval = figure.interval
-            rows.append(
-                {
-                    "rater": group.rater,
-                    "judge": judges[group.rater, group.rubric],
-                    "rubric": group.rubric,
-                    "score": name,
-                    "n": score.n,
-                    "A's wins" if group.preferences else "mean": _value(figure),
-                    **({"low": interval.low, "high": interval.high} if isinstance(interval, Interval) else {}),
-                    **{f"{value}s": count for value, count in score.counts.items()},
-                    "flips": group.preferences.flips if group.preferences and group.preferences.both else None,
-                    "confidence": score.confidence,
-                    "mass": score.median_mass,
-                    "failed": group.failures.total(),
-                    "caution": found.labels.get(group.rater, ""),
-                }
-            )
-    levels = sorted({value for group in found.groups for score in group.scores.values() for value in score.counts})
-    named = ["rater", "judge", "rubric", "score", "n", "mean", "A's wins", "low", "high"]
-    heads = [*named, *(f"{value}s" for value in levels), "flips", "confidence", "mass", "failed", "caution"]
-    filled = [head for head in heads if any(row.get(head) not in (None, "") for row in rows)]
-    return Page("summary", filled, rows)
+ANALYSIS = Analysis(
+    SummaryOptions,
+    summary,
+    ("pathway-local summary my.run", "pathway-local summary my.run --by chatbot --min-group 5"),
+)

@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, RatingsError
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
@@ -23,6 +22,7 @@ from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
 from pathway_local.viewer.table_page import cautions_of, choices, heads, line, order_in, pages, query_of, selection_in
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
+from pathway_local.words.language import Language
 
 FOLDER = Path(__file__).with_name("templates")
 

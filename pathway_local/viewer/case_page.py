@@ -7,18 +7,18 @@ from itertools import groupby
 
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.pages.charts import MOST_BARS, Bar, short
-from pathway_local.pages.language import Language
 from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import Kind
 from pathway_local.ratings.adjudication import NOTE, adjudicator
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import given_by
-from pathway_local.results.summary import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.verdict import Failure, Number, Score, Value, Verdict
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
+from pathway_local.words.language import Language
 
 MOST_RADIOS = 12
 """Levels that a form shows side by side; more come in a list to open."""

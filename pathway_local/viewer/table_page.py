@@ -7,13 +7,14 @@ from urllib.parse import urlencode
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.language import Language
-from pathway_local.pages.page import caution, outside, score_title
+from pathway_local.pages.page import caution, outside
+from pathway_local.results.in_short import score_title
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import Given
-from pathway_local.results.summary import labels_of
 from pathway_local.system.visible import visible
 from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Order, Selection
 from pathway_local.viewer.verdict_index import PAGE, Row, Shown, VerdictIndex
+from pathway_local.words.language import Language
 
 EXCERPT = 160
 """Characters of a rater's words in the table; the case's page has all."""

@@ -3,11 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-MIN_GROUP = 10
-"""Groups of fewer cases get a mark: figures of a few say little, and may reveal what one of them got."""
-
-MARK = "†"
-
 
 @dataclass(frozen=True, slots=True)
 class TableView:
@@ -67,14 +62,6 @@ def several_looks(count: int) -> list[str]:
         f"The intervals allow for {count} looks (--looks): each has 1/{count} of the error of 5% (Bonferroni), so all "
         f"{count} together err in at most 5% of the files."
     ]
-
-
-def small_groups() -> str:
-    """Says what the mark of small groups means."""
-    return (
-        f"{MARK} under {MIN_GROUP} cases: too few to go by, and enough to reveal what one of them got. "
-        f"Before you publish: --min-group {MIN_GROUP} leaves such groups out"
-    )
 
 
 def hidden_groups(count: int, column: str, smallest: int) -> str:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
-from pathway_local.results.divergence import NOTES, reason_field
-from pathway_local.results.export_columns import (
+from pathway_local.output.export_columns import (
     CASE_COLUMNS,
     END_COLUMNS,
     SCORE_COLUMNS,
@@ -16,7 +15,10 @@ from pathway_local.results.export_columns import (
     columns_by_rubric,
     names,
 )
-from pathway_local.results.summary import summary_page
+from pathway_local.output.plain import sheet_of
+from pathway_local.results.divergence import NOTES, reason_field
+from pathway_local.results.labels import labels_of
+from pathway_local.results.summary import SECTION, summary_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
@@ -48,7 +50,7 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
 
     def further() -> Iterator[Page]:
         # They come last: only then are all failures known.
-        yield summary_page(run)
+        yield sheet_of([each for each in summary_of(run) if each.section == SECTION], "summary", labels_of(run))
         if table.failures:
             yield Page("failures", table.failure_columns, table.failures)
 

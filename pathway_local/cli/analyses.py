@@ -1,0 +1,98 @@
+"""Makes a command of each analysis: its options, and its tables on the terminal, as JSON, as a table file or a page."""
+
+import sys
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any
+
+from pathway_local.cli.command_help import OUTPUT, App, option
+from pathway_local.cli.figures import note_export
+from pathway_local.cli.options import AsJson, Force, Lang, Run
+from pathway_local.cli.show import option_name, show, terminal_words
+from pathway_local.cli.terminal import notice, print_json, talk
+from pathway_local.output.plain import as_json as plain
+from pathway_local.output.plain import write_tables
+from pathway_local.pages.page import check_page, is_page, write_page
+from pathway_local.pages.tables import tables_page
+from pathway_local.results.analyses import ANALYSES
+from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
+from pathway_local.results.ratings import Ratings
+from pathway_local.runs.audit import now
+from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.tables import check_table
+from pathway_local.words.language import Language
+
+Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
+Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
+
+SHARED = {
+    "out": (Out, None),
+    "lang": (Lang, "en"),
+    "full": (Full, False),
+    "as_json": (AsJson, False),
+    "force": (Force, False),
+}
+"""Options of every analysis with their defaults."""
+
+
+def app_of(name: str) -> App:
+    """The command of an analysis."""
+    analysis: Analysis[Any] = ANALYSES[name].load()
+
+    def command(run: Path, **given: Any) -> None:
+        shared = {each: given.pop(each) for each in SHARED}
+        run_analysis(name, analysis, run, given, **shared)
+
+    command.__doc__ = analysis.says.format_map(Spelled(option_name))
+    command.__name__ = name
+    parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
+    parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
+    parameters += [_keyword(each, kind, default) for each, (kind, default) in SHARED.items()]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    app = App()
+    app.with_examples(*analysis.examples)(command)
+    return app
+
+
+def _keyword(name: str, kind: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+
+
+def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
+    """The command line's form of an option; pydantic checks its value."""
+    declared = analysis.options.model_fields[name]
+    says = next(each for each in declared.metadata if isinstance(each, Says))
+    kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
+    names = [option_name(name)] if declared.annotation is bool else []
+    shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
+    required = declared.is_required()
+    default = list(declared.default) if kind == list[str] else declared.default
+    return _keyword(name, shown, Parameter.empty if required else default)
+
+
+def run_analysis(
+    name: str, analysis: Analysis[Any], run: Path, given: dict[str, Any], *, out: Path | None, lang: str, full: bool,
+    as_json: bool, force: bool,
+) -> None:  # fmt: skip
+    """Analyse a run, write the tables to `out` if given, and print them. Raises PathwayError."""
+    if out:
+        (check_page if is_page(out) else check_table)(out, force=force)
+    say, page_words = terminal_words(lang), Language(lang, option_name)
+    with RunFile.read(run) as read, read.database.snapshot():
+        data = Ratings(read)
+        tables = found_by(analysis, data, given, option_name)
+        labels = data.labels
+    for said in data.notices:
+        notice(say.note(said))
+    if out:
+        if is_page(out):
+            write_page(out, tables_page(name, run.stem, tables, page_words, sys.argv, now()), force=force)
+        else:
+            write_tables(out, tables, labels, force=force)
+        note_export(run, out)
+        talk.say(f"written: {out}")
+    if as_json:
+        print_json(plain(tables, say))
+    elif not (out and is_page(out)):
+        show(tables, say, full=full)

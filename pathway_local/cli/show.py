@@ -1,0 +1,105 @@
+"""Prints tables of results: in as many parts as the terminal is narrow, with what must be said below them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from rich.measure import Measurement
+
+from pathway_local.cli.terminal import Screen, data, table
+from pathway_local.output.wording import Worded, Wording
+from pathway_local.results.table import Table
+from pathway_local.words.language import Language
+
+ENDLESS = 10_000
+"""Characters of a screen on which every table fits."""
+
+
+def option_name(name: str) -> str:
+    """The option by which the command line knows a setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+def terminal_words(lang: str = "en") -> Language:
+    """The language as the terminal writes it."""
+    return Language(lang, option_name, "-")
+
+
+def show(tables: Sequence[Table], say: Language, *, full: bool = False) -> None:
+    """Print tables, without those in detail unless asked for all; tables below one heading share what is below them."""
+    left_out = False
+    readings: dict[str, str] = {}
+    for place, (heading, together) in enumerate(groupby(tables, _heading)):
+        own = list(together)
+        shown = [each for each in own if full or not each.detail]
+        left_out |= len(shown) < len(own) or any(column.detail for each in shown for column in each.columns)
+        if place:
+            data.print()
+        readings |= _show_together(heading, own, shown, Wording(say, full=full))
+    if full and readings:
+        data.print()
+        data.say(say("how_to_read"))
+        for said in readings.values():
+            data.say(said)
+    elif left_out:
+        data.say(say("full_shows_more"))
+
+
+def _heading(each: Table) -> str:
+    return " ".join(str(each.about[name]) for name in each.heading)
+
+
+def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table], wording: Wording) -> dict[str, str]:
+    """Print tables with one heading, and return how to read their columns."""
+    if heading:
+        data.say(heading, "bold")
+    if answers := wording.notes(every, "answer"):
+        for line in answers:
+            data.say(line)
+        data.print()
+    for each in shown:
+        if each.rows:
+            draw(wording.table(each))
+    for line in (*wording.below(), *wording.notes(shown, "says")):
+        data.say(line)
+    for line in wording.notes(shown, "note"):
+        data.say(wording.say("note", text=line))
+    for line in wording.notes(every, "warning"):
+        data.say(wording.say("warning", text=line))
+    columns = [(each, column) for each in shown for column in each.columns]
+    named = ((column.name, f"{wording.head(each, column)}: {wording.reading(column)}") for each, column in columns)
+    return {name: said for name, said in named if not said.endswith(": ")}
+
+
+def draw(worded: Worded) -> None:
+    """Print a table."""
+    for part in _parts(worded) if data.is_terminal else (worded,):
+        data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
+
+
+def _width(worded: Worded, screen: Screen) -> int:
+    """Return the columns of characters that a table takes if nothing of it is broken or cut."""
+    drawn = table("", worded.heads, worded.rows, left=worded.words, lines=True)
+    return Measurement.get(screen, screen.options.update(width=ENDLESS), drawn).maximum
+
+
+def _parts(worded: Worded) -> Iterator[Worded]:
+    """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
+
+    Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
+    """
+    words, numbers, title = range(worded.words), list(range(worded.words, len(worded.heads))), worded.title
+    if not numbers:
+        yield worded
+    while numbers:
+        count = len(numbers)
+        while True:
+            chosen = [*words, *numbers[:count]]
+            heads = tuple(worded.heads[place] for place in chosen)
+            rows = tuple(tuple(row[place] for place in chosen) for row in worded.rows)
+            part = replace(worded, title=title, heads=heads, rows=rows)
+            if count == 1 or _width(part, data) <= data.width:
+                break
+            count -= 1
+        yield part
+        numbers, title = numbers[count:], f"{worded.title or 'table'}, continued"

@@ -1,0 +1,1 @@
+"""Renderers of results, written once: words and drawings of any table, and JSON and files of its values."""

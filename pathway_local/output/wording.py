@@ -1,0 +1,194 @@
+"""Any table in the words of a language: a title, heads, cells as text, footnotes, and sentences."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.statistics.figure import Estimate, Undefined, with_names
+from pathway_local.statistics.intervals import LEVEL
+from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
+from pathway_local.words.note import NoteKind
+
+MARK = "†"
+WORDS = ("word", "key", "rater", "case")
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A table of finished cells, of one or more lines: the first `words` columns hold words, the others numbers."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: int = 1
+
+
+class Wording:
+    """Words the tables that are shown together, and remembers what must be said below them."""
+
+    def __init__(self, say: Language, *, full: bool = True) -> None:
+        self.say, self._full = say, full
+        self._reasons: dict[str, int] = {}
+        self._methods: dict[str, None] = {}
+        self._levels: set[float] = set()
+        self._undefined = 0
+        self._small = 0
+
+    def table(self, table: Table) -> Worded:
+        """The table as text. A column of words that says the same in every row stands in the title instead."""
+        shown = [
+            column
+            for column in table.columns
+            if (self._full or not column.detail) and any(_is_shown(row, column) for row in table.rows)
+        ]
+        constant = self._constant(table, shown)
+        title = ", ".join(
+            [*filter(None, [self.title(table)]), *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant)]
+        )
+        kept = [column for column in shown if column not in [each for each, _ in constant]]
+        alone = sum(column.kind == "estimate" for column in kept) == 1
+        made = [part for column in kept for part in self._column(table, column, alone=alone)]
+        merged = _stacked(made)
+        heads = tuple("\n".join(head) for _, head, _ in merged)
+        words = next((place for place, (column, _, _) in enumerate(merged) if column.kind not in WORDS), len(merged))
+        return Worded(title, heads, tuple(zip(*(cells for _, _, cells in merged), strict=True)), words)
+
+    def title(self, table: Table) -> str:
+        """The table's title."""
+        return self.say.text("tables", table.key, table.about) if self.say.has("tables", table.key) else ""
+
+    def head(self, table: Table, column: Column) -> str:
+        """The label of a column: by its table and name, by its name, or its own."""
+        for key in (f"{table.key}.{column.name}", column.name):
+            if self.say.has("columns", key):
+                return self.say.text("columns", key, table.about)
+        return visible(column.label) or column.name.replace("_", " ")
+
+    def reading(self, column: Column) -> str:
+        """How to read a column; empty if nothing need be said."""
+        said = column.reading
+        if self.say.has("readings", column.name):
+            said = self.say.text("readings", column.name, {})
+        return said
+
+    def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
+        """The words of a row in one line."""
+        columns = [column for column in table.columns if column.kind in WORDS and _is_shown(row, column)]
+        return ", ".join(self._cell(table, column, row) for column in columns)
+
+    def _constant(self, table: Table, shown: Sequence[Column]) -> list[tuple[Column, str]]:
+        words = [column for column in shown if column.kind in WORDS]
+        found = []
+        for column in words[1:] if len(table.rows) > 1 else []:
+            cells = {self._cell(table, column, row) for row in table.rows}
+            if len(cells) == 1 and not column.below:
+                found.append((column, cells.pop()))
+        return found
+
+    def _column(self, table: Table, column: Column, *, alone: bool) -> Iterator[tuple[Column, str, list[str]]]:
+        """Yield the parts of a column: an estimate that is alone has its interval in a column of its own."""
+        head = self.head(table, column)
+        if column.kind == "counts":
+            yield column, *_side_by_side([row.get(column.name) for row in table.rows])
+            return
+        cells = [self._cell(table, column, row) for row in table.rows]
+        if column.kind == "estimate" and alone:
+            found = [row.get(column.name) for row in table.rows]
+            ends = [each.interval for each in found if isinstance(each, Estimate)]
+            parts = [cell.partition("\n") for cell in cells]
+            yield column, head, [first for first, _, _ in parts]
+            if any(second for _, _, second in parts):
+                yield column, self.say.interval_head(*ends), [second.replace("\n", " ") for _, _, second in parts]
+        else:
+            yield column, head, cells
+
+    def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
+        value = row.get(column.name)
+        if value is None or value == column.usual != "":
+            return ""
+        if isinstance(value, Estimate):
+            return self._estimate(value, row)
+        if isinstance(value, Undefined):
+            return self._mark(value.reason)
+        if column.kind == "key":
+            return self.say.text("words", str(value), table.about) if self.say.has("words", str(value)) else str(value)
+        if column.kind == "share" and isinstance(value, int | float):
+            return self.say.share(value)
+        if isinstance(value, int) and column.kind != "word":
+            small = 0 < value < column.small
+            self._small = max(self._small, column.small if small else 0)
+            return f"{self.say.count(value)}{f' {MARK}' if small else ''}"
+        return self.say.number(value) if isinstance(value, float) else visible(str(value)) or self.say("empty_group")
+
+    def _estimate(self, estimate: Estimate, row: Mapping[str, Cell]) -> str:
+        """The value and its interval, with its level unless it is the usual one, or a footnote's number."""
+        found, names = estimate.interval, (str(row.get("first", "")), str(row.get("second", "")))
+        if isinstance(estimate.value, Undefined):
+            return self.say("not_defined", mark=self._mark(with_names(str(estimate.value), *names)))
+        if isinstance(found, Undefined):
+            reason = self.say("no_interval", reason=with_names(found.reason, *names))
+            return f"{self.say.number(estimate.value)}\n{self._mark(reason)}"
+        self._methods[found.method] = None
+        self._levels.add(found.level)
+        self._undefined = max(self._undefined, found.undefined)
+        level = self.say.level(found)
+        unusual = "" if level == self.say.level(LEVEL) else f"\n({self.say('percent', number=level)})"
+        ends = self.say.ends(found) if found.low < 0 else self.say.range(found)
+        return f"{self.say.number(estimate.value)}\n{ends}{unusual}"
+
+    def _mark(self, reason: str) -> str:
+        """The number of the footnote with this reason."""
+        return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})"
+
+    def below(self) -> Iterator[str]:
+        """Yield what must be said below the tables: footnotes, how intervals were made, what the mark means."""
+        yield from (f"({place}) {reason}" for reason, place in self._reasons.items())
+        if self._small:
+            yield self.say("small_groups", mark=MARK, smallest=self._small)
+        if self._methods:
+            named = [
+                self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods
+            ]
+            yield self.say("intervals", levels=self.say.level(*self._levels), methods=", ".join(named))
+        if any(each.startswith("jackknife with") for each in self._methods):
+            yield self.say("jackknife")
+        if self._undefined:
+            yield self.say("undefined_resamples", count=self._undefined)
+
+    def notes(self, tables: Iterable[Table], *kinds: NoteKind) -> list[str]:
+        """The sentences of these kinds, each once."""
+        found = (note for table in tables for note in table.notes if note.kind in kinds)
+        return list(dict.fromkeys(self.say.note(note) for note in found))
+
+
+def _is_shown(row: Mapping[str, Cell], column: Column) -> bool:
+    value = row.get(column.name)
+    return value is not None and value != () and not (column.usual and value == column.usual)
+
+
+def _side_by_side(found: Sequence[Cell]) -> tuple[str, list[str]]:
+    """The head and the cells of counts by level in one column: columns of their own would not fit on a terminal."""
+    counts = [{level.value: level for level in each} if isinstance(each, tuple) else {} for each in found]
+    levels = sorted(dict.fromkeys(level for each in counts for level in each), key=float)
+    shown = [[_starred(each[level]) if level in each else "" for level in levels] for each in counts]
+    width = max((len(text) for text in (*levels, *(cell for cells in shown for cell in cells))), default=0)
+    lines = [" ".join(text.rjust(width) for text in cells) for cells in (levels, *shown)]
+    return lines[0], lines[1:]
+
+
+def _starred(level: Level) -> str:
+    return f"{level.count}*" if level.off_scale else str(level.count)
+
+
+def _stacked(columns: Sequence[tuple[Column, str, list[str]]]) -> list[tuple[Column, list[str], list[str]]]:
+    """The columns with those that stand below another in the lines of that."""
+    merged: list[tuple[Column, list[str], list[str]]] = []
+    for column, head, cells in columns:
+        if column.below and merged:
+            _, heads, above = merged[-1]
+            heads += [head] if head not in heads else []
+            above[:] = ["\n".join(filter(None, pair)) for pair in zip(above, cells, strict=True)]
+        else:
+            merged.append((column, [head], list(cells)))
+    return merged

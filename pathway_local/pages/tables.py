@@ -1,0 +1,120 @@
+"""Any tables of results as a page: sections with charts, tables behind them, and what is to be said about each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from shlex import join
+
+from pathway_local.output.wording import Worded, Wording
+from pathway_local.pages.charts import Figure, figures
+from pathway_local.pages.page import page
+from pathway_local.results.table import Table
+from pathway_local.system.visible import visible
+from pathway_local.words.language import ENGLISH, Language
+from pathway_local.words.note import Note, NoteKind
+
+MOST_ANSWERS = 6
+"""Sentences at the top of a page; the rest stands with its tables."""
+
+Line = tuple[str, str]
+"""A sentence and its language: what a file of words lacks is in English."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A table with its figures; one that is `folded` is closed until somebody opens it. `total` counts its rows."""
+
+    lead: str
+    figures: tuple[Figure, ...]
+    worded: Worded
+    folded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Tables below one heading, what came out, and the notes and readings behind them."""
+
+    heading: str
+    answers: tuple[Line, ...]
+    blocks: tuple[Block, ...]
+    below: tuple[str, ...]
+    lines: tuple[Line, ...]
+    readings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page with a title of its own."""
+
+    id: str
+    title: str
+    lead: str
+    parts: tuple[Part, ...]
+
+
+def sections(tables: Sequence[Table], say: Language) -> list[Section]:
+    """The tables by section, in the order in which these come first."""
+    keys = dict.fromkeys(table.section or table.key for table in tables)
+    return [_section(key, [each for each in tables if (each.section or each.key) == key], say) for key in keys]
+
+
+def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
+    title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
+    lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
+    parts = [
+        _part(heading, list(together), say)
+        for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
+    ]
+    return Section(key, title, lead, tuple(parts))
+
+
+def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
+    wording = Wording(say)
+    blocks = tuple(_block(each, wording) for each in tables if each.rows)
+    columns = {column.name: (each, column) for each in tables for column in each.columns}
+    readings = (
+        f"{wording.head(each, column)}: {said}"
+        for each, column in columns.values()
+        if (said := wording.reading(column))
+    )
+    notes = tuple(lines(tables, say, "says", "note", "warning"))
+    return Part(
+        visible(heading), tuple(lines(tables, say, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
+    )
+
+
+def _block(table: Table, wording: Wording) -> Block:
+    # Whoever reads a page need not be one who may know of a case, so that ids stay out of it.
+    shown = [column for column in table.columns if column.kind != "case"]
+    told = Table(table.key, table.about, shown, table.rows, chart=table.chart, scale=table.scale)
+    key = f"table.{table.key}"
+    lead = wording.say.text("leads", key, table.about) if wording.say.has("leads", key) else ""
+    drawn = tuple(figures(told, wording))
+    return Block(lead, drawn, wording.table(told), table.detail or bool(drawn))
+
+
+def lines(tables: Sequence[Table], say: Language, *kinds: NoteKind) -> Iterator[Line]:
+    """Yield the sentences of these kinds, each once, with their language."""
+    notes = [note for table in tables for note in table.notes if note.kind in kinds]
+    yield from dict.fromkeys(_line(note, say) for note in notes)
+
+
+def _line(note: Note, say: Language) -> Line:
+    return say.note(note), say.name if say.is_own("notes", note.key) else ENGLISH
+
+
+def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str) -> str:
+    """The page of an analysis of a run; `command` made it, at the time `made` in ISO 8601."""
+    kind = say.text("analyses", name, {}) if say.has("analyses", name) else name.capitalize()
+    return page(
+        "tables.html",
+        say,
+        f"{kind}: {visible(run)}",
+        made=say.time(made),
+        kind=kind,
+        name=visible(run),
+        answers=list(lines(tables, say, "answer"))[:MOST_ANSWERS],
+        warnings=list(lines(tables, say, "warning")),
+        sections=sections(tables, say),
+        command=visible(join(command)),
+    )

@@ -1,0 +1,120 @@
+"""What an analysis is: options, and a call on a run's ratings that yields tables."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pathway_local.errors import UsageError
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.table import Table
+
+CASES = "Cases"
+RATERS = "Rubric and raters"
+
+Spell = Callable[[str], str]
+"""Spells an option as its user knows it: `pair_by` is --pair-by on the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """How help shows an option: the name of its value (empty for a switch), what it does, the heading above it.
+
+    Other options in its text stand in braces, by name.
+    """
+
+    value: str
+    text: str
+    group: str = CASES
+
+
+class Options(BaseModel):
+    """The options of an analysis: those of its command, and arguments for a Python program."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OptionError(ValueError):
+    """Options that can't be followed: what is wrong and what to do, with options in braces, by name."""
+
+    def __init__(self, said: str, hint: str = "") -> None:
+        super().__init__(said)
+        self.hint = hint
+
+
+Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.", RATERS)]
+Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.", RATERS)]
+Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. student or conversation.")]
+MinGroup = Annotated[
+    int | None,
+    Field(ge=1),
+    Says("N", f"With {{by}}: leave out groups of fewer cases (default: mark those under {MIN_GROUP})."),
+]
+Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Looks = Annotated[
+    int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")
+]
+
+Own = TypeVar("Own", bound=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis(Generic[Own]):
+    """A command, a table file, a page and JSON at once: `tables` yields what it finds."""
+
+    options: type[Own]
+    tables: Callable[[Ratings, Own], Iterator[Table]]
+    examples: tuple[str, str]
+
+    @property
+    def says(self) -> str:
+        """What it does, in a sentence or two."""
+        return self.tables.__doc__ or ""
+
+
+def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
+    """What an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
+    with naming(spell):
+        options = checked(analysis, given)
+        return [table.with_cautions(data.labels) for table in analysis.tables(data, options)]
+
+
+class Spelled(dict[str, str]):
+    """Fills blanks with options by name, as their user knows them."""
+
+    def __init__(self, spell: Spell) -> None:
+        super().__init__()
+        self._spell = spell
+
+    def __missing__(self, name: str) -> str:
+        return self._spell(name)
+
+
+@contextmanager
+def naming(spell: Spell) -> Iterator[None]:
+    """Turn an OptionError into a UsageError that names options as their user knows them."""
+    try:
+        yield
+    except OptionError as error:
+        names = Spelled(spell)
+        raise UsageError(str(error).format_map(names), error.hint.format_map(names)) from None
+
+
+def as_given(value: object) -> str:
+    """A value that a user gave, for a text with options in braces."""
+    return str(value).replace("{", "{{").replace("}", "}}")
+
+
+def checked(analysis: Analysis[Own], given: Mapping[str, Any]) -> Own:
+    """The options by name, checked. Raises OptionError."""
+    try:
+        return analysis.options(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        if name not in analysis.options.model_fields:
+            raise OptionError(f"no option is called {as_given(name)}") from None
+        raise OptionError(f"{{{name}}} {as_given(first['input'])}: {first['msg'].lower()}") from None

@@ -1,0 +1,81 @@
+"""The one form of results: tables of typed values, and notes by key. Renderers format and word them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pathway_local.statistics.figure import Estimate, Undefined
+from pathway_local.words.note import Note
+
+Kind = Literal["word", "key", "rater", "case", "count", "number", "share", "estimate", "counts"]
+"""What a column holds: a word from outside, a word of ours by its key, a rater's name, a case's id, a whole number, a
+number, a share, a figure with its interval, or counts by level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How often a level was given; one `off_scale` has no place in a mean."""
+
+    value: str
+    count: int
+    label: str = ""
+    off_scale: bool = False
+
+
+Cell = str | int | float | Estimate | Undefined | tuple[Level, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: the key of its cells, what they are, and how to read them.
+
+    Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
+    column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
+    cells, cells like `usual` stay empty, and counts under `small` get a mark. One in `detail` is shown where somebody
+    asks for all.
+    """
+
+    name: str
+    kind: Kind = "word"
+    label: str = ""
+    reading: str = ""
+    below: bool = False
+    usual: str = ""
+    small: int = 0
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What an analysis found: `about` names what all rows share, and fills the blanks of the title and of labels.
+
+    A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
+    tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
+    the counts, or people's mean by the expected score, on an axis that reaches over the `scale`.
+    """
+
+    key: str
+    about: Mapping[str, object]
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Cell]]
+    notes: Sequence[Note] = ()
+    detail: bool = False
+    heading: Sequence[str] = ()
+    section: str = ""
+    chart: Literal["", "interval", "bars", "calibration"] = ""
+    scale: tuple[float, float] | None = None
+
+    def of_kind(self, *kinds: Kind) -> list[Column]:
+        """Return the columns of these kinds."""
+        return [column for column in self.columns if column.kind in kinds]
+
+    def raters(self) -> Iterator[str]:
+        """Yield the names of all raters in its cells."""
+        for column in self.of_kind("rater"):
+            yield from (cell for row in self.rows if isinstance(cell := row.get(column.name), str))
+
+    def with_cautions(self, labels: Mapping[str, str]) -> "Table":
+        """Return the table with a warning for each judge in it whose label must stand wherever its scores do."""
+        named = [name for name in dict.fromkeys(self.raters()) if name in labels]
+        cautions = [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
+        return replace(self, notes=(*self.notes, *cautions))

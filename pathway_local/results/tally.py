@@ -1,0 +1,186 @@
+"""Counts a run's outcomes: how often each rater gave each level under each rubric, and why verdicts are missing."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from pathway_local.results.panel import mean_of
+from pathway_local.results.preferences import Preferences, clustered_mean
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.statistics.figure import Estimate, undefined_estimate
+from pathway_local.statistics.intervals import scale_mean
+from pathway_local.verdict import Failure, Number
+
+SHOWN_FAILURES = 10
+
+LOW_MASS = 0.5
+"""Below this, the judge would rather have written something that is no legal value."""
+
+Key = tuple[str, str, str]
+"""Rater, rubric, group; the group is empty without a column of groups."""
+
+
+@dataclass(slots=True)
+class ScoreSummary:
+    """One score of one rater under one rubric: how often each value was given, and with what confidence.
+
+    `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
+    counts scores that are no values of the scale: a panel's means, half points of people. `clusters` counts how often
+    each cluster of cases that depend on each other has each score on the scale, if there are any.
+    """
+
+    name: str
+    levels: Mapping[Number, str]
+    scale: str
+    special: tuple[Number, ...]
+    counts: dict[Number, int]
+    between: Counter[float] = field(default_factory=Counter)
+    confidence_sum: float = 0.0
+    confidences: int = 0
+    masses: "array[float]" = field(default_factory=lambda: array("d"))
+    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        """Verdicts with this score."""
+        return sum(self.counts.values()) + self.between.total()
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean of the largest probabilities."""
+        return self.confidence_sum / self.confidences if self.confidences else None
+
+    @property
+    def median_mass(self) -> float | None:
+        """The median of the probabilities that the judge gave to all legal values together."""
+        return median(self.masses) if self.masses else None
+
+    @property
+    def reluctant(self) -> int:
+        """Verdicts in which the judge gave less than LOW_MASS to all legal values together."""
+        return sum(mass < LOW_MASS for mass in self.masses)
+
+    @property
+    def special_share(self) -> float | None:
+        """The share of verdicts with a special value; None where the scale has none."""
+        return sum(self.counts[value] for value in self.special) / self.n if self.special and self.n else None
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean of the values on the scale, with the interval of `scale_mean`."""
+        if self.scale == "nominal":
+            return undefined_estimate("the scale is nominal")
+        on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
+        ends = float(min(on_scale)), float(max(on_scale))
+        if self.clusters:
+            return clustered_mean(self.clusters, ends)
+        given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
+        scores = np.repeat(np.array(list(given), float), list(given.values()))
+        return scale_mean(scores, ends)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCase:
+    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
+
+    case: str
+    row: int
+    reason: str
+    place: str
+
+    @classmethod
+    def of(cls, record: Record, failure: Failure) -> "FailedCase":
+        """The failed case of a record."""
+        place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
+        place = place if sign else f"row {record.row}"
+        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
+
+
+@dataclass(slots=True)
+class Group:
+    """One rater under one rubric, or the part of its cases with one value in a metadata column.
+
+    `failed` has its first failures, `definition` is the rubric. `preferences` sums up the choices under a rubric that
+    compares two responses.
+    """
+
+    rater: str
+    rubric: str
+    group: str
+    scores: dict[str, ScoreSummary]
+    verdicts: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    failed: list[FailedCase] = field(default_factory=list)
+    marks: Counter[str] = field(default_factory=Counter)
+    definition: Rubric | None = None
+    preferences: Preferences | None = None
+
+    @property
+    def cases(self) -> int:
+        """Cases with an outcome; a verdict may lack some of the scores."""
+        return self.verdicts + self.failures.total()
+
+
+def tally(
+    records: Iterable[Record], rubrics: Mapping[str, Rubric], columns: Sequence[str], cluster: str = ""
+) -> list[list[Group]]:
+    """Count every rater's outcomes under each rubric, once for each column in one pass; "" makes no groups.
+
+    A case without the column is in the empty group. Cases with the same value of the column `cluster` depend on each
+    other; one without a value is alone.
+    """
+    found: list[dict[Key, Group]] = [{} for _ in columns]
+    for record in records:
+        own = (record.metadata.get(cluster) or f"\n{record.case_id}") if cluster else ""
+        for by, groups in zip(columns, found, strict=True):
+            key = (record.rater, record.rubric, record.metadata.get(by, ""))
+            if key not in groups:
+                groups[key] = _group(key, rubrics[record.rubric])
+            _count(groups[key], record, own)
+    return [sorted(each.values(), key=lambda group: (group.rater, group.rubric, group.group)) for each in found]
+
+
+def _group(key: Key, rubric: Rubric) -> Group:
+    preferences = Preferences(rubric.pair) if rubric.pair else None
+    return Group(*key, _empty(rubric), definition=rubric, preferences=preferences)
+
+
+def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
+    return {
+        name: ScoreSummary(name, each.levels, each.scale, each.special, dict.fromkeys(each.values, 0))
+        for name, each in rubric.format.scores.items()
+    }
+
+
+def _count(group: Group, record: Record, cluster: str) -> None:
+    """Add an outcome of a case of that cluster, if cases have clusters."""
+    if isinstance(record.outcome, Failure):
+        group.failures[record.outcome.kind] += 1
+        if len(group.failed) < SHOWN_FAILURES:
+            group.failed.append(FailedCase.of(record, record.outcome))
+        return
+    group.verdicts += 1
+    group.marks.update(record.outcome.marks)
+    if group.preferences:
+        group.preferences.count(record.outcome, cluster)
+    for name, found in group.scores.items():
+        given = mean_of(record.outcome, name)
+        if given is not None:
+            found.between[given] += 1
+            if cluster:
+                found.clusters[cluster, given] += 1
+    for name, score in record.outcome.scores.items():
+        found = group.scores[name]
+        (found.counts if score.value in found.counts else found.between)[score.value] += 1
+        if cluster and score.value not in found.special:
+            found.clusters[cluster, float(score.value)] += 1
+        if score.confidence is not None:
+            found.confidence_sum += score.confidence
+            found.confidences += 1
+        if score.mass is not None:
+            found.masses.append(score.mass)

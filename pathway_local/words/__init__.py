@@ -1,0 +1,1 @@
+"""What pages and terminals say: one file per language, by key, and how the language writes numbers."""

@@ -1,0 +1,164 @@
+"""Words and number formats of a language: one file has all that pages and terminals say, by key."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent
+from pathway_local.statistics.intervals import LEVEL
+from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.visible import visible
+from pathway_local.words.note import Note
+
+FOLDER = Path(__file__).parent
+ENGLISH = "en"
+
+
+def languages() -> list[str]:
+    """The languages that have a file of words: `en`, `de` …"""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+class _Options:
+    """Spells the options that sentences name: `{option[pair_by]}`."""
+
+    def __init__(self, spell: Callable[[str], str]) -> None:
+        self._spell = spell
+
+    def __getitem__(self, name: str) -> str:
+        return self._spell(name)
+
+
+class Language(Formatter):
+    """One file of words, and English for what it lacks.
+
+    `spell` gives the name under which a user knows an option. Blanks in braces are filled in, written as the language
+    does; behind a colon stands how: `share`, `level`, `ends`, `and`, `or`, `quote`, `plain`, or digits behind the
+    point. Of an entry with several forms, `one` is for a `count` of one and `other` for the rest.
+    """
+
+    def __init__(self, name: str, spell: Callable[[str], str] = str, minus: str = "−") -> None:
+        if name not in languages():
+            raise UnknownName("language", name, languages())
+        self.name = name
+        self._own, self._english = _read(name), _read(ENGLISH)
+        self.decimal, self.thousands = self._own["decimal"], self._own["thousands"]
+        self._option, self._minus = _Options(spell), minus
+
+    def __call__(self, phrase: str, **values: object) -> str:
+        """The phrase of that name with the values in its blanks."""
+        return self.text("phrases", phrase, values)
+
+    def has(self, section: str, key: str) -> bool:
+        """Whether the language itself, or English for it, has an entry."""
+        return key in self._own.get(section, {}) or key in self._english.get(section, {})
+
+    def is_own(self, section: str, key: str) -> bool:
+        """Whether the language itself has an entry."""
+        return key in self._own.get(section, {})
+
+    def text(self, section: str, key: str, values: Mapping[str, object]) -> str:
+        """The text of an entry with the values in its blanks."""
+        entry = self._own.get(section, {}).get(key) or self._english[section][key]
+        if isinstance(entry, Mapping):
+            entry = entry["one" if values.get("count") == 1 else "other"]
+        return self.vformat(entry, (), {"option": self._option, **values})
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """A value as a sentence shows it."""
+        if format_spec == "level":
+            return self.level(*(value if isinstance(value, list | tuple) else [value]))
+        if isinstance(value, list | tuple):
+            return self._listed([self.format_field(each, "") for each in value], format_spec)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self._number(value, format_spec)
+        if isinstance(value, Note):
+            return self.note(value)
+        if isinstance(value, Estimate):
+            return self.estimate(value)
+        if isinstance(value, Interval):
+            return self.ends(value)
+        said = visible(value.reason if isinstance(value, Undefined) else str(value))
+        return shlex.quote(said) if format_spec == "quote" else said
+
+    def _number(self, value: float, how: str) -> str:
+        if how == "share":
+            return self.share(value)
+        if how == "plain":
+            return self._numeral(f"{value:g}")
+        return self.count(value) if isinstance(value, int) and not how else self.number(value, int(how or 2))
+
+    def note(self, note: Note) -> str:
+        """The sentence of a note."""
+        return self.text("notes", note.key, note.values)
+
+    def _listed(self, names: Sequence[str], how: str) -> str:
+        if how not in ("and", "or") or len(names) < 2:
+            return ", ".join(names)
+        return self(how, first=", ".join(names[:-1]), last=names[-1])
+
+    def number(self, value: float, digits: int = 2) -> str:
+        """The number with this many digits behind the point."""
+        return self._numeral(f"{round(value, digits) + 0.0:,.{digits}f}")  # adding 0.0 turns -0.0 into 0.0
+
+    def count(self, value: int) -> str:
+        """The whole number with its thousands apart."""
+        return self._numeral(f"{value:,}")
+
+    def _numeral(self, english: str) -> str:
+        apart = english.replace(",", "\0").replace(".", self.decimal).replace("\0", self.thousands)
+        return apart.replace("-", self._minus)
+
+    def share(self, value: float) -> str:
+        """The share as a whole percentage; near an end with a digit, so that 0% means none and 100% means all."""
+        if 0 < value < 0.01 or 0.99 < value < 1:
+            return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1))
+        return self("percent", number=self.number(100 * value, 0))
+
+    def value(self, value: Number) -> str:
+        """The value, a dash if it is not defined."""
+        return "–" if isinstance(value, Undefined) else self.number(value)
+
+    def ends(self, interval: Interval | Undefined) -> str:
+        """Both ends of an interval; empty without one."""
+        if isinstance(interval, Undefined):
+            return ""
+        return self("to", low=self.number(interval.low), high=self.number(interval.high))
+
+    def range(self, interval: Interval) -> str:
+        """Both ends of an interval above 0, for a narrow cell."""
+        return self("range", low=self.number(interval.low), high=self.number(interval.high))
+
+    def level(self, *intervals: Interval | Undefined | float) -> str:
+        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""
+        levels = [each.level if isinstance(each, Interval) else each for each in intervals]
+        known = [each for each in levels if isinstance(each, float)]
+        return percent(*(known or [LEVEL])).removesuffix("%").replace(".", self.decimal)
+
+    def interval_head(self, *intervals: Interval | Undefined) -> str:
+        """The head of a column with the ends of these intervals."""
+        return self("interval_head", level=self.level(*intervals))
+
+    def in_words(self, interval: Interval | Undefined) -> str:
+        """Both ends of an interval in brackets, for a sentence; empty without one."""
+        ends = self.ends(interval)
+        return self("interval", level=self.level(interval), ends=ends) if ends else ""
+
+    def estimate(self, estimate: Estimate) -> str:
+        """The value and, in brackets, the ends of its interval, if it has one."""
+        value, ends = self.value(estimate.value), self.ends(estimate.interval)
+        return f"{value} ({ends})" if ends else value
+
+    def time(self, moment: str) -> str:
+        """A time in UTC as the run stores it, in ISO 8601, to the minute."""
+        return f"{moment[:10]} {moment[11:16]} UTC"
+
+
+@cache
+def _read(name: str) -> Any:
+    path = FOLDER / f"{name}.yaml"
+    return load_yaml(path.read_text(encoding="utf-8"), path.name, UsageError)
