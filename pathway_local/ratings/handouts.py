@@ -21,7 +21,7 @@ from pathway_local.verdict import storable
 ID_BYTES = 12
 """24 hex digits: letters and digits are the only characters that every service accepts in a custom_id."""
 
-_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?)"
 _FIND = """
     SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, echoes, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})

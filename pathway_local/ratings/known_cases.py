@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pathway_local.case import BAD_ROWS, DUPLICATE, BadRow, Case, CaseRef, fingerprint, hash_by_input
+from pathway_local.case import BAD_ROWS, DUPLICATE, Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.cells import without_guard
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
@@ -81,8 +82,9 @@ class KnownCases:
             self._add_bad_row(case_id, source, kind)
         self.numbered = bool(rows_are_ids(run))
 
-    def add(self, cases: Iterable[Case | BadRow], key: bytes) -> None:
+    def add(self, cases: CasesFile, key: bytes) -> None:
         """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
+        self.numbered |= cases.id_column is None
         for item in cases:
             if isinstance(item, Case) and self._rubric.can_read(item):
                 known = KnownCase(item.id, item.row)

@@ -116,7 +116,7 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
         for each in inclusions:
             place = (storable(each.case_id), each.case_hash, each.row)
             chance = (each.stratum, each.probability, each.drawn)
-            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
+            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
     return sample_id
 
 

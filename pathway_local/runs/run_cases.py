@@ -31,7 +31,7 @@ def cases_of(
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
     With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
-    and RunFileError if the run's cases have row numbers as ids and these have an id column, or vice versa.
+    and RunFileError if the run's cases have row numbers as ids and these have an id column.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
@@ -43,8 +43,9 @@ def cases_of(
     encoding = encoding or (_remembered_encoding(run, path) if run and isinstance(path, Path) else "")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
-    if run is not None:
-        _refuse_mix(run, cases)
+    if run is not None and cases.id_column is not None and rows_are_ids(run):
+        said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
+        raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
 
@@ -107,14 +108,6 @@ def rows_are_ids(run: RunFile) -> bool | None:
     [(some,)] = run.database.rows(_SOME)
     kept = run.get_setting(SETTING)
     return kept.get("id") is None if some and isinstance(kept, dict) else None
-
-
-def _refuse_mix(run: RunFile, cases: CasesFile) -> None:
-    before, now = rows_are_ids(run), cases.id_column is None
-    if before not in (None, now):
-        kinds = ("ids from a column", "row numbers as ids")
-        said = f"{run.path}: its cases have {kinds[not now]}, these have {kinds[now]}"
-        raise RunFileError(said, "Name the id column as before, or name another run file.")
 
 
 def remembered_pairing(run: RunFile) -> str:
