@@ -10,9 +10,8 @@ VALUES = "values"
 ROOMS = (
     VALUES,
     "system",
-    "prompty",
-    "adopt",
     "rubrics",
+    "prompty",
     "sheets",
     "probes",
     "judges",
@@ -30,6 +29,7 @@ ROOMS = (
     "viewer",
     "checks",
     "api",
+    "adopt",
     "cli",
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
@@ -132,6 +132,12 @@ def test_only_engines_know_vllm_and_torch_and_nothing_imports_what_lies_in_scrip
         named = {name.partition(".")[0] for name in imports(tree)}
         assert module in MAY_BE_HEAVY or not named & HEAVY, module
         assert not named & OUTSIDE, module
+
+
+def test_behind_the_door_no_module_reads_a_prompts_file() -> None:
+    """A rubric is read once, by what runs a command; a run keeps it compiled."""
+    behind = set(ROOMS) - {"prompty", "adopt", "checks", "api", "cli"}
+    assert not {module for module in reached_from(behind) if room_of(module) in ("prompty", "adopt")}
 
 
 def test_results_run_on_a_laptop() -> None:
