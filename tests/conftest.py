@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
-from pathway_local.judges import chat_frame, template_process
+from pathway_local.judges.chat import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.statistics.figure import Estimate

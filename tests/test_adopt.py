@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pathway_local.adopt.adoption import Adoption, adopt
 from pathway_local.errors import RubricError
-from pathway_local.rendering.chat import Chat
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
 from pathway_local.rendering.tokenizer import JudgeTokenizer

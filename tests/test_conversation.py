@@ -14,8 +14,8 @@ from typed import Desk
 from pathway_local.adopt.adoption import adopt
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.prompty.jinja_turn import jinja_turn
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import JudgeUse, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer

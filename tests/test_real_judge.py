@@ -9,11 +9,11 @@ import pytest
 
 from pathway_local.engines.host import Host
 from pathway_local.errors import WeightsMissing
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.fetch import fetch
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric

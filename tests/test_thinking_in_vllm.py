@@ -9,12 +9,12 @@ from tiny_judge import write_model
 from typed import Desk
 
 from pathway_local.engines.host import Host
+from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Sampling
-from pathway_local.rendering.chat import chat_of, thinking_of
-from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile

@@ -11,10 +11,10 @@ from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
+from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
-from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.guide import guide_to

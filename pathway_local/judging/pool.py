@@ -9,8 +9,7 @@ from pathway_local.errors import CaseError, ReplyUnfinished
 from pathway_local.judging.probe import Distribution, Place, Probe
 from pathway_local.judging.replay import Replay
 from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling, new_pass_id
-from pathway_local.rendering.chat import Thinking
-from pathway_local.rendering.prompt import Prompt
+from pathway_local.rendering.prompt import Prompt, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.form import Form, Reading
