@@ -15,7 +15,7 @@ from agreement_run import COMMITTEE, HELPFUL, answered, answers_run, fill_in, sc
 from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from typed_here import Run
+from typed_here import Run, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.ratings.samples import draw
@@ -302,7 +302,8 @@ def test_a_rubric_that_a_rater_has_not_rated_is_left_out_and_told(
     name, *options = command
     found = run(name, two_rubrics, *options, "--json")
     assert found.code == 0, found
-    assert {each["rubric"] for each in json.loads(found.out)} == {rated}
+    every = [row for each in json.loads(found.out) for row in ([each] if "rubric" in each else each["rows"])]
+    assert {each["rubric"] for each in every} == {rated}
     other = {"tiny": "other", "other": "tiny"}[rated]
     assert found.err == f"note: {other} is left out: {missing} has not rated under it\n"
     refused = run(name, two_rubrics, *options, "--rubric", other)
@@ -460,26 +461,30 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
 
 def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) -> None:
     compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id")
-    (alone,) = json.loads(run(*compare, "--rater", "gpt", "--json").out)
-    together = {each["rater"]: each for each in json.loads(run(*compare, "--json").out)}
+    (alone,) = rows(run(*compare, "--rater", "gpt", "--json").out, "compare")
+    printed = run(*compare, "--json").out
+    together = {each["rater"]: each for each in rows(printed, "compare")}
     assert (
         alone["family"] == 1 and {each["family"] for each in together.values()} == {len(together)} and len(together) > 2
     )
-    spans = [each["high"] - each["low"] for each in (alone, together["gpt"])]
-    assert spans[1] > 1.1 * spans[0] and alone["value"] == together["gpt"]["value"]
+    own, shared = alone["difference"], together["gpt"]["difference"]
+    assert shared["high"] - shared["low"] > 1.1 * (own["high"] - own["low"]) and own["value"] == shared["value"]
     shown = run(*compare)
     assert f"This command tests {len(together)} differences, so the intervals are wider" in shown.words
-    for each in together.values():
+    levels = [each["difference"]["level"] for each in together.values()]
+    for level in levels:
         # The last of Holm's steps is at the level of a test alone.
-        wider = f", wider because of {len(together)} comparisons," if each["level"] > 0.951 else ""
-        assert f"({100 * each['level']:.3g}% interval{wider} of v1 minus v2: " in each["sentence"]
-    assert max(each["level"] for each in together.values()) == pytest.approx(0.99)
+        wider = f", wider because of {len(together)} comparisons," if level > 0.951 else ""
+        assert f"({100 * level:.3g}% interval{wider} of v1 minus v2: " in shown.words
+    assert max(levels) == pytest.approx(0.99)
     assert "95–99% intervals: t. " in shown.words and "(99%)" in shown.words
 
 
 def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:
     compare = ("compare", answers, "--between", "audience=enrolled,staff", "--rater", "gpt")
-    (found,) = json.loads(run(*compare, "--json").out)
+    printed = run(*compare, "--json").out
+    (row,) = rows(printed, "compare")
+    found = row["difference"]
     cases, worth, _ = answered()
     given = scores_of("gpt", worth)
     groups = [given[[case.metadata["audience"] == name for case in cases]] for name in ("enrolled", "staff")]
@@ -488,41 +493,43 @@ def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:
     assert found["high"] - found["value"] == pytest.approx(
         stats.t.ppf(0.975, welch.df) * np.hypot(*(stats.sem(each) for each in groups)), rel=0.01
     )
-    assert "wins" not in found and found["unpaired"] == 0
-    alone, corrected = found["corrected"]
-    assert corrected["pairs"] == len(groups[0]) + len(groups[1])
+    assert "wins" not in row and row["unpaired"] == 0
+    (labelled,) = rows(printed, "corrected_differences")
+    alone, corrected = labelled["labels_only"], labelled["corrected"]
+    assert labelled["pairs"] == len(groups[0]) + len(groups[1])
     assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
-    clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
+    clustered = rows(run(*compare, "--cluster", "student", "--json").out, "compare")[0]["difference"]
     assert clustered["value"] == pytest.approx(found["value"]) and clustered["clusters"] < found["clusters"]
     shown = run(*compare).words
-    assert "enrolled against staff, not paired" in shown and "on 156 and 158 cases enrolled scores" in shown
+    assert "compared as two groups: not paired." in shown and "on 156 and 158 cases enrolled scores" in shown
 
 
 def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     compare = ("compare", answers, "--between", "chatbot=v1,v2", "--pair-by", "question_id", "--rater", "gpt")
-    (found,) = json.loads(run(*compare, "--json").out)
+    printed = run(*compare, "--json").out
+    (found,) = rows(printed, "compare")
     _, worth, _ = answered()
     given = scores_of("gpt", worth).reshape(-1, 2)
-    assert found["value"] == pytest.approx(np.mean(given[:, 0] - given[:, 1]))
+    assert found["difference"]["value"] == pytest.approx(np.mean(given[:, 0] - given[:, 1]))
     assert (found["wins"], found["ties"], found["losses"]) == (
         np.sum(given[:, 0] > given[:, 1]), np.sum(given[:, 0] == given[:, 1]), np.sum(given[:, 0] < given[:, 1]),
     )  # fmt: skip
-    assert found["sentence"].endswith("gpt scores v2 higher.")
+    plain, quoted = sentences(printed)
+    assert plain.endswith("gpt scores v2 higher.")
     turned = ("compare", answers, "--between", "chatbot=v2,v1", "--pair-by", "question_id", "--rater", "gpt", "--json")
-    assert json.loads(run(*turned).out)[0]["sentence"].endswith("gpt scores v2 higher.")
-    alone, corrected = found["corrected"]
-    assert (corrected["first_labels"] + corrected["second_labels"], corrected["pairs"]) == (120, 160)
+    assert sentences(run(*turned).out)[0].endswith("gpt scores v2 higher.")
+    (labelled,) = rows(printed, "corrected_differences")
+    alone, corrected = labelled["labels_only"], labelled["corrected"]
+    assert (labelled["first_labels"] + labelled["second_labels"], labelled["pairs"]) == (120, 160)
     assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
-    assert corrected["sentence"].startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
-    assert corrected["sentence"].endswith(": v2 is better.")
-    clustered = json.loads(run(*compare, "--cluster", "student", "--json").out)[0]
-    assert clustered["value"] == pytest.approx(found["value"])
-    assert clustered["clusters"] < found["clusters"] == 160
-    same = json.loads(run(*compare, "--margin", 5, "--json").out)[0]
-    assert same["sentence"].endswith("gpt scores v2 higher, though by less than the margin of 5.")
-    assert json.loads(run(*turned, "--margin", 5).out)[0]["sentence"].endswith(
-        "gpt scores v2 higher, though by less than the margin of 5."
-    )
+    assert quoted.startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
+    assert quoted.endswith(": v2 is better.")
+    clustered = rows(run(*compare, "--cluster", "student", "--json").out, "compare")[0]["difference"]
+    assert clustered["value"] == pytest.approx(found["difference"]["value"])
+    assert clustered["clusters"] < found["difference"]["clusters"] == 160
+    though = "gpt scores v2 higher, though by less than the margin of 5."
+    assert sentences(run(*compare, "--margin", 5, "--json").out)[0].endswith(though)
+    assert sentences(run(*turned, "--margin", 5).out)[0].endswith(though)
     assert run(*compare, "--margin", "nan").code == 2
     for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot", "chatbot=v1,v3", "bot=v1,v2"):
         assert run("compare", answers, "--between", wrong, "--pair-by", "question_id").code == 2

@@ -23,7 +23,7 @@ ANY = {
 }  # fmt: skip
 """Objects whose keys are names of the run's own, by the end of their path."""
 
-FIGURES = {"agreement": "figures.", "calibrate": "figures.", "compare": ""}
+FIGURES = {"agreement": "figures.", "calibrate": "figures."}
 """The place at which each command prints the keys of a figure."""
 
 MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
@@ -50,6 +50,7 @@ COMMANDS = {
     "compare": (
         ("answers.run", *BOTS),
         ("answers.run", *BOTS, "--min-group", "1000"),
+        ("answers.run", *BOTS, "--cluster", "student", "--rater", "committee"),
         ("pairs.run", "--pairs", "bot_a,bot_b"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from agreement_run import HELPFUL
 from rated_run import TINY, add, cases, said, store_draw
-from typed_here import Run
+from typed_here import Run, rows
 
 from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
@@ -107,10 +107,8 @@ def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile)
         add(other, "demo", said(*([4, 5] * (SIZE // 2)), ids=[case.id for case in bots]), rows=bots)
         add(other, "ann", said(*([4, 4] * 10), ids=[case.id for case in bots]), kind="human", rows=bots[:20])
     compare = ("compare", other.path, "--between", "bot=a,b", "--pair-by", "question", "--rater", "demo")
-    found = json.loads(run(*compare, "--json").out)[0]["corrected"]
-    assert [each["reason"] for each in found] == [
-        "not defined, because people labelled no random sample of the answers"
-    ]
+    found = [row["corrected"]["reason"] for row in rows(run(*compare, "--json").out, "compare")]
+    assert found == ["people labelled no random sample of the answers"]
     assert "People's labels can't correct this, because people labelled no random sample" in run(*compare).words
 
 

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pathway_local.results.compare import notes_on, sentences_on
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_comparison
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.views.comparison import comparison_remarks
 from pathway_local.statistics.corrected_difference import CorrectedDifference
 from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.words.language import Language
+
+SAY = Language("en")
 
 
 def test_wins_ties_losses_and_the_paired_t_interval() -> None:
@@ -53,9 +56,9 @@ def test_clusters_of_very_uneven_size_are_noted(sizes: list[int], effective: flo
     assert found.effective == pytest.approx(effective, abs=0.01)
     side = Side("v1", len(clusters), len(clusters))
     plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), cluster="student")
-    notes = comparison_remarks(Comparison("r", "score", "demo", side, side, plan, 0, 0, found)).notes
+    notes = notes_on(Comparison("r", "score", "demo", side, side, 0, 0, found), plan)
     said = f"the 20 of them tell as much as about {effective:.0f} with equally many questions"
-    assert any(said in note for note in notes) == noted
+    assert any(said in SAY.note(note) for note in notes) == noted
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def test_only_labels_say_which_chatbot_is_better(
     plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), margin=margin)
     labels = CorrectedDifference((6, 6), 1.0, effect, effect, None)
     corrected = CorrectedComparison(7, len(first), labels, found.difference, len(first))
-    each = Comparison("r", "score", "demo", side, replace(side, name="v2"), plan, 0, 0, found, corrected)
-    plain, quoted = comparison_remarks(each).sentences
+    each = Comparison("r", "score", "demo", side, replace(side, name="v2"), 0, 0, found, corrected)
+    plain, quoted = map(SAY.note, sentences_on(each, plan))
     assert by_judge in plain and by_people in quoted
     assert "better" not in plain and "worse" not in plain

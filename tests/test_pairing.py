@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from agreement_run import answers_run
 from rated_run import add, judged_run
-from typed_here import Run
+from typed_here import Run, notes
 
 from pathway_local.case import Case
 from pathway_local.rubrics.rubric import Rubric, parse_rubric
@@ -41,7 +41,8 @@ def store(path: Path, texts: Sequence[dict[str, str]], *, judged_under: Rubric, 
 def compared(run: Run, path: Path, *options: str, between: Sequence[str] = BETWEEN) -> dict[str, Any]:
     found = run("compare", path, *between, *options, "--json")
     assert found.code == 0, found
-    return dict(json.loads(found.out)[0])
+    table = json.loads(found.out)[0]
+    return {**table, **table["rows"][0]}
 
 
 def asked(count: int, *, sides: int = 2) -> list[dict[str, str]]:
@@ -55,13 +56,14 @@ def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run
     for cluster in ((), ("--cluster", "student")):
         by_text = compared(run, tmp_path / "may.run", *cluster, between=between)
         by_column = compared(run, tmp_path / "may.run", *cluster, "--pair-by", "question_id", between=between)
-        assert by_text | {"pair_by": "question_id"} == by_column and by_text["pair_by"] == "question"
+        assert by_text["rows"] == by_column["rows"]
+        assert (by_text["pair_by"], by_column["pair_by"]) == ("question", "question_id")
     shown = run("compare", tmp_path / "may.run", *between).words
-    assert "v1 against v2, paired by question: 160 of 160 shared" in shown and "--pair-by" not in shown
+    assert "answered by v1 and by v2: paired by question, 160 of 160 shared" in shown and "--pair-by" not in shown
     assert "Each question counts as independent" in shown and "Each case counts" not in shown
     assert run("report", tmp_path / "may.run", *between, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
-    assert "The same questions, answered by v1 and by v2." in page and "paired by question: 160 of 160" in page
+    assert "The same questions, answered by v1 and by v2: paired by question, 160 of 160" in page
     planned = run("plan", tmp_path / "may.run", *between, "--rater", "demo", "--detect", 0.1)
     assert "questions" in planned.words, planned
 
@@ -72,7 +74,9 @@ def test_an_input_can_be_named_by_its_own_name_or_its_columns(run: Run, tmp_path
         found = compared(run, tmp_path / "may.run", "--pair-by", name)
         assert (found["pair_by"], found["pairs"]) == ("question", 12)
     # Each side answered each question twice.
-    assert any(each == "12 questions have several answers of one side: their mean counts." for each in found["notes"])
+    assert notes(json.dumps([found]), "several_answers") == [
+        "12 questions have several answers of one side: their mean counts."
+    ]
     assert run("compare", tmp_path / "may.run", *BETWEEN, "--pair-by", "answer", "--min-group", 1).code == 0
     assert run("compare", tmp_path / "may.run", *BETWEEN, "--pair-by", "nothing").code == 2
 
@@ -126,12 +130,12 @@ def test_why_the_sides_are_not_paired_is_told_as_it_is(
     used = rubric(*dict.fromkeys((*inputs, "answer")))
     store(tmp_path / "may.run", texts, judged_under=used)
     found = compared(run, tmp_path / "may.run")
-    assert found["pair_by"] is None and any(each.startswith(note) for each in found["notes"]), found["notes"]
+    assert found["pair_by"] is None and any(each["text"].startswith(note) for each in found["notes"]), found["notes"]
     shown = run("compare", tmp_path / "may.run", *BETWEEN).words
-    assert "Alfa against Gama, not paired" in shown and "Each case counts as independent" in shown
+    assert "compared as two groups: not paired." in shown and "Each case counts as independent" in shown
     assert run("report", tmp_path / "may.run", *BETWEEN, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
-    assert "Cases of Alfa and cases of Gama, compared as two groups." in page
+    assert "Cases of Alfa and cases of Gama, compared as two groups: not paired." in page
 
 
 def test_an_input_without_a_usual_name_pairs_if_it_is_the_only_shared_one(run: Run, tmp_path: Path) -> None:

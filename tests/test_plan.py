@@ -33,9 +33,10 @@ def ok(said: Said) -> Any:
     return json.loads(said.out) if said.out.startswith(("[", "{")) else said.words
 
 
-def difference(run: Run, *more: str, figure: str = "mean_difference") -> dict[str, Any]:
-    [found] = ok(run("compare", "a.run", *BOTS, "--rater", "demo", "--json", *more))
-    return next(each for each in (found, *found["corrected"]) if each["figure"] == figure)
+def difference(run: Run, *more: str, figure: str = "difference") -> dict[str, Any]:
+    table, _ = ok(run("compare", "a.run", *BOTS, "--rater", "demo", "--json", *more))
+    said = {note["key"]: note["text"] for note in table["notes"]}
+    return {**table["rows"][0][figure], "said": said}
 
 
 def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_path: Path) -> None:
@@ -60,9 +61,9 @@ def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run
     plain, looked = difference(run), difference(run, *three)
     assert looked["level"] == pytest.approx(1 - 0.05 / 3) and looked["value"] == plain["value"]
     assert looked["low"] < plain["low"] < plain["high"] < looked["high"]
-    assert "(98.3% interval, wider because of 3 looks, of v1 minus v2" in looked["sentence"]
-    assert any("allow for 3 looks (--looks)" in note for note in looked["notes"])
-    corrected = {name: difference(run, *more, figure="corrected_difference") for name, more in (("", ()), ("3", three))}
+    assert "(98.3% interval, wider because of 3 looks, of v1 minus v2" in looked["said"]["compared"]
+    assert "allow for 3 looks (--looks)" in looked["said"]["looks"]
+    corrected = {name: difference(run, *more, figure="corrected") for name, more in (("", ()), ("3", three))}
     assert corrected["3"]["low"] < corrected[""]["low"]
 
 
@@ -81,10 +82,10 @@ def test_the_looks_at_a_corrected_mean_share_the_error(run: Run) -> None:
 
 def test_looks_and_a_family_of_tests_both_widen_an_interval(run: Run) -> None:
     found = ok(run("compare", "a.run", *BOTS, "--looks", "2", "--json"))
-    family = found[0]["family"]
-    widest = max(found, key=lambda each: each["level"])
-    assert widest["level"] == pytest.approx(1 - 0.05 / 2 / family)
-    assert f"wider because of {family} comparisons and 2 looks," in widest["sentence"]
+    family = found[0]["rows"][0]["family"]
+    assert max(row["difference"]["level"] for row in found[0]["rows"]) == pytest.approx(1 - 0.05 / 2 / family)
+    said = [note["text"] for note in found[0]["notes"]]
+    assert any(f"wider because of {family} comparisons and 2 looks," in text for text in said)
     refused = run("compare", "a.run", "--pairs", "a,b", "--looks", "2")
     assert refused.code == 2 and "--looks" in refused.err
 

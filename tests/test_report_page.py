@@ -52,7 +52,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     assert f"committee would give these 320 cases {value:.2f} on average under helpful (95% interval " in page.said
     assert "This is estimated from the scores of demo and committee's labels of 120 cases." in page.said
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
-    sentence = re.search("By demo, on .*?: demo scores v2 higher", compared)
+    sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
     assert "give --cluster question_id" in page.said
     for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
@@ -120,7 +120,7 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
     rows = [*cases(bot="v1"), *cases(ids=[f"t-{n}" for n in range(4)], bot="v2")]
     judged_run(tmp_path / "may.run", rows=rows).close()
     found = reported(run, "--between", "bot=v1,v2", "--min-group", 2).said
-    assert "Cases of v1 and cases of v2, compared as two groups." in found and "not paired" in found
+    assert "Cases of v1 and cases of v2, compared as two groups: not paired." in found
 
 
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ def rows(out: str, table: str) -> list[dict[str, Any]]:
     return [row for each in json.loads(out) if each["table"] == table for row in each["rows"]]
 
 
+def sentences(out: str) -> list[str]:
+    """The answers in the JSON that a command printed."""
+    return [note["text"] for each in json.loads(out) for note in each["notes"] if note["kind"] == "answer"]
+
+
 def notes(out: str, key: str) -> list[str]:
     """The notes with this key in the JSON that a command printed."""
     return [note["text"] for each in json.loads(out) for note in each["notes"] if note["key"] == key]

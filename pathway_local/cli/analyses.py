@@ -15,7 +15,7 @@ from pathway_local.output.plain import write_tables
 from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.tables import tables_page
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.results.analysis import Analysis, Says, found_by
+from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
 from pathway_local.results.ratings import Ratings
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
@@ -43,7 +43,7 @@ def app_of(name: str) -> App:
         shared = {each: given.pop(each) for each in SHARED}
         run_analysis(name, analysis, run, given, **shared)
 
-    command.__doc__ = analysis.says
+    command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
     parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
@@ -63,10 +63,9 @@ def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
     """The command line's form of an option; pydantic checks its value."""
     declared = analysis.options.model_fields[name]
     says = next(each for each in declared.metadata if isinstance(each, Says))
-    options = {each: option_name(each) for each in analysis.options.model_fields}
     kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
     names = [option_name(name)] if declared.annotation is bool else []
-    shown = Annotated[kind, option(says.value, says.text.format_map(options), says.group, *names)]
+    shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
     required = declared.is_required()
     default = list(declared.default) if kind == list[str] else declared.default
     return _keyword(name, shown, Parameter.empty if required else default)

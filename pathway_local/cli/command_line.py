@@ -32,7 +32,6 @@ COMMANDS = {
     "agreement": "Show how well judges, people and hosted judges agree.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "calibrate": "Correct a judge's mean with people's labels of a sample.",
-    "compare": "Show which of two chatbots scores higher on the same questions.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "audit": "Show who did what with a run, and check that nobody changed it since.",
     "runs": "Take back an import, remove a rater, keep columns, or merge runs.",

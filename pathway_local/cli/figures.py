@@ -10,10 +10,8 @@ from rich.measure import Measurement
 
 from pathway_local.cli.terminal import data, notice, print_json, table, talk
 from pathway_local.output.export import record_export
-from pathway_local.results import MIN_GROUP
 from pathway_local.results.figure_row import Figured, write_figures
-from pathway_local.results.kept_column import input_named, kept_column
-from pathway_local.results.pairing import Pairing, pairing_by_input, pairing_found
+from pathway_local.results.kept_column import kept_column
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -125,18 +123,6 @@ def kept_columns(run: RunFile, *asked: str) -> list[str]:
             filled = f"`{command}` fills it in where the cases file still has them"
             notice(f"{lacking} no {column} in the run, which counts as empty: {filled}")
     return [known[name][0] for name in asked]
-
-
-def pairing(run: RunFile, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
-    """Return how to pair cases: by the column or input `asked` for, else by their questions if the sides share them.
-
-    UsageError for a column that the run does not keep.
-    """
-    if not asked:
-        return pairing_found(run, between, values, smallest)
-    if name := input_named(run, asked):
-        return pairing_by_input(run, name, between, values)
-    return Pairing(kept_columns(run, asked)[0])
 
 
 def rubrics_with(run: RunFile, rubric: str | None, raters: Sequence[str]) -> list[Rubric]:

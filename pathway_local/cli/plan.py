@@ -3,13 +3,17 @@
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.compare import sides
-from pathway_local.cli.figures import draw, kept_columns, pairing, rubrics_with
+from pathway_local.cli.figures import draw, kept_columns, rubrics_with
 from pathway_local.cli.options import AsJson, Looks, PairBy, Raters, RubricOfRun, Run
+from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import check_finite, print_json
 from pathway_local.errors import UsageError
+from pathway_local.results.analysis import naming
+from pathway_local.results.compare import sides
 from pathway_local.results.comparison import ComparisonPlan
+from pathway_local.results.pairing import pairing
 from pathway_local.results.planning import plan_difference, plan_mean
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.sampled_labels import CalibrationPlan
 from pathway_local.results.views.planning import planning_view
@@ -65,14 +69,15 @@ def plan(
     """
     goal = _goal(half_width, detect, margin, looks)
     _check_figure(goal, against, between, pair_by, labels=labels)
-    column, first, second = sides(between) if between else ("", "", "")
+    with naming(option_name):
+        column, first, second = sides(between) if between else ("", "", "")
     with RunFile.read(run) as read:
         matrices = (each for one in rubrics_with(read, rubric, rater) for each in ratings_matrices(read, one))
         column, cluster = kept_columns(read, column, cluster)
         if against:
             found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
         else:
-            paired = pairing(read, pair_by, column, (first, second))
+            paired = pairing(Ratings(read), pair_by, column, (first, second))
             compared = ComparisonPlan(column, first, second, paired, rater, cluster)
             found = plan_difference(matrices, compared, goal, by_labels=labels)
     if not found.figures:

@@ -6,18 +6,21 @@ from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
-from pathway_local.cli.compare import sides
-from pathway_local.cli.figures import kept_columns, note_export, pairing
+from pathway_local.cli.figures import note_export
 from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
-from pathway_local.cli.show import option_name
-from pathway_local.cli.terminal import talk
+from pathway_local.cli.show import option_name, terminal_words
+from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import report_page
 from pathway_local.results import MIN_GROUP
+from pathway_local.results.analysis import naming
+from pathway_local.results.compare import sides
 from pathway_local.results.comparison import ComparisonPlan
+from pathway_local.results.pairing import pairing
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import ReadingList, reading_lists
 from pathway_local.results.report import ReportPlan
 from pathway_local.results.report import report as read_for_report
@@ -69,22 +72,26 @@ def report(
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):
         raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
-    column, first, second = sides(between) if between else ("", "", "")
+    with naming(option_name):
+        column, first, second = sides(between) if between else ("", "", "")
     to_read: list[ReadingList] = []
     if cases:
         warn_of_texts(out)
         read_privately(cases, run)
     with RunFile.read(run) as read, read.database.snapshot():
-        by, column, cluster = kept_columns(read, by, column, cluster)
+        data = Ratings(read)
+        by, column, cluster = map(data.column, (by, column, cluster))
         compared = None
         if between:
-            paired = pairing(read, pair_by, column, (first, second), min_group)
+            paired = pairing(data, pair_by, column, (first, second), min_group)
             compared = ComparisonPlan(column, first, second, paired, (), cluster, 0.0, min_group)
-        found = read_for_report(read, ReportPlan(by, min_group, compared, against, cluster))
+        found = read_for_report(data, ReportPlan(by, min_group, compared, against, cluster))
         if cases:
             rubrics = list(found.rubrics.values())
             sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding)
             to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
+    for said in data.notices:
+        notice(terminal_words().note(said))
     write_page(out, report_page(found, say, sys.argv, now(), to_read), force=force)
     note_export(run, out)
     talk.say(f"written: {out}")

@@ -23,8 +23,11 @@ def as_json(tables: Iterable[Table], say: Language) -> list[dict[str, object]]:
             {column.name: _plain(row[column.name], row) for column in table.columns if column.name in row}
             for row in table.rows
         ]
-        notes = [{"key": note.key, "kind": note.kind, "text": say.note(note)} for note in table.notes]
-        readings = {column.name: said for column in table.columns if (said := wording.reading(column))}
+        notes: list[dict[str, object]] = []
+        for note in table.notes:
+            said: dict[str, object] = {"key": note.key, "kind": note.kind, "text": say.note(note)}
+            notes += [] if said in notes else [said]
+        readings = {column.name: read for column in table.columns if (read := wording.reading(column))}
         about = {key: list(value) if isinstance(value, tuple) else value for key, value in table.about.items()}
         found.append(
             {"table": table.key, **about, "rows": rows, "notes": notes, **({"readings": readings} if readings else {})}

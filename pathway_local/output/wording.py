@@ -115,7 +115,7 @@ class Wording:
             return self.say.text("words", str(value), table.about) if self.say.has("words", str(value)) else str(value)
         if column.kind == "share" and isinstance(value, int | float):
             return self.say.share(value)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and column.kind != "word":
             small = 0 < value < column.small
             self._small = max(self._small, column.small if small else 0)
             return f"{self.say.count(value)}{f' {MARK}' if small else ''}"

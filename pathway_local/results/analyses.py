@@ -23,4 +23,7 @@ class Listed:
 
 ANALYSES = {
     "summary": Listed("pathway_local.results.summary", "Show the scores, confidence and failures of a run."),
+    "compare": Listed(
+        "pathway_local.results.compare", "Show which of two chatbots scores higher on the same questions."
+    ),
 }

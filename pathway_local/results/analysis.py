@@ -1,6 +1,7 @@
 """What an analysis is: options, and a call on a run's ratings that yields tables."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -53,6 +54,9 @@ MinGroup = Annotated[
     Says("N", f"With {{by}}: leave out groups of fewer cases (default: mark those under {MIN_GROUP})."),
 ]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Looks = Annotated[
+    int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")
+]
 
 Own = TypeVar("Own", bound=Options)
 
@@ -73,12 +77,35 @@ class Analysis(Generic[Own]):
 
 def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
     """What an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
-    try:
+    with naming(spell):
         options = checked(analysis, given)
         return [table.with_cautions(data.labels) for table in analysis.tables(data, options)]
+
+
+class Spelled(dict[str, str]):
+    """Fills blanks with options by name, as their user knows them."""
+
+    def __init__(self, spell: Spell) -> None:
+        super().__init__()
+        self._spell = spell
+
+    def __missing__(self, name: str) -> str:
+        return self._spell(name)
+
+
+@contextmanager
+def naming(spell: Spell) -> Iterator[None]:
+    """Turn an OptionError into a UsageError that names options as their user knows them."""
+    try:
+        yield
     except OptionError as error:
-        names = {name: spell(name) for name in analysis.options.model_fields}
+        names = Spelled(spell)
         raise UsageError(str(error).format_map(names), error.hint.format_map(names)) from None
+
+
+def as_given(value: object) -> str:
+    """A value that a user gave, for a text with options in braces."""
+    return str(value).replace("{", "{{").replace("}", "}}")
 
 
 def checked(analysis: Analysis[Own], given: Mapping[str, Any]) -> Own:
@@ -87,11 +114,7 @@ def checked(analysis: Analysis[Own], given: Mapping[str, Any]) -> Own:
         return analysis.options(**given)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first.get("ctx", {}).get("error")
-        if isinstance(reason, OptionError):
-            raise reason from None
         name = str(first["loc"][0]) if first["loc"] else ""
         if name not in analysis.options.model_fields:
-            raise OptionError(f"no option is called {name}") from None
-        value = str(first["input"]).replace("{", "{{").replace("}", "}}")
-        raise OptionError(f"{{{name}}} {value}: {first['msg'].lower()}") from None
+            raise OptionError(f"no option is called {as_given(name)}") from None
+        raise OptionError(f"{{{name}}} {as_given(first['input'])}: {first['msg'].lower()}") from None

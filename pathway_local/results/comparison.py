@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from pathway_local.errors import UnknownName
 from pathway_local.rater import JUDGES
-from pathway_local.results.alike_people import alike_people
 from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -91,16 +90,14 @@ class Comparison:
     rater: str
     first: Side
     second: Side
-    plan: ComparisonPlan
     unpaired: int
     several: int
     found: PairedComparison | Undefined
     corrected: CorrectedComparison | Undefined | None = None
     family: int = 1
-    warnings: tuple[str, ...] = ()
 
 
-def compare(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
+def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
     """Each rater's scores of both, for each of these scores, as one family of tests; corrected ones are another family.
 
     Without Holm's levels, 15 comparisons of equal chatbots show a difference about half the time; with them, in 5% of
@@ -167,19 +164,17 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         rater=matrix.raters[place].name,
         first=first,
         second=second,
-        plan=plan,
         unpaired=both.unpaired,
         several=both.several,
         found=found,
         corrected=corrected,
-        warnings=tuple(alike_people(matrix)),
     )
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:
     if not plan.pair_by:
-        return f"under {plan.smallest} cases of one side got a score (--min-group)"
-    few = f"under {plan.smallest} questions got a score on both sides (--min-group)"
+        return f"under {plan.smallest} cases of one side got a score"
+    few = f"under {plan.smallest} questions got a score on both sides"
     return few if pairs else "no question got scores of both"
 
 

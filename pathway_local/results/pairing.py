@@ -9,17 +9,15 @@ import numpy as np
 from pathway_local.case import hash_by_input, text_hash
 from pathway_local.probes.roles import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.kept_column import input_named
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.statistics.figure import IntArray
-
-APART = "the sides are compared as two groups"
-BY_COLUMN = (
-    "If a column names the questions that both answered, add --pair-by COLUMN: hard questions then hurt neither."
-)
+from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Pairing:
     texts: Mapping[str, int] | None = None
     shared: int = 0
     different: int = 0
-    note: str = ""
+    note: Note | None = None
 
     def codes(self, matrix: RatingsMatrix) -> tuple[IntArray, int]:
         """Each case's question as a code (cases,), -1 for none, and the number of codes."""
@@ -45,19 +43,19 @@ class Pairing:
         return codes, int(codes.max(initial=-1)) + 1
 
 
-def pairing_by_input(run: RunFile, name: str, between: str, values: Sequence[str]) -> Pairing:
-    """Return the pairing by the texts of the input `name`, of cases with these two values of `between`."""
-    return _by_texts(run, list(rubrics_of(run).values()), (name,), between, values)[0]
+def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
+    """Return how to pair cases with these two values of the kept column `between`.
 
-
-def pairing_found(run: RunFile, between: str, values: Sequence[str], smallest: int) -> Pairing:
-    """Return how to pair cases with these two values of the kept column `between`, as the run's texts show it.
-
-    They are paired by their questions if the sides have at least `smallest` in common, and at least half of the side
-    with fewer. A run keeps keyed hashes of its texts, which are enough for this.
+    They are paired by the column or input that is `asked` for, else by their questions if the sides have at least
+    `smallest` in common, and at least half of the side with fewer. A run keeps keyed hashes of its texts, which are
+    enough for this. Raises UsageError for a column that the run does not keep.
     """
-    rubrics = list(rubrics_of(run).values())
-    tried = [_by_texts(run, rubrics, names, between, values) for names in _candidates(rubrics)]
+    rubrics = list(data.rubrics.values())
+    if name := input_named(data.run, asked) if asked else "":
+        return _by_texts(data.run, rubrics, (name,), between, values)[0]
+    if asked:
+        return Pairing(data.column(asked))
+    tried = [_by_texts(data.run, rubrics, names, between, values) for names in _candidates(rubrics)]
     fitting = [found for found, fewest in tried if found.shared >= smallest and 2 * found.shared >= fewest]
     if len(fitting) == 1:
         return fitting[0]
@@ -99,20 +97,15 @@ def _coded(run: RunFile, rubrics: Sequence[Rubric], names: Collection[str]) -> I
                 yield case_id, codes.setdefault(digest, len(codes))
 
 
-def _why_apart(found: Sequence[Pairing], values: Sequence[str]) -> str:
-    both = " and ".join(values)
+def _why_apart(found: Sequence[Pairing], values: Sequence[str]) -> Note:
+    told: dict[str, object] = {"values": list(values)}
     if not found:
-        return f"The run does not show which questions {both} have in common, so {APART}. {BY_COLUMN}"
+        return Note("apart_unknown", told, "note")
+    names = [each.name for each in found]
     if len(found) > 1 and all(each.shared for each in found):
-        names = " and ".join(each.name for each in found)
-        return (
-            f"{both} share texts of {names}, so {APART}: name the one that both answered, such as "
-            f"--pair-by {found[0].name}. Hard questions then hurt neither."
-        )
+        return Note("apart_several", {**told, "names": names, "first": names[0]}, "note")
     most = max(found, key=lambda each: each.shared)
     if not most.shared:
-        return f"{both} share no text of {' or '.join(each.name for each in found)}, so {APART}. {BY_COLUMN}"
-    return (
-        f"{both} share {most.shared:,} of {most.different:,} texts of {most.name}, too few to pair by them unasked, so "
-        f"{APART}. --pair-by {most.name} compares the answers to the shared ones alone."
-    )
+        return Note("apart_none", {**told, "names": names}, "note")
+    told |= {"shared": most.shared, "different": most.different, "name": most.name}
+    return Note("apart_few", told, "note")

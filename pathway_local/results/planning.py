@@ -8,7 +8,7 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.calibration import calibrate
-from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
+from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.sampled_labels import CalibrationPlan
@@ -80,7 +80,7 @@ def plan_difference(
     """Plan the difference of two chatbots, of each judge on each score. Raises UsageError for columns and values."""
     every = list(matrices)
     judges = {rater.name for matrix in every for rater in matrix.raters if rater.kind in JUDGES}
-    found = [each for each in compare(every, comparison) if comparison.raters or each.rater in judges]
+    found = [each for each in comparisons(every, comparison) if comparison.raters or each.rater in judges]
     drafts = [
         Planned(
             each.rubric,
@@ -127,15 +127,10 @@ def _with_numbers(draft: Planned, goal: Goal, *, by_labels: bool) -> Planned:
     return replace(draft, own=likely, between=(good, none))
 
 
-def _reason(found: Undefined) -> Undefined:
-    """The reason of a comparison without the option of `compare` that it names: `plan` has none."""
-    return Undefined(found.reason.removesuffix(" (--min-group)"))
-
-
 def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     """How the variance of a rater's own difference falls with questions, or with their clusters."""
     if isinstance(found.found, Undefined):
-        return _reason(found.found), ""
+        return found.found, ""
     effect = found.found.effect
     if effect.missing:
         return Undefined(effect.missing), ""
@@ -145,7 +140,7 @@ def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
 def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     """How the variance of the difference by people falls with labels."""
     if isinstance(found.found, Undefined):
-        return _reason(found.found), ""
+        return found.found, ""
     corrected = found.corrected
     count = 0
     if isinstance(corrected, CorrectedComparison):

@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pathway_local.errors import UsageError
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.figure_row import FigureRow
 from pathway_local.results.preferences import win_of
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.table import Cell, Column, Table
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
-from pathway_local.statistics.figure import Estimate, Undefined, undefined_estimate
-from pathway_local.verdict import Value, Verdict
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.verdict import Verdict
+from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +69,45 @@ class Ranking:
             return self.strengths.chance(place)
         return undefined_estimate(self.strengths.reason)
 
-    def rows(self) -> Iterator[FigureRow]:
-        """Each chatbot's chance to win against an average one, the best first."""
-        for place, (bot, (wins, ties, losses)) in enumerate(zip(self.bots, self.counts, strict=True)):
-            facts: dict[str, Value] = {"rater": self.rater, "wins": wins, "ties": ties, "losses": losses}
-            facts["strength"] = float(self.strengths.values[place]) if isinstance(self.strengths, Strengths) else None
-            yield FigureRow("ranking", "win_chance", self.chance(place), bot, facts=facts)
 
-    def as_json(self) -> dict[str, Value]:
-        """The rows with what they share."""
-        named = {"rubric": self.rubric, "score": self.score, "cluster_by": self.plan.cluster or None}
-        shared: dict[str, Value] = {"rater": self.rater, "cases": self.cases, "unnamed": self.unnamed}
-        return {**named, **shared, "ranking": [row.as_json() for row in self.rows()]}
+def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) -> Iterator[Table]:
+    """A table for each rater, and a sentence about the first two chatbots. Raises UsageError without choices."""
+    found = [each for rubric in rubrics if rubric.pair for each in rank(data.run, rubric, rubric.pair, plan)]
+    if not found:
+        raise UsageError(
+            "the run has no verdicts that compare two responses", "Such as those of the rubric pair-answer."
+        )
+    for each in found:
+        about: dict[str, object] = {"first": plan.first, "second": plan.second}
+        about |= {"cases": each.cases, "unnamed": each.unnamed}
+        about |= {"cluster": plan.cluster} if plan.cluster else {}
+        columns = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
+        columns += [Column(name, "count") for name in ("wins", "ties", "losses")]
+        columns += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
+        rows: list[dict[str, Cell]] = [
+            {"chatbot": bot, "rubric": each.rubric, "rater": each.rater, "wins": wins, "ties": ties, "losses": losses, "win_chance": each.chance(place),
+             "strength": float(each.strengths.values[place]) if isinstance(each.strengths, Strengths) else None}
+            for place, (bot, (wins, ties, losses)) in enumerate(zip(each.bots, each.counts, strict=True))
+        ]  # fmt: skip
+        notes = [_first_two(each), Note("together", {"column": plan.cluster}) if plan.cluster else Note("cases_alone")]
+        notes.append(Note("ties_count_half", kind="note"))
+        if each.unnamed:
+            told = {"count": each.unnamed, "first": plan.first, "second": plan.second}
+            notes.append(Note("unnamed", told, "note"))
+        yield Table("ranking", about, columns, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
+
+
+def _first_two(found: Ranking) -> Note:
+    told: dict[str, object] = {"rater": found.rater}
+    if not isinstance(found.strengths, Strengths):
+        return Note("no_ranking", told | {"reason": found.strengths}, "answer")
+    ahead = found.strengths.chance(0, 1)
+    if not isinstance(ahead.value, float) or not isinstance(ahead.interval, Interval):
+        return Note("no_lead", told | {"reason": ahead.interval}, "answer")
+    told |= {"first": found.bots[0], "second": found.bots[1], "share": ahead.value, "level": ahead.interval}
+    told |= {"low": ahead.interval.low, "high": ahead.interval.high}
+    shown = Note("prefers" if ahead.interval.low > 0.5 else "prefers_unclear", told)
+    return Note("comes_first", told | {"shown": shown}, "answer")
 
 
 def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ranking]:
@@ -110,7 +140,7 @@ def _ranking(rubric: str, score: str, rater: str, plan: RankingPlan, choices: _C
     codes = {name: code for code, name in enumerate(names)}
     first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
     clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if plan.cluster else None
-    found: Strengths | Undefined = Undefined(f"under {plan.smallest} cases have a choice (--min-group)")
+    found: Strengths | Undefined = Undefined(f"under {plan.smallest} cases have a choice")
     if len(choices.wins) >= plan.smallest:
         found = bradley_terry(first, second, np.array(choices.wins, dtype=np.float64), names, clusters)
     order = names

@@ -10,7 +10,8 @@ from pathway_local.rater import Rater, only_group, raters_named
 from pathway_local.results.agreement import ORDER, ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.calibration import Calibration, calibrate
-from pathway_local.results.comparison import Comparison, ComparisonPlan, compare
+from pathway_local.results.compare import comparison_tables
+from pathway_local.results.comparison import ComparisonPlan
 from pathway_local.results.in_short import findings, missed
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
@@ -23,7 +24,6 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.words.note import Note
 
 
@@ -73,19 +73,16 @@ class Report:
     findings: Sequence[Note]
     tables: Sequence[Table]
     with_people: tuple[WithPeople, ...]
-    compared: tuple[Comparison, ...]
     jobs: tuple[Job, ...]
     head: str
 
 
-def report(run: RunFile, plan: ReportPlan) -> Report:
+def report(data: Ratings, plan: ReportPlan) -> Report:
     """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
-    rubrics = rubrics_of(run)
-    raters = tuple(rater for _, rater in run.raters())
+    run, rubrics, raters = data.run, data.rubrics, tuple(data.raters)
     people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
-    data = Ratings(run)
     kinds = {rater.name: rater.kind for rater in raters}
     whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
     places = list(rubrics)
@@ -98,6 +95,8 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         if rated:
             with_people.append(_with_people(run, rubric, plan, rated, matrices))
         every += matrices
+    if plan.comparison:
+        tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
         plan=plan,
@@ -109,7 +108,6 @@ def report(run: RunFile, plan: ReportPlan) -> Report:
         findings=[*findings(whole, kinds), *missed(whole)],
         tables=tables,
         with_people=tuple(with_people),
-        compared=tuple(compare(every, plan.comparison) if plan.comparison else ()),
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )

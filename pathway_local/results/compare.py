@@ -1,0 +1,284 @@
+"""Which of two chatbots each rater scores higher: differences as tables, and what they show in words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.alike_people import alike
+from pathway_local.results.analysis import (
+    Analysis,
+    Looks,
+    Margin,
+    OptionError,
+    Options,
+    Raters,
+    Rubric,
+    Says,
+    as_given,
+)
+from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
+from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.pairing import pairing
+from pathway_local.results.ranking import RankingPlan, ranking_tables
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.results.table import Cell, Column, Table
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
+from pathway_local.statistics.intervals import LEVEL
+from pathway_local.words.note import Note
+
+SECTION = "comparison"
+
+UNEVEN = 0.5
+"""Effective clusters per cluster below which a note says that they are uneven."""
+
+
+class CompareOptions(Options):
+    """What to compare, and what counts as equal."""
+
+    between: Annotated[str, Says("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.")] = ""
+    pair_by: Annotated[
+        str, Says("NAME", "Column or input with the question both answered; default: found in the run.")
+    ] = ""
+    pairs: Annotated[
+        str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")
+    ] = ""
+    rubric: Rubric = ""
+    rater: Raters = ()
+    cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
+    margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
+    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
+    looks: Looks = 1
+
+
+def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
+    """Show which of two chatbots each rater scores higher on the same questions, with intervals.
+
+    Answers are compared question by question, or as two groups if they share no questions, such as two languages. With
+    {pairs}, rank any number of chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    """
+    if options.pairs:
+        for name in ("between", "pair_by"):
+            if getattr(options, name):
+                raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
+        if options.looks > 1:
+            raise OptionError("{looks} is for {between}: a ranking has no tests", "Leave {looks} out.")
+        columns = [name.strip() for name in options.pairs.split(",")]
+        if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
+            pairs = as_given(options.pairs)
+            raise OptionError(f"{{pairs}} {pairs} is not A,B", "Name two columns, such as {pairs} bot_a,bot_b.")
+        rubrics = data.rated(options.rubric, options.rater)
+        first, second, cluster = map(data.column, (*columns, options.cluster))
+        plan = RankingPlan(first, second, options.rater, cluster, options.min_group)
+        yield from ranking_tables(data, rubrics, plan)
+        return
+    if not options.between:
+        raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
+    column, first, second = sides(options.between)
+    rubrics = data.rated(options.rubric, options.rater)
+    column, cluster = data.column(column), data.column(options.cluster)
+    by = pairing(data, options.pair_by, column, (first, second), options.min_group)
+    compared = ComparisonPlan(
+        column, first, second, by, options.rater, cluster, options.margin, options.min_group, options.looks
+    )
+    yield from comparison_tables([*data.matrices(rubrics)], compared)
+
+
+def sides(between: str) -> tuple[str, str, str]:
+    """The column and both values. Raises OptionError."""
+    column, _, values = between.partition("=")
+    names = [name.strip() for name in values.split(",")]
+    if not column or len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise OptionError(f"{{between}} {as_given(between)} is not COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
+    return column, names[0], names[1]
+
+
+def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -> Iterator[Table]:
+    """A row for each score and rater, with a sentence each; and what labels of people make of it."""
+    found = comparisons(matrices, plan)
+    if not found:
+        yield Table("compare", {}, (), (), [Note("no_scores", kind="answer")], section=SECTION)
+        return
+    about = {"between": plan.between, "first": plan.first, "second": plan.second, "pair_by": plan.pair_by or None}
+    about |= {"cluster": plan.cluster} if plan.cluster else {}
+    shared = [Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
+    paired = ("pairs", "wins", "ties", "losses")
+    columns = [
+        *shared, *(Column(name, "count") for name in (paired if plan.pair_by else ())),
+        *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
+        Column("difference", "estimate"), Column("corrected", "estimate"),
+        *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
+        Column("margin", "number", detail=True), Column("family", "count", detail=True),
+    ]  # fmt: skip
+    several = len({(each.rubric, each.score) for each in found}) > 1
+    notes = [*_paired(plan), *_shared(found, plan)]
+    for each in found:
+        said = (*sentences_on(each, plan), *notes_on(each, plan))
+        notes += [_under(each, note) for note in said] if several else said
+    notes += [note for matrix in matrices for note in alike(matrix)]
+    yield Table(
+        "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
+    )
+    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
+    if by_people:
+        counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
+        estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
+        columns = [*shared, *counts, *estimates, Column("slope", "number"), Column("sample"), Column("family", "count")]
+        rows = [_corrected_row(each, corrected) for each, corrected in by_people]
+        yield Table("corrected_differences", about, columns, rows, detail=True, section=SECTION)
+
+
+def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
+    if isinstance(each.found, Undefined):
+        row["difference"] = undefined_estimate(each.found.reason)
+    else:
+        row["difference"] = each.found.difference
+        if plan.pair_by:
+            row |= {"pairs": each.found.pairs, "wins": each.found.wins}
+            row |= {"ties": each.found.ties, "losses": each.found.losses}
+        for place, side in (("first", each.first), ("second", each.second)):
+            row |= {f"{place}_cases": side.cases, f"{place}_scored": side.scored}
+    if isinstance(each.corrected, Undefined):
+        row["corrected"] = undefined_estimate(each.corrected.reason)
+    elif each.corrected:
+        row["corrected"] = each.corrected.difference
+    told = {"unpaired": each.unpaired, "several": each.several, "margin": plan.margin, "family": each.family}
+    return {**row, **told}
+
+
+def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str, Cell]:
+    labels = corrected.found.labels
+    return {
+        "rubric": each.rubric, "score": each.score, "rater": each.rater, "pairs": corrected.questions,
+        "first_labels": labels[0], "second_labels": labels[1], "labels_only": corrected.found.labels_only.estimate(),
+        "corrected": corrected.difference, "slope": corrected.found.slope, "sample": corrected.seed,
+        "family": corrected.family,
+    }  # fmt: skip
+
+
+def _under(each: Comparison, said: Note) -> Note:
+    return Note("under_score", {"rubric": each.rubric, "score": each.score, "said": said}, said.kind)
+
+
+def _paired(plan: ComparisonPlan) -> Iterator[Note]:
+    by = plan.pairing
+    told: dict[str, object] = {"name": by.name, "first": plan.first, "second": plan.second}
+    if by.texts is not None:
+        yield Note("paired_shared", {**told, "shared": by.shared, "different": by.different})
+    else:
+        yield Note("paired" if by.name else "not_paired", told)
+    if plan.cluster:
+        yield Note("together", {"column": plan.cluster})
+    else:
+        yield Note("questions_alone" if by.name else "cases_alone")
+
+
+def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]:
+    """What is so for all comparisons of a command."""
+    if (family := max(each.family for each in found)) > 1:
+        yield Note("family", {"count": family})
+    if plan.pairing.note:
+        yield plan.pairing.note
+    if plan.looks > 1:
+        yield Note("looks", {"count": plan.looks}, "note")
+
+
+def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
+    """Which questions and answers do not count, and which few count most."""
+    if not isinstance(each.found, Undefined):
+        sides = {"first": each.first.name, "second": each.second.name}
+        if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
+            told = {"rater": each.rater, **sides, "first_scored": each.first.scored, "first_cases": each.first.cases}
+            told |= {"second_scored": each.second.scored, "second_cases": each.second.cases}
+            yield Note("scored_of", told, "note")
+            if plan.pair_by:
+                yield Note("one_side_only", {"count": each.unpaired}, "note")
+        if each.several:
+            yield Note("several_answers", {"count": each.several}, "note")
+        interval = each.found.difference.interval
+        if plan.cluster and isinstance(interval, Interval) and each.found.effective <= interval.clusters * UNEVEN:
+            told = {"column": plan.cluster, "clusters": interval.clusters, "effective": each.found.effective}
+            yield Note("uneven_clusters", told, "note")
+    if isinstance(each.corrected, Undefined):
+        yield Note("labels_cannot", {"reason": each.corrected}, "note")
+
+
+def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
+    """How the rater's scores compare, and how people would compare the chatbots: the sentence to quote."""
+    by = {"rater": each.rater}
+    found = each.found
+    reason = found if isinstance(found, Undefined) else found.difference.value
+    if isinstance(reason, Undefined):
+        yield Note("not_compared", {**by, "first": plan.first, "second": plan.second, "reason": reason}, "answer")
+    elif isinstance(found, PairedComparison):
+        yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.family, each.rater)
+    corrected = each.corrected
+    if isinstance(corrected, CorrectedComparison):
+        count, told = sum(corrected.found.labels), corrected.difference
+        if isinstance(told.value, Undefined):
+            yield Note("labels_cannot_correct", {**by, "reason": told.value}, "answer")
+            return
+        labels = Note(
+            "some_of_labels" if count < corrected.rated else "all_of_labels",
+            {"count": count, "rated": corrected.rated, "seed": str(corrected.seed)},
+        )
+        who = Note("by_rater_corrected", {**by, "labels": labels})
+        yield _finding(who, each, plan, told, corrected.questions, corrected.family)
+
+
+def _finding(
+    who: Note, each: Comparison, plan: ComparisonPlan, found: Estimate, questions: int, family: int, rater: str = ""
+) -> Note:
+    """The difference and what it shows: which side the `rater` scores higher, or without one, which is better."""
+    difference, interval = found.value, found.interval
+    assert not isinstance(difference, Undefined), "callers say why there is no difference"
+    points = {"points": abs(difference)}
+    apart = Note("points_above" if difference > 0 else "points_below", points)
+    of = Note("of_cases", {"first": each.first.scored, "second": each.second.scored})
+    told: dict[str, object] = {"who": who, "first": plan.first, "second": plan.second}
+    told |= {"of": Note("of_questions", {"count": questions}) if plan.pair_by else of}
+    told |= {"apart": apart if round(difference, 2) else Note("as_high")}
+    if isinstance(interval, Undefined):
+        return Note("compared_alone", told | {"reason": interval}, "answer")
+    told |= {"interval": interval, "wider": _wider(interval, family, plan.looks)}
+    return Note("compared", told | {"shown": _shown(plan, interval, rater)}, "answer")
+
+
+def _wider(interval: Interval, family: int, looks: int) -> Note | str:
+    """Why an interval is wider than one for a single test; empty if it is not."""
+    if percent(interval.level) == percent(LEVEL):
+        return ""
+    because = [Note("because_of_tests", {"count": family})] if family > 1 else []
+    because += [Note("because_of_looks", {"count": looks})] if looks > 1 else []
+    return Note("wider", {"because": because})
+
+
+def _shown(plan: ComparisonPlan, interval: Interval, rater: str) -> Note:
+    """Which side an interval shows ahead. Only people's labels say which is better, a `rater` scores it higher."""
+    margin = plan.margin
+    near = -margin < interval.low and interval.high < margin
+    told: dict[str, object] = {"margin": margin, "rater": rater}
+    unclear = Note("scores_unclear" if rater else "unclear", told)
+    if interval.low > 0 or interval.high < 0:
+        told["name"] = plan.first if interval.low > 0 else plan.second
+        ahead = Note("scores_higher" if rater else "is_better", told)
+        return Note("though_near", {"ahead": ahead, "margin": margin}) if near else ahead
+    if near:
+        return Note("scores_alike" if rater else "neither_better", told)
+    if margin and (interval.low > -margin or interval.high < margin):
+        told |= {"name": plan.first if interval.low > -margin else plan.second, "unclear": unclear}
+        return Note("scores_not_lower" if rater else "not_worse", told)
+    return unclear
+
+
+ANALYSIS = Analysis(
+    CompareOptions,
+    compare,
+    (
+        "pathway-local compare my.run --between chatbot=v1,v2",
+        "pathway-local compare my.run --pairs bot_a,bot_b --out ranking.csv",
+    ),
+)
