@@ -85,7 +85,8 @@ def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) 
         columns += [Column(name, "count") for name in ("wins", "ties", "losses")]
         columns += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
         rows: list[dict[str, Cell]] = [
-            {"chatbot": bot, "rubric": each.rubric, "rater": each.rater, "wins": wins, "ties": ties, "losses": losses, "win_chance": each.chance(place),
+            {"chatbot": bot, "rubric": each.rubric, "rater": each.rater,
+             "wins": wins, "ties": ties, "losses": losses, "win_chance": each.chance(place),
              "strength": float(each.strengths.values[place]) if isinstance(each.strengths, Strengths) else None}
             for place, (bot, (wins, ties, losses)) in enumerate(zip(each.bots, each.counts, strict=True))
         ]  # fmt: skip
