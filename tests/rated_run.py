@@ -6,9 +6,10 @@ from pathlib import Path
 from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict

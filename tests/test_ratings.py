@@ -11,6 +11,7 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_rows import Problem
@@ -18,7 +19,6 @@ from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile

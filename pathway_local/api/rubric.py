@@ -4,10 +4,9 @@ import os
 from collections.abc import Mapping
 
 from pathway_local.api.names import Name, check_names
-from pathway_local.errors import RubricError
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.verdict import Number
 
 
@@ -18,7 +17,7 @@ class Rubric:
         self.file = file
         self.name = read.name
         self.description = read.description
-        self._read = read
+        self.read = read
 
     @classmethod
     def load(cls, name: Name) -> "Rubric":
@@ -32,21 +31,14 @@ class Rubric:
     @property
     def inputs(self) -> list[str]:
         """The columns that the cases need."""
-        return list(self._read.inputs)
+        return list(self.read.inputs)
 
     @property
     def scores(self) -> dict[str, Mapping[Number, str]]:
         """The scores, each with its values and their names; an unnamed value has an empty one."""
-        scores = self._read.format.scores
+        scores = self.read.format.scores
         return {name: {value: each.levels.get(value, "") for value in each.values} for name, each in scores.items()}
 
     def check(self) -> list[str]:
         """Return what `pathway-local rubrics check` notes. Raises RubricError if `judge` would refuse the rubric."""
-        self._read.check_settled(self.file)
-        return [*self._read.notices, *inspect(self._read, None).advice]
-
-    def unchanged(self) -> str:
-        """Return the file's name for a job. Raises RubricError if the file was changed since it was loaded."""
-        if load_rubric(self.file).sha256 != self._read.sha256:
-            raise RubricError(f"{self.file} was changed since it was loaded", "Load it again.")
-        return self.file
+        return [*self.read.notices, *inspect(self.read, None).advice]

@@ -15,11 +15,12 @@ from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
+from pathway_local.prompty.guide import guide_to
+from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.guide import guide_to
 from pathway_local.rubrics.output_format import layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 
 app = App(
@@ -49,7 +50,7 @@ def show(
     references: References = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
-    rubric = load_rubric(name, references=references)
+    rubric = load_rubric(name, references=references, unconfirmed=True)
     if as_schema:
         print_json(rubric.format.schema())
         return
@@ -92,7 +93,7 @@ def check(
     references: References = False,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
-    rubric = load_rubric(name, references=references)
+    rubric = load_rubric(name, references=references, unconfirmed=True)
     if grammar:
         written = rubric.format.reply(example_inputs(rubric)).form.grammar()
         data.print(visible(written, lines=True), soft_wrap=True, end="")
@@ -106,9 +107,8 @@ def check(
     print_text("Example of a reply", found.reply)
     _show_inputs(rubric)
     _show_lengths(found, judge)
-    _show_reconciliation(rubric)
     print_text("Example of a prompt", found.example)
-    rubric.check_settled(name)
+    check_confirmed(rubric, name)
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:
@@ -127,13 +127,6 @@ def _show_inputs(rubric: Rubric) -> None:
     data.show_table("Inputs", ["input", "when empty", "what it is"], inputs, left=3)
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-
-
-def _show_reconciliation(rubric: Rubric) -> None:
-    said = {"met": "", "settled": "settled: the rubric does without it", "open": "the format does not write it"}
-    rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
-    if rows:
-        data.show_table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3)
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:

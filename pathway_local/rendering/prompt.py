@@ -15,13 +15,13 @@ from pathway_local.errors import CaseError, EngineError, PromptTooLong
 from pathway_local.judges.chat.turns import Chat, thinking_sampling
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.passes import GREEDY, Sampling
-from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
 from pathway_local.rubrics.form import Reply
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.turn import Turn
 
 
 class Prompt(Struct, frozen=True):
