@@ -72,7 +72,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
     job = run.jobs.begin(["sample"], {}) if people else 0
     if people:
         every = [
-            Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
+            Inclusion(case.id, text, case.row, 0, chance, is_drawn)
             for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
         ]
         store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)

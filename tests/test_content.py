@@ -234,8 +234,8 @@ def test_no_column_of_the_content_can_be_changed_unseen(path: Path, run: RunFile
         for statement in (
             "INSERT INTO settings VALUES ('texts', 'true')",
             "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
-            "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, 0, '0', 0.5, 1)",
-            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 0, 'h', 'ann', '{}')",
+            "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
+            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
         ):
             run.database.execute(statement, ())
     run.jobs.end(job, "done", {})
@@ -278,7 +278,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
     by_hand(
         path,
         "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8",
-        "INSERT INTO cases VALUES (999, 'z', 1, 0, '', NULL)",
+        "INSERT INTO cases VALUES (999, 'z', 1, '', NULL)",
     )
     with pytest.raises(ContentChanged):
         told(path)
@@ -297,9 +297,9 @@ def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
     for statement in (
         "UPDATE outcomes SET prompt_tokens = 8 WHERE prompt_tokens = 7",
         "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
-        "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, 0, '0', 0.5, 1)",
+        "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
         "UPDATE inclusions SET probability = 0.25",
-        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 0, 'h', 'ann', '{}')",
+        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
         "UPDATE handouts SET case_id = 'c2'",
     ):
         with run.database.writing():
@@ -311,17 +311,17 @@ def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
 def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
     desk.typed(*desk.judging(desk.cases(5)))
-    said = desk.typed("audit", "may.run").stderr
+    said = desk.typed("runs", "audit", "may.run").stderr
     assert "the outcomes match the trail" in said
     shutil.copy(desk.work / "may.run", desk.work / "killed.run")
     by_hand(desk.work / "may.run", "DELETE FROM outcomes WHERE case_key = 2")
     head = said.split("audit hash ")[1].split()[0]
-    changed = desk.typed("audit", "may.run", "--head", head, code=4).stderr
+    changed = desk.typed("runs", "audit", "may.run", "--head", head, code=4).stderr
     assert "its content is not that of entry 3 of its audit trail" in changed
     assert "not that of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
     with RunFile.open(desk.work / "killed.run") as run:
         run.jobs.begin(["judge"], {})
         run.put(1, case("late", 999), VERDICT)
-    assert "the outcomes match the trail" in desk.typed("audit", "killed.run").stderr
+    assert "the outcomes match the trail" in desk.typed("runs", "audit", "killed.run").stderr
     by_hand(desk.work / "killed.run", "UPDATE outcomes SET fields = '{}'")
-    assert "its content is not that of entry" in desk.typed("audit", "killed.run", code=4).stderr
+    assert "its content is not that of entry" in desk.typed("runs", "audit", "killed.run", code=4).stderr

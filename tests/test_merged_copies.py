@@ -126,7 +126,8 @@ def test_purged_texts_do_not_return(
     purge(tmp_path / "a.run", "text", ["purge"])
     said = refused(run, tmp_path, *order)
     assert (
-        "a.run was purged of texts, and b.run still holds texts" in said and "pathway-local purge b.run --text`" in said
+        "a.run was purged of texts, and b.run still holds texts" in said
+        and "pathway-local runs purge b.run --text`" in said
     )
     shutil.copy(tmp_path / "a.run", tmp_path / "c.run")
     rate("a.run", "cara", 5)
@@ -165,7 +166,7 @@ def draw(path: Path, seed: int, size: int) -> None:
     with RunFile.open(path) as run:
         job = run.jobs.begin(["sample"], {"sample": {"size": size, "seed": seed, "strata": ""}})
         every = [
-            Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, False, 0, size / 4, at < size)
+            Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, 0, size / 4, at < size)
             for at, case in enumerate(cases())
         ]
         store_sample(run, job, Sample(0, "tiny", seed, "", 4, size), every)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
+from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of, write_lines
 
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
@@ -179,9 +179,10 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
 
 
 def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
-    rows = cases(numbered=True)
-    rows.append(Case("6", rows[0].inputs, row=6, numbered=True))
+    rows = cases(by_row=True)
+    rows.append(Case("6", rows[0].inputs, row=6))
     with judged_run(tmp_path / "rows.run", rows=rows) as run:
+        know_by_row(run)
         bare = refused(run, table(tmp_path, [["id", "score"], ["1", 4]]))
         assert isinstance(bare, RatingsError)
         assert "row number" in bare.problems[0]
