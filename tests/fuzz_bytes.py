@@ -185,7 +185,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "export {} --onto cases.csv --out new.csv --force",
         "runs audit {}",
         "agreement {} --by group",
-        "divergence {} --json",
+        "read {} --by disagreement --json",
         "calibrate {} --against ann --cluster group",
         "compare {} --between group=a,b --pair-by asked",
         "runs panel {} --name three --of demo,ann,bob",
@@ -304,7 +304,7 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
             os._exit(code)
     _, status, used = os.wait4(child, 0)
     text = said_path.read_text(errors="replace")
-    seconds, mb, reasons = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, arguments[0] == "divergence"
+    seconds, mb, reasons = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, "disagreement" in arguments
     return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb, reasons)
 
 

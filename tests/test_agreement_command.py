@@ -221,7 +221,7 @@ def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Pa
     assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
     shown = run("summary", answers)
     assert f"helpful score by Dee: {between} scores between levels count in the mean alone." in shown.words
-    assert "mix of 3s, 3.5s" in run("divergence", answers).words
+    assert "mix of 3s, 3.5s" in run("read", answers, "--by", "disagreement").words
     assert run("report", answers, "--out", "r.html").code == 0
     assert run("runs", "panel", answers, "--name", "both", "--of", "gpt,Dee", "--rule", "median").code == 0
 

@@ -36,9 +36,9 @@ def rated(tmp_path: Path) -> Path:
     [
         ("agreement",),
         ("compare", "--between", "bot=x,y"),
-        ("divergence",),
+        ("read", "--by", "disagreement"),
         ("compare", "--between", "bot=x,y", "--json"),
-        ("divergence", "--json"),
+        ("read", "--by", "disagreement", "--json"),
     ],
 )
 def test_commands_that_count_people_name_two_who_may_be_one(

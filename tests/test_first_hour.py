@@ -48,7 +48,7 @@ def test_every_command_of_the_page(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
     assert {line.split()[1] for line in commands} == {
-        "judge", "summary", "export", "import", "agreement", "sample", "divergence", "read", "report",
+        "judge", "summary", "export", "import", "agreement", "sample", "read", "report",
     }  # fmt: skip
     said = {line: run(*shlex.split(line)[1:]) for line in commands}
     assert {line: found.err for line, found in said.items() if found.code} == {}

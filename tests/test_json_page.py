@@ -54,7 +54,7 @@ COMMANDS = {
         ("pairs.run", "--pairs", "bot_a,bot_b"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
-    "divergence": (("small.run",),),
+    "read --by disagreement": (("small.run",),),
 }
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -106,7 +106,7 @@ def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> Non
     for command, every in COMMANDS.items():
         found: list[dict[str, Any]] = []
         for options in every:
-            said = run(command, *options, "--json")
+            said = run(*command.split(), *options, "--json")
             assert said.code == 0, said
             found += json.loads(said.out)
         if command in ANALYSES:

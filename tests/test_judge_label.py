@@ -34,11 +34,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.mark.parametrize("lang", languages())
 def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -> None:
     sentence = Language(lang)("label_warning", rater="demo", label=SAYS)
-    for command in ("read", "divergence"):
-        assert run(command, "a.run", "--cases", "cases.jsonl", "--out", f"{command}.html", "--lang", lang).code == 0
-        page = PageParser(Path(f"{command}.html").read_text()).said
+    for by, count in (("score", 4), ("disagreement", 3)):
+        given = ("--cases", "cases.jsonl", "--out", f"{by}.html", "--lang", lang)
+        assert run("read", "a.run", "--by", by, *given).code == 0
+        page = PageParser(Path(f"{by}.html").read_text()).said
         judged = page.count("demo " + Language(lang)("kind_judge"))
-        assert page.count(sentence) == judged == {"read": 4, "divergence": 3}[command]
+        assert page.count(sentence) == judged == count
     with viewing(tmp_path / "a.run", None, lang=lang) as desk:
         answer = desk.get("/table/0")
         assert len(answer.table) == 8 and answer.said.count(sentence) == 1
@@ -52,6 +53,6 @@ def test_tables_and_the_terminal_say_it(run: Run) -> None:
     with Path("read.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["demo caution"] for row in rows] == [SAYS] * 4 and "ann caution" not in rows[0]
-    assert f"Warning: demo: {SAYS}" in run("divergence", "a.run").words
-    [told] = json.loads(run("divergence", "a.run", "--json").out)
+    assert f"Warning: demo: {SAYS}" in run("read", "a.run", "--by", "disagreement").words
+    [told] = json.loads(run("read", "a.run", "--by", "disagreement", "--json").out)
     assert told["warnings"] == [f"demo: {SAYS}"]

@@ -47,10 +47,10 @@ def test_the_trail_is_told_in_words(desk: Desk) -> None:
 
 
 def test_a_panel_and_divergence(desk: Desk) -> None:
-    shown = desk.typed("divergence", "may.run", "--top", 2).stdout
+    shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
     assert "mix of 1s and 5s" in shown
     assert "worth a 1" in shown
-    found = json.loads(desk.typed("divergence", "may.run", "--json").stdout)
+    found = json.loads(desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout)
     assert found[0]["kinds"] == {"agree": 4, "apart": 2}
     assert [case["spread"] for case in found[0]["first"]] == [4, 2]
     shown = desk.typed("runs", "panel", "may.run", "--name", "people", "--of", "Ann, Bob", "--rule", "median").stdout

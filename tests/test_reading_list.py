@@ -43,7 +43,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     [
         ("score", ["s-3", "s-2", "s-4", "s-1"]),
         ("confidence", ["s-2", "s-4", "s-1", "s-3"]),
-        ("disagreement", ["s-4", "s-3", "s-1"]),
         ("failure", ["s-4"]),
     ],
 )
@@ -109,19 +108,24 @@ def test_wrong_files_are_refused_before_anything_is_read(run: Run) -> None:
     assert not Path("read.html").exists()
 
 
-def test_divergence_shows_the_texts_of_its_patterns(run: Run) -> None:
-    told = run("divergence", "may.run", "--cases", "cases.jsonl", "--out", "apart.html", "--top", 2)
+APART = ("--by", "disagreement")
+
+
+def test_disagreement_shows_the_texts_of_its_patterns(run: Run) -> None:
+    told = run("read", "may.run", *APART, "--cases", "cases.jsonl", "--out", "apart.html", "--top", 2)
     assert told.code == 0 and "note: apart.html holds texts of cases" in told.err and "to look at first" in told.out
     page = check_harmless(Path("apart.html").read_text(encoding="utf-8"))
     for pattern, case in (("3, 4", "s-4"), ("1, 2, 4", "s-3")):
         before, behind = page.said.split(f"tiny: raters gave {pattern} ")
         assert f"{case} row" in behind and f"the answer of {case}" not in before
     assert page.said.count("1 Bad 2 Poor 3 Not asked 4 Good 5 Best") == 1
-    run("divergence", "may.run", "--cases", "cases.jsonl", "--out", "apart.xlsx")
+    run("read", "may.run", *APART, "--cases", "cases.jsonl", "--out", "apart.xlsx")
     head, *rows = openpyxl.load_workbook("apart.xlsx").worksheets[0].iter_rows(values_only=True)
     assert [row[head.index("pattern")] for row in rows] == ["3, 4", "1, 2, 4", "4, 5"]
     for half in (("--cases", "cases.jsonl"), ("--out", "new.html")):
-        assert run("divergence", "may.run", *half).code == 2
+        assert run("read", "may.run", *APART, *half).code == 2
+    for wrong in ((), ("--json", "--cases", "cases.jsonl", "--out", "new.html")):
+        assert run("read", "may.run", *wrong).code == 2
     assert not Path("new.html").exists()
 
 

@@ -51,11 +51,11 @@ PEOPLE = {"ann": near("ann"), "bob": near("bob")}
     ("judge", "told", "helps"),
     [
         (near("judge"), "judge can stand in for one of these people", "Rate a fresh sample"),
-        (GUESSED["judge"], "judge can't stand in for these people", "divergence"),
+        (GUESSED["judge"], "judge can't stand in for these people", "read --by disagreement"),
         (
             np.full(COUNT, 4),
             "Nothing shows whether judge can stand in for people, because judge gave 4 every",
-            "divergence",
+            "read --by disagreement",
         ),
     ],
 )

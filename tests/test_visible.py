@@ -27,8 +27,8 @@ COMMANDS = (
     ("agreement", "--cluster", "bot"),
     ("calibrate", "--against", ANN, "--assume-random", "--by", "bot"),
     ("compare", "--between", f"bot=a,b{EVIL}", "--pair-by", "asked", "--min-group", "1"),
-    ("divergence",),
-    ("divergence", "--top", "0"),
+    ("read", "--by", "disagreement"),
+    ("read", "--by", "disagreement", "--top", "1"),
     ("agreement", "--rater", f"nobody{EVIL}"),
     ("summary", "--by", f"missing{EVIL}"),
 )
@@ -66,7 +66,7 @@ def test_no_command_prints_a_control_character(run: Run, command: tuple[str, ...
 
 
 def test_json_stands_for_the_same_text(run: Run) -> None:
-    [found] = json.loads(run("divergence", f"{EVIL}.run", "--json").out)
+    [found] = json.loads(run("read", f"{EVIL}.run", "--by", "disagreement", "--json").out)
     assert {case["case"] for case in found["first"]} <= set(IDS)
     assert ANN in found["raters"]
 

@@ -58,7 +58,7 @@ def calibrate(
     """Estimate the mean score that people would give, from a judge's scores of all cases and people's labels of some.
 
     The labels must be a random sample, as `pathway-local sample` draws it. Cases picked for another reason, such as
-    those that `divergence` lists, can't represent the rest.
+    those that `read` lists, can't represent the rest.
     """
     check_new(out, force=force)
     with RunFile.read(run) as read:

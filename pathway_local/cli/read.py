@@ -1,21 +1,26 @@
-"""`pathway-local read`: the cases that a person should look at first, with their texts."""
+"""`pathway-local read`: the cases that a person should look at first, with their texts, and where raters disagree."""
 
 from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
-from pathway_local.cli.figures import note_export
-from pathway_local.cli.options import CasesOption, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
+from pathway_local.cli.figures import draw, note_export
+from pathway_local.cli.options import AsJson, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
 from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.terminal import notice, talk
+from pathway_local.cli.terminal import data, notice, print_json, talk
+from pathway_local.errors import UsageError
 from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
-from pathway_local.results.reading_list import By, ReadingList, reading_lists, table_rows
+from pathway_local.results.divergence import Divergence, divergence
+from pathway_local.results.labels import labels_of
+from pathway_local.results.reading_list import By, ReadingList, pattern_lists, reading_lists, table_rows
+from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
 from pathway_local.sheets.tables import check_table, write_table
+from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
 app = App()
@@ -23,13 +28,14 @@ app = App()
 
 @app.with_examples(
     "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
-    "pathway-local read my.run --cases examples/pathway-answer.csv \\",
-    "    --by disagreement --top 50 --out read.xlsx",
+    "pathway-local read my.run --by disagreement --top 5",
 )
 def read(
     run: Run,
-    cases: CasesOption,
-    out: Annotated[Path, option("FILE", "A page (.html), or a table such as .xlsx.", OUTPUT)],
+    cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.", CASES)] = None,
+    out: Annotated[
+        Path | None, option("FILE", "With --cases: a page (.html), or a table such as .xlsx.", OUTPUT)
+    ] = None,
     by: Annotated[
         By,
         option(
@@ -44,29 +50,53 @@ def read(
     encoding: Encoding = "",
     pseudonyms: KeyFile = None,
     lang: Lang = "en",
+    as_json: AsJson = False,
     force: Force = False,
 ) -> None:
     """Write the cases that a person should read first: their texts, and every rater's score and words side by side.
 
-    The file holds texts of cases. Cases picked from it are not a random sample, so their labels can't calibrate a
-    judge.
+    With --by disagreement, also show the patterns of scores, and the ids and words of these cases without their texts.
+    Cases picked so are not a random sample, so their labels can't correct a judge's mean.
     """
-    check_lists(out, force=force)
+    if (cases is None) != (out is None) or not (cases or by == "disagreement"):
+        raise UsageError("--cases and --out go together", "Give the cases file, and a file for the texts and scores.")
+    if as_json and by != "disagreement":
+        raise UsageError("--json is for --by disagreement", "Leave it out.")
     say = Language(lang)
-    read_privately(cases, run)
+    if cases and out:
+        (check_page if is_page(out) else check_table)(out, force=force)
+        read_privately(cases, run)
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
-        sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding)
-        found = reading_lists(opened, rubrics, by, top, sheet)
-    write_lists(run, out, found, say, force=force)
+        apart = divergence(opened, rubrics, top) if by == "disagreement" else []
+        sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding) if cases else None
+        found = list[ReadingList]()
+        if sheet and by != "disagreement":
+            found = reading_lists(opened, rubrics, by, top, sheet)
+        elif sheet:
+            found = pattern_lists(opened, rubrics, apart, sheet)
+        labels = labels_of(opened)
+    if out:
+        _write_lists(run, out, found, say, force=force)
+    views = [divergence_view(each, labels) for each in apart]
+    if as_json:
+        print_json([each.as_json() | view.remarks.as_json() for each, view in zip(apart, views, strict=True)])
+        return
+    for each, view in zip(apart, views, strict=True):
+        draw(view)
+        for case in each.first:
+            _show_reasons(case)
 
 
-def check_lists(out: Path, *, force: bool) -> None:
-    """Refuse an output that `write_lists` can't write. Raises OutputExists, UsageError."""
-    (check_page if is_page(out) else check_table)(out, force=force)
+def _show_reasons(case: Divergence) -> None:
+    if case.reasons:
+        data.print()
+        data.say(case.case, "bold")
+    for rater, words in case.reasons.items():
+        data.say(words.replace("\n", "\n    "), label=f"{visible(rater)} ({case.scores[rater]}): ", lines=True)
 
 
-def write_lists(run: Path, out: Path, found: list[ReadingList], say: Language, *, force: bool) -> None:
+def _write_lists(run: Path, out: Path, found: list[ReadingList], say: Language, *, force: bool) -> None:
     """Write the cases to read as a page or a table, and warn that it holds texts."""
     if is_page(out):
         write_page(out, reading_page(run.stem, found, say, now()), force=force)

@@ -70,12 +70,11 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
     Then larger spreads come before smaller ones, and among equal spreads the cases with more evenly split raters.
     The list leaves out cases on which all agree.
     """
-    return [_with_reasons(run, rubric, found) for rubric in rubrics for found in furthest_apart(run, rubric, top)]
-
-
-def furthest_apart(run: RunFile, rubric: Rubric, top: int) -> list[ScoreDivergence]:
-    """The same for each score of a rubric, without the raters' reasons."""
-    return [_score(matrix, top) for matrix in ratings_matrices(run, rubric)]
+    return [
+        _with_reasons(run, rubric, _score(matrix, top))
+        for rubric in rubrics
+        for matrix in ratings_matrices(run, rubric)
+    ]
 
 
 def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:

@@ -9,7 +9,7 @@ from typing import Literal
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, Kind
-from pathway_local.results.divergence import NOTES, ScoreDivergence, furthest_apart, reason_field, words_of
+from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
 from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.rubric import Rubric
@@ -95,7 +95,7 @@ def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cas
     if not known:
         raise UsageError("the run holds no verdicts yet", "Judge some cases or import ratings first.")
     for rubric in known:
-        ranked = _far_apart(run, rubric, top) if by == "disagreement" else _ranked(run, rubric, by, top)
+        ranked = _ranked(run, rubric, by, top)
         said = _said(run, rubric, {case for ids in ranked.values() for case in ids})
         for score, ids in ranked.items():
             to_read = tuple(_about(said[case], score) for case in ids)
@@ -117,10 +117,6 @@ def pattern_lists(
             to_read = tuple(_about(said[case], each.score) for case in ids)
             lists.append(ReadingList(rubric, each.score, "disagreement", to_read, pattern))
     return _with_texts(run, lists, cases)
-
-
-def _far_apart(run: RunFile, rubric: Rubric, top: int) -> dict[str, list[str]]:
-    return {each.score: [case.case for case in each.first] for each in furthest_apart(run, rubric, top)}
 
 
 def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:

@@ -189,7 +189,8 @@ class _Answer:
         if len(self.people) == 1:
             return "To find out, compare with a second person who rated the same cases."
         if self.people_disagree:
-            return "First agree on what the levels mean: `divergence` lists the cases on which people disagree."
+            said = "First agree on what the levels mean: `read --by disagreement` lists the cases"
+            return f"{said} on which people disagree."
         if not self.judges and self.found.plan.raters:
             return ""
         if not self.judges:
@@ -205,7 +206,10 @@ class _Answer:
             )
         if averages and all(each.standing in ("better", "not worse") for each in averages):
             return "Rate a fresh sample when the rubric, the judge or the chatbots change."
-        return "To improve, read where they disagree (`divergence`), then change the rubric's words or the judge."
+        return (
+            "To improve, read where they disagree (`read --by disagreement`), then change the rubric's words or the "
+            "judge."
+        )
 
 
 def _names(names: Sequence[str]) -> str:
