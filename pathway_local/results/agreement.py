@@ -18,7 +18,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import IntArray, Undefined
+from pathway_local.statistics.figure import IntArray
 from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
 from pathway_local.verdict import Number
 from pathway_local.words.note import Note

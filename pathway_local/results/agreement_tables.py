@@ -158,14 +158,14 @@ class _Tables:
 
     def _table(
         self, key: str, columns: Iterable[Column], rows: Sequence[Row], notes: Iterable[Note] = (), *,
-        detail: bool = False, chart: Literal["", "matrix"] = "", **about: object,
+        detail: bool = False, chart: Literal["", "matrix"] = "", about: Mapping[str, object] | None = None,
     ) -> Iterator[Table]:  # fmt: skip
         """Yield the table, if it has rows."""
         if rows:
             shared: dict[str, object] = {"rubric": self.found.rubric, "score": self.found.score}
             shared |= {"cluster": self.plan.cluster} if self.plan.cluster else {}
             yield Table(
-                key, shared | about, [*columns], rows, [*notes], detail=detail, heading=("rubric", "score"),
+                key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail, heading=("rubric", "score"),
                 section=SECTION, chart=chart,
             )  # fmt: skip
 
@@ -214,7 +214,7 @@ class _Tables:
         counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
         own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
         levels = {"levels": list(found.special)}
-        yield from self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, **levels)
+        yield from self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about=levels)
         rows = [self._pair(pair) for pair in found.twice]
         brief = ("exact", "kappa") if found.nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
         yield from self._table("twice", [*TWO, Column("cases", "count"), *_figures(of_pairs, brief)], rows)
@@ -229,10 +229,13 @@ class _Tables:
         if plan.level == "system":
             notes = [Note("system_level", {"column": plan.level_column})]
             notes += [] if plan.cluster else [Note("system_level_alone")]
-        yield from self._table("level", columns, rows, notes, level=plan.level, column=plan.level_column)
+        yield from self._table("level", columns, rows, notes, about={"level": plan.level, "column": plan.level_column})
 
     def _pair(self, pair: Pair) -> Row:
-        covered = {"first_coverage": self.found.coverage(pair.first), "second_coverage": self.found.coverage(pair.second)}
+        covered = {
+            "first_coverage": self.found.coverage(pair.first),
+            "second_coverage": self.found.coverage(pair.second),
+        }
         return {**_names(pair), "cases": pair.agreement.cases, **covered, **pair.agreement.figures}
 
     def together(self) -> Iterator[Table]:
@@ -259,7 +262,7 @@ class _Tables:
         ]
         columns = [*TWO, Column("figure"), *against]
         margin: dict[str, object] = {"reference": found.reference, "margin": found.margin}
-        yield from self._table("judges", columns, rows, detail=not self.plan.figure, **margin)
+        yield from self._table("judges", columns, rows, detail=not self.plan.figure, about=margin)
         rows = [{"rater": one.person, "cases": one.cases, "difference": one.difference} for one in found.severity]
         columns = [Column("rater", "rater"), Column("cases", "count"), Column("difference", "estimate")]
         yield from self._table("severity", columns, rows, [*once, Note("holm")], detail=True)
@@ -269,7 +272,7 @@ class _Tables:
         ]
         columns = [Column("rater", "rater"), Column("reference", "key"), Column("cases", "count")]
         columns.append(Column("change", "estimate"))
-        yield from self._table("drift", columns, rows, [*once, Note("holm")], over=self.plan.drift)
+        yield from self._table("drift", columns, rows, [*once, Note("holm")], about={"over": self.plan.drift})
         for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
             rows = [
                 {"rater": each.rater, "group": name, "cases": group.cases, **group.figures}
@@ -280,7 +283,7 @@ class _Tables:
             columns = [Column("rater", "rater"), Column("group"), Column("cases", "count")]
             columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
             told = [*once, Note("holm"), Note("at_equal_scores")]
-            yield from self._table(key, columns, rows, told, by=self.plan.by, reference=found.reference)
+            yield from self._table(key, columns, rows, told, about={"by": self.plan.by, "reference": found.reference})
 
     def _benchmark(self, found: JudgesAndPeople) -> Iterator[Table]:
         figure = COEFFICIENTS[found.benchmark.figure].label
@@ -292,14 +295,14 @@ class _Tables:
             for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True)
         ]
         about: dict[str, object] = {"figure": figure, "margin": self.plan.margin}
-        yield from self._table("benchmark", [Column("judge", "rater"), *columns], rows, **about)
+        yield from self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
         rows = [
             {"judge": judge, "person": found.people[left.person], "cases": left.cases, **_contrast(contrast, names)}
             for left in found.benchmark.left_out
             for judge, contrast in zip(found.judges, left.judges, strict=True)
         ]
         named = [Column("judge", "rater"), Column("person", "rater"), Column("cases", "count")]
-        yield from self._table("benchmark_left_out", [*named, *columns], rows, detail=True, **about)
+        yield from self._table("benchmark_left_out", [*named, *columns], rows, detail=True, about=about)
 
     def matrices(self) -> Iterator[Table]:
         levels = [str(level) for level in self.found.levels]
@@ -312,7 +315,7 @@ class _Tables:
                 for level, row in zip(levels, np.asarray(counts).tolist(), strict=True)
             ]
             columns = [Column("level"), Column("counts", "counts")]
-            yield from self._table("confusion", columns, rows, detail=True, chart="matrix", **_names(pair))
+            yield from self._table("confusion", columns, rows, detail=True, chart="matrix", about=_names(pair))
 
 
 def _names(pair: Pair) -> dict[str, Cell]:
