@@ -321,5 +321,5 @@ class _Test:
             )
             found = group_errors(scores, people, mean, codes[known], clusters=own, smallest=smallest)
             shown = [each for each in found if each.cases >= (smallest if self.plan.hides else 1)]
-            named = tuple((names[each.group] or "(empty)", each) for each in shown)
+            named = tuple((names[each.group], each) for each in shown)
             yield Groups(name, against, named, len(found) - len(shown))

@@ -165,15 +165,16 @@ class _Tables:
             shared: dict[str, object] = {"rubric": self.found.rubric, "score": self.found.score}
             shared |= {"cluster": self.plan.cluster} if self.plan.cluster else {}
             yield Table(
-                key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail, heading=("rubric", "score"),
-                section=SECTION, chart=chart,
+                key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail,
+                heading=("rubric", "score"), section=SECTION, chart=chart,
             )  # fmt: skip
 
     def raters(self) -> Table:
         found = self.found
         columns = [
             Column("rater", "rater"), Column("kind", "key"), Column("scored", "count"),
-            Column("rated", "count", detail=True), Column("coverage", "share"), Column("failures", "count", usual="0"),
+            Column("rated", "count", detail=not any(rater.picked for rater in found.raters)),
+            Column("coverage", "share"), Column("failures", "count", usual="0"),
             Column("other_texts", "count", usual="0", detail=True),
         ]  # fmt: skip
         rows: list[Row] = [

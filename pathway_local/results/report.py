@@ -89,18 +89,18 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    with_people, people, every = [], list[Table](), list[RatingsMatrix]()
+    with_people, agreed_on, every = [], list[Table](), list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
         matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
         if rated:
             with_people.append(_with_people(run, rubric, plan, rated, matrices))
             agreed = (each for found in with_people[-1].agreement for each in agreement_tables(found))
-            people += [each.with_cautions(data.labels) for each in agreed]
+            agreed_on += [each.with_cautions(data.labels) for each in agreed]
         every += matrices
     if plan.comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]
-    tables += people
+    tables += agreed_on
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
         plan=plan,
