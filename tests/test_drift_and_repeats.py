@@ -13,7 +13,8 @@ from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.results.agreement import ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
-from pathway_local.results.agreement_tables import agreement_tables, check_no_column
+from pathway_local.results.agreement_tables import agreement_tables, check_no_column, first_and_second, level_of
+from pathway_local.results.analysis import OptionError
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
@@ -122,13 +123,13 @@ def test_numbers_in_names_are_ordered_as_numbers(run: RunFile) -> None:
 
 
 def test_wrong_options_are_refused(run: RunFile) -> None:
-    assert _level("case") == ("case", "") and _level("system=bot") == ("system", "bot")
-    assert _first_and_second("ann=ann-again") == ("ann", "ann-again")
+    assert level_of("case") == ("case", "") and level_of("system=bot") == ("system", "bot")
+    assert first_and_second("ann=ann-again") == ("ann", "ann-again")
     for given in ("", "bot", "system", "document=", "case=bot"):
-        with pytest.raises(UsageError, match="is not case, system=COLUMN"):
-            _level(given)
+        with pytest.raises(OptionError, match="is not case, system=COLUMN"):
+            level_of(given)
     for given in ("ann", "ann=", "ann=ann"):
-        with pytest.raises(UsageError, match="is not NAME=NAME"):
-            _first_and_second(given)
+        with pytest.raises(OptionError, match="is not NAME=NAME"):
+            first_and_second(given)
     with pytest.raises(UsageError, match="no rater is called 'zoe'"):
         found(run, AgreementPlan(twice=(("ann", "zoe"),)))
