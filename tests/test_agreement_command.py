@@ -152,7 +152,7 @@ def test_a_file_of_figures_has_a_reason_or_a_number_in_each_row(run: Run, answer
         lines = [row for row in csv.DictReader(file) if row["figure"]]
     assert len(lines) > 60
     for row in lines:
-        assert row["reason"] or all(math.isfinite(float(row[name])) for name in ("value", "low", "high"))
+        assert row.get("reason") or all(math.isfinite(float(row[name])) for name in ("value", "low", "high"))
     assert run("agreement", answers, "--out", "figures.csv").code == 2
 
 

@@ -55,6 +55,6 @@ def test_judges_can_be_compared_by_a_stand_in(run: Run, monkeypatch: pytest.Monk
     assert (refused.code, "no figure is called 'higher'" in refused.err) == (2, True)
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
     (two,) = rows(run("agreement", "answers.run", "--figure", "higher", "--json").out, "judges")
-    assert two["figure"] == "higher"
+    assert two["coefficient"] == "higher"
     apart = two["second_figure"]["value"] - two["first_figure"]["value"]
     assert two["difference"]["value"] == pytest.approx(apart)

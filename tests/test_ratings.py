@@ -482,7 +482,7 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         for rater in ("Ann", "Bob"):
             load(run, table(tmp_path, rows), rater)
         (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
-        assert [warned.partition(":")[0] for warned in found.warnings] == [
+        assert [SAY.note(warned).partition(":")[0] for warned in found.warnings] == [
             "Ann and Bob gave the same scores to all 10 cases of both"
         ]
 

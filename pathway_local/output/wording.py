@@ -11,7 +11,7 @@ from pathway_local.words.language import Language
 from pathway_local.words.note import NoteKind
 
 MARK = "†"
-WORDS = ("word", "key", "rater", "case")
+WORDS = ("word", "key", "rater", "raters", "case")
 
 
 @dataclass(frozen=True, slots=True)

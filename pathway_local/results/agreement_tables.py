@@ -28,7 +28,7 @@ from pathway_local.results.kept_column import kept_column
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.table import Cell, Column, Level, Names, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients, comparable
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
@@ -243,12 +243,16 @@ class _Tables:
         of_sets = coefficients(of_pairs=False, nominal=self.found.nominal)
         rows: list[Row] = [
             {
-                "raters": each.name, "count": each.found.raters, "shared": each.found.shared,
+                "raters": each.name, "members": Names(each.members), "count": each.found.raters, "shared": each.found.shared,
                 "complete": each.found.complete, **each.found.figures,
             }
             for each in self.found.sets
         ]  # fmt: skip
-        columns = [Column("raters"), *(Column(name, "count") for name in ("count", "shared", "complete"))]
+        columns = [
+            Column("raters"),
+            Column("members", "raters", detail=True),
+            *(Column(name, "count") for name in ("count", "shared", "complete")),
+        ]
         yield from self._table("together", [*columns, *_figures(of_sets)], rows, detail=True)
 
     def people(self, found: AgainstPeople) -> Iterator[Table]:
@@ -258,10 +262,10 @@ class _Tables:
         against = [Column("first_figure", "estimate"), Column("second_figure", "estimate")]
         against += [Column("difference", "estimate"), Column("standing", "key")]
         rows: list[Row] = [
-            {"first": each.first, "second": each.second, "figure": each.figure, **_contrast(each.contrast)}
+            {"first": each.first, "second": each.second, "coefficient": each.figure, **_contrast(each.contrast)}
             for each in found.judges
         ]
-        columns = [*TWO, Column("figure"), *against]
+        columns = [*TWO, Column("coefficient"), *against]
         margin: dict[str, object] = {"reference": found.reference, "margin": found.margin}
         yield from self._table("judges", columns, rows, detail=not self.plan.figure, about=margin)
         rows = [{"rater": one.person, "cases": one.cases, "difference": one.difference} for one in found.severity]
@@ -295,7 +299,7 @@ class _Tables:
             {"judge": judge, **_contrast(contrast, names)}
             for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True)
         ]
-        about: dict[str, object] = {"figure": figure, "margin": self.plan.margin}
+        about: dict[str, object] = {"coefficient": figure, "margin": self.plan.margin}
         yield from self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
         rows = [
             {"judge": judge, "person": found.people[left.person], "cases": left.cases, **_contrast(contrast, names)}
