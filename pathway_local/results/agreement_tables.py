@@ -243,8 +243,8 @@ class _Tables:
         of_sets = coefficients(of_pairs=False, nominal=self.found.nominal)
         rows: list[Row] = [
             {
-                "raters": each.name, "members": Names(each.members), "count": each.found.raters, "shared": each.found.shared,
-                "complete": each.found.complete, **each.found.figures,
+                "raters": each.name, "members": Names(each.members), "count": each.found.raters,
+                "shared": each.found.shared, "complete": each.found.complete, **each.found.figures,
             }
             for each in self.found.sets
         ]  # fmt: skip

@@ -8,8 +8,8 @@ from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.words.note import Note
 
 Kind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
-"""What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a whole number, a
-number, a share, a figure with its interval, or counts by level."""
+"""What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a
+whole number, a number, a share, a figure with its interval, or counts by level."""
 
 
 @dataclass(frozen=True, slots=True)
