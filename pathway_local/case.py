@@ -21,22 +21,20 @@ BAD_ROWS = (BAD_ROW, DUPLICATE)
 class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
 
-    `row` is its number at the left of a spreadsheet that shows the cases file (`sheets.row.Row.number`). `numbered`
-    says that the id is only that row number: such ids move when a sheet is sorted, so they join nothing unless the
-    texts match. `kinds` has the kind (`sheets.row.kind_of`) of each cell of the metadata that was no text in its sheet,
-    and under "" that of the id; None if the sheet holds texts alone, as CSV does.
+    `row` is its number at the left of a spreadsheet that shows the cases file (`sheets.row.Row.number`); it is also the
+    id if the file has no column of ids. `kinds` has the kind (`sheets.row.kind_of`) of each cell of the metadata that
+    was no text in its sheet, and under "" that of the id; None if the sheet holds texts alone, as CSV does.
     """
 
     id: str
     inputs: Mapping[str, str]
     metadata: Mapping[str, str] = {}
     row: int = 0
-    numbered: bool = False
     kinds: Mapping[str, str] | None = None
 
     def ref(self, hash: str) -> "CaseRef":
         """Return the case without its texts; `hash` is their fingerprint."""
-        return CaseRef(self.id, self.row, self.numbered, self.metadata, hash, self.kinds)
+        return CaseRef(self.id, self.row, self.metadata, hash, self.kinds)
 
 
 class CaseRef(Struct, frozen=True):
@@ -47,7 +45,6 @@ class CaseRef(Struct, frozen=True):
 
     id: str
     row: int = 0
-    numbered: bool = False
     metadata: Mapping[str, str] = {}
     hash: str = ""
     kinds: Mapping[str, str] | None = None
@@ -66,7 +63,6 @@ class BadRow(Struct, frozen=True):
     source: str
     place: str
     reason: str
-    numbered: bool = False
     metadata: Mapping[str, str] = {}
     kind: str = BAD_ROW
     kinds: Mapping[str, str] | None = None
@@ -79,7 +75,7 @@ class BadRow(Struct, frozen=True):
     @property
     def ref(self) -> CaseRef:
         """The case that the run stores for the row."""
-        return CaseRef(self.id, self.row, self.numbered, self.metadata, kinds=self.kinds)
+        return CaseRef(self.id, self.row, self.metadata, kinds=self.kinds)
 
     @property
     def failure(self) -> Failure:

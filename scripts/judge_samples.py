@@ -11,6 +11,7 @@ from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.verdict import Verdict
@@ -31,7 +32,7 @@ def judge_samples(run: Path, folder: Path = SAMPLES) -> int:
             if progress.stopped():
                 return INTERRUPTED
             talk.print(f"judging {cases.name}")
-            plan = Plan(cases, run, rubric=[rubric], judge=["demo"], keep=None)
+            plan = Plan(cases, run, rubric=[load_rubric(rubric)], judge=["demo"], keep=None)
             failures += sum(tally.failures.total() for tally in run_job(plan, progress, sys.argv, loaded))
             progress.end()
     return INTERRUPTED if progress.stopped() else min(failures, 1)

@@ -7,9 +7,9 @@ import numpy as np
 import openpyxl
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Kind, Rater
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
@@ -72,7 +72,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
     job = run.jobs.begin(["sample"], {}) if people else 0
     if people:
         every = [
-            Inclusion(case.id, text, case.row, False, 0, chance, is_drawn)
+            Inclusion(case.id, text, case.row, 0, chance, is_drawn)
             for case, text, chance, is_drawn in zip(cases, hashes, chances, drawn, strict=True)
         ]
         store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)

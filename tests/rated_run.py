@@ -6,9 +6,11 @@ from pathlib import Path
 from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
@@ -53,17 +55,21 @@ user:
 IDS = ("s-1", "s-2", "s-3", "s-4")
 
 
-def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, numbered: bool = False, **metadata: str) -> list[Case]:
+def cases(rubric: Rubric = TINY, ids: Iterable[str] = IDS, *, by_row: bool = False, **metadata: str) -> list[Case]:
     return [
         Case(
-            str(row) if numbered else name,
+            str(row) if by_row else name,
             {wanted: f"the {wanted} of {name}" for wanted in rubric.inputs},
             metadata,
             row,
-            numbered,
         )
-        for row, name in enumerate(ids, 2 if numbered else 1)
+        for row, name in enumerate(ids, 2 if by_row else 1)
     ]
+
+
+def know_by_row(run: RunFile) -> None:
+    """Let row numbers be the ids of the run's cases."""
+    run.set_setting(SETTING, {"mapping": {}, "id": None})
 
 
 def add(
@@ -104,9 +110,7 @@ def store_draw(
         code: fmean(place in drawn for place, own in enumerate(codes) if own == code) for code in dict.fromkeys(codes)
     }
     every = [
-        Inclusion(
-            case.id, fingerprint(run.key, rubric.texts_of(case)), case.row, False, code, chances[code], place in drawn
-        )
+        Inclusion(case.id, fingerprint(run.key, rubric.texts_of(case)), case.row, code, chances[code], place in drawn)
         for place, (case, code) in enumerate(zip(rows, codes, strict=True))
     ]
     sample = Sample(0, rubric.name, seed, "half" if strata else "", len(rows), len(drawn))

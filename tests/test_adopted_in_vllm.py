@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from adopting import adopted_text
 from shared_vllm import type_with
 from test_prompt_corpus import CORPUS
 
-from pathway_local.adopt.adoption import adopt
 from pathway_local.engines.host import Host
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"
@@ -98,12 +99,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host
 
 
 def _adopted(source: Path, folder: Path) -> Path:
-    layout = "score-line" if source.suffix == ".md" else ""
-    adoption = adopt(source.read_bytes(), str(source), layout=layout)
-    assert adoption.unsettled == 0
     made = folder / f"{source.stem}.prompty"
     # Random weights write until a budget ends; whole budgets are tested in test_formats_in_vllm.py.
-    made.write_text(re.sub(r"\btokens: \d+", "tokens: 16", adoption.data.decode()))
+    made.write_text(re.sub(r": text$", ": text 16", adopted_text(source.read_bytes(), str(source)), flags=re.MULTILINE))
     return made
 
 

@@ -73,7 +73,7 @@ def test_csv_rows_become_cases(make: Make) -> None:
 
 def test_rows_are_numbered_without_an_id_column(make: Make) -> None:
     cases = make("a.csv", "question,answer\nq,a\nr,b\n")
-    assert [(case.id, case.numbered) for case in cases] == [("2", True), ("3", True)]
+    assert ([case.id for case in cases], cases.id_column) == (["2", "3"], None)
     assert cases.id_column is None
 
 
@@ -171,7 +171,7 @@ def test_a_file_of_two_encodings_is_refused(make: Make) -> None:
 def test_damaged_bytes_among_good_ones_cost_only_their_row(make: Make) -> None:
     good, bad, last = make("a.csv", "question,answer\né,a\n".encode() + b"\xff,b\nz,c\n")
     assert isinstance(good, Case) and isinstance(last, Case)
-    assert bad == BadRow("3", 3, "a.csv", "line 3", "it has bytes that are not UTF-8", numbered=True)
+    assert bad == BadRow("3", 3, "a.csv", "line 3", "it has bytes that are not UTF-8")
     jsonl = b'{"question": "\xff"}\n{"question": "q", "answer": "a"}\n'
     assert inputs(make("a.jsonl", jsonl)) == ["it has bytes that are not UTF-8", ("q", "a")]
     half = "question,answer\nx,a\n".encode("utf-16-le") + b"\x00\xd8,\0b\0\n\0y\0,\0c\0"
@@ -278,7 +278,7 @@ def test_bad_lines_of_jsonl(make: Make, line: str, reason: str) -> None:
     good = '{"question": "q", "answer": "a"}'
     first, bad, last = make("a.ndjson", f"{good}\n{line}\n{good}\n")
     kinds = bad.kinds
-    assert bad == BadRow("2", 2, "a.ndjson", "line 2", reason, numbered=True, kinds=kinds) and not kinds
+    assert bad == BadRow("2", 2, "a.ndjson", "line 2", reason, kinds=kinds) and not kinds
     assert last.row == 3 and first.inputs == last.inputs
 
 

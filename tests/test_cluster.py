@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +115,12 @@ def _parent(pid: int) -> int:
     return found.parent if found else 0
 
 
+def _folders(pids: Iterable[int]) -> set[Path]:
+    """The folders of temporary files of these processes."""
+    named = (re.search(rb"PATHWAY_LOCAL_TEMPORARY=([^\0]+)", Path(f"/proc/{pid}/environ").read_bytes()) for pid in pids)
+    return {Path(os.fsdecode(found[1])) for found in named if found}
+
+
 def _wait_until(true: Callable[[], bool], seconds: float = GONE) -> None:
     until = time.monotonic() + seconds
     while not true():
@@ -145,7 +153,7 @@ def test_a_killed_worker_and_a_killed_raylet_lose_nothing(nodes: Nodes, joined: 
         assert "'seal': 'cluster:" in str(job.facts["engine"])
 
 
-def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine(
+def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(
     nodes: Nodes, joined: Desk, undisturbed: Outcomes
 ) -> None:
     desk = joined
@@ -154,10 +162,16 @@ def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine(
         second = desk.typed(*_command(desk, nodes.address), code=4)
         [said] = [line for line in second.stderr.splitlines() if line.startswith("error:")]
         assert "may.run" in said, "two drivers of one run"
+        relays = [
+            int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(int(path.name)) == watched.process.pid
+        ]
+        folders = _folders([*nodes.engines(), *relays])
+        assert len(folders) == 4 and all(folder.is_dir() for folder in folders)
         watched.process.kill()
         watched.process.wait()
         shown = watched.shown
     _wait_until(lambda: not nodes.engines())
+    _wait_until(lambda: not any(folder.exists() for folder in folders))
     stored = outcomes(desk.work / "may.run")
     assert shown <= len(stored) < CASES
     desk.typed(*_command(desk, nodes.address, workers=1))
@@ -191,3 +205,51 @@ def test_without_a_token_nothing_is_sent_and_one_line_says_how_to_make_one(desk:
         found = desk.typed(*_command(desk, f"{host}:6379"), code=5)
         assert f"the cluster at {host}:6379: token: RAY_AUTH_MODE=token is not set" in found.stderr
         assert "ray get-auth-token --generate" in found.stderr
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> dict[str, str]:
+    """Variables of Ray that name a certificate for this machine, its key and the authority, made for this test."""
+    made = tmp_path / "tls"
+    made.mkdir(mode=0o700)
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+    request = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *names]
+    subprocess.run([*request, "-keyout", made / "key.pem", "-out", made / "cert.pem"], check=True, capture_output=True)
+    (made / "key.pem").chmod(0o600)
+    files = {"RAY_TLS_SERVER_CERT": "cert.pem", "RAY_TLS_SERVER_KEY": "key.pem", "RAY_TLS_CA_CERT": "cert.pem"}
+    return {"RAY_USE_TLS": "1", **{name: str(made / file) for name, file in files.items()}}
+
+
+@pytest.mark.soak
+def test_two_raylets_judge_over_tls_and_nobody_joins_without_it(
+    certified: dict[str, str], desk: Desk, tiny_judge: Path, tmp_path: Path, undisturbed: Outcomes
+) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    paths = f"{HERE}{os.pathsep}{HERE.parent}"
+    own = {"HOME": str(tmp_path / "home"), "PYTHONPATH": paths, JUDGE: str(tiny_judge), **certified}
+    with local_cluster(2, own) as cluster:
+        token = {name: os.environ[name] for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH")}
+        desk.environment.update(token)
+        refused = desk.typed(*_command(desk, cluster.address), code=5)
+        assert "Traceback" not in refused.stderr and not (desk.work / "may.run").exists(), refused.stderr
+        desk.environment.update(certified)
+        desk.typed(*_command(desk, cluster.address))
+        host, _, port = cluster.address.rpartition(":")
+        greeting = subprocess.run(
+            [
+                "openssl",
+                "s_client",
+                "-connect",
+                f"{host}:{port}",
+                "-alpn",
+                "h2",
+                "-CAfile",
+                certified["RAY_TLS_CA_CERT"],
+            ],
+            input="",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "CN = localhost" in greeting.stdout or "CN=localhost" in greeting.stdout
+    assert outcomes(desk.work / "may.run") == undisturbed

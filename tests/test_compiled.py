@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from rated_run import judged_run
+from adopting import adopted
 from test_prompt_corpus import CORPUS, outcome
 
-from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import RubricError, RunDamaged
-from pathway_local.rubrics import rubric_format
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.compiled import compiled, read_compiled
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 
@@ -26,26 +25,22 @@ user:
 {% if a and not b or a == 'x' %}{{ a }}{% elif b in ['y', 2, 1.5, true, none] %}{{ b }}{% else %}-{% endif %}
 {% for turn in talk %}{% if turn.role == 'user' and not loop.last %}{{ turn.content }}{% endif %}{% endfor %}
 """
-NO_OUTPUTS = '---\nname: loose\ninputs: {answer: {}}\n---\nuser:\nRate {{answer}}. Return JSON: {"score": <1-5>}\n'
+LOOSE = '---\nname: loose\ninputs: {answer: {}}\noutputs: "score: 1-5"\n---\nuser:\nRate {{answer}}.\n'
 
 
 def all_rubrics() -> dict[str, Rubric]:
     """The built-in rubrics, those of the tests, and all of the corpus that can be adopted."""
-    adopted = {
-        name: parse_rubric(adopt(str(entry["prompt"]).encode(), "mine.txt").data.decode(), name)
-        for name, entry in CORPUS.items()
-        if outcome(name)[0] == "right"
-    }
+    read = {name: adopted(str(entry["prompt"])) for name, entry in CORPUS.items() if outcome(name)[0] == "right"}
     files = [
         *builtin_names(),
-        *(str(FILES / name) for name in ("stars.prompty", "tags.prompty", "version2.prompty", "levels.yaml")),
+        *(str(FILES / name) for name in ("version2.prompty", "levels.yaml")),
     ]
-    return adopted | {name: load_rubric(name) for name in files} | {"testing": parse_rubric(TESTING, "testing")}
+    return read | {name: load_rubric(name) for name in files} | {"testing": parse_rubric(TESTING, "testing")}
 
 
 def test_every_rubric_comes_back_as_it_was() -> None:
     rubrics = all_rubrics()
-    assert len(rubrics) > 200
+    assert len(rubrics) > 150
     for name, rubric in rubrics.items():
         again = read_compiled(rubric.text, compiled(rubric))
         assert compiled(again) == compiled(rubric), name
@@ -68,14 +63,6 @@ def test_every_rubric_comes_back_as_it_was() -> None:
         assert list(again.format.outputs.fields) == list(rubric.format.outputs.fields)
 
 
-def test_a_run_is_read_without_looking_for_its_format_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rubric = parse_rubric(NO_OUTPUTS, "loose")
-    judged_run(tmp_path / "may.run", rubric).close()
-    monkeypatch.setattr(rubric_format, "find_format", lambda *_: pytest.fail("the prompt was read again"))
-    with RunFile.read(tmp_path / "may.run") as run:
-        assert rubric_of(run, "loose").format.scores["score"].values == (1, 2, 3, 4, 5)
-
-
 DAMAGES = {
     "no JSON": lambda _: "{",
     "an unknown key": lambda known: json.dumps(known | {"more": 1}),
@@ -89,7 +76,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_a_damaged_rubric_is_refused(tmp_path: Path, kind: str) -> None:
-    rubric = parse_rubric(NO_OUTPUTS, "loose")
+    rubric = parse_rubric(LOOSE, "loose")
     damaged = DAMAGES[kind](json.loads(compiled(rubric)))
     with pytest.raises(RubricError):
         read_compiled(rubric.text, damaged)

@@ -234,8 +234,8 @@ def test_no_column_of_the_content_can_be_changed_unseen(path: Path, run: RunFile
         for statement in (
             "INSERT INTO settings VALUES ('texts', 'true')",
             "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
-            "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, 0, '0', 0.5, 1)",
-            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 0, 'h', 'ann', '{}')",
+            "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
+            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
         ):
             run.database.execute(statement, ())
     run.jobs.end(job, "done", {})
@@ -278,7 +278,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
     by_hand(
         path,
         "UPDATE outcomes SET failure_kind = 'x' WHERE case_key = 8",
-        "INSERT INTO cases VALUES (999, 'z', 1, 0, '', NULL)",
+        "INSERT INTO cases VALUES (999, 'z', 1, '', NULL)",
     )
     with pytest.raises(ContentChanged):
         told(path)
@@ -297,9 +297,9 @@ def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
     for statement in (
         "UPDATE outcomes SET prompt_tokens = 8 WHERE prompt_tokens = 7",
         "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
-        "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, 0, '0', 0.5, 1)",
+        "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
         "UPDATE inclusions SET probability = 0.25",
-        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 0, 'h', 'ann', '{}')",
+        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
         "UPDATE handouts SET case_id = 'c2'",
     ):
         with run.database.writing():

@@ -7,20 +7,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from adopting import adopted
 from families import FAMILIES, Family, write_tokenizer
 from jinja2 import Template, TemplateSyntaxError
 from typed import Desk
 
-from pathway_local.adopt.adoption import adopt
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.prompty.jinja_turn import jinja_turn
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import JudgeUse, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.conversation import BadConversation, messages_in, written
-from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cases_file import CasesFile
 
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -196,8 +197,7 @@ def test_a_check_shows_an_example_and_the_rubrics_own_length(
 
 
 def test_adopt_declares_the_input_of_a_loop_as_a_conversation() -> None:
-    made = adopt(f"{LOOP} {{{{ topic }}}} Give a score from 1 to 5. Output only the number.".encode(), "mine.txt")
-    rubric = parse_rubric(made.data.decode(), "mine")
+    rubric = adopted(f"{LOOP} {{{{ topic }}}} Give a score from 1 to 5. Output only the number.")
     assert {name: (each.conversation, each.looped) for name, each in rubric.inputs.items()} == {
         "messages": (True, True), "topic": (False, False),
     }  # fmt: skip

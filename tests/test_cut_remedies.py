@@ -8,23 +8,13 @@ import pytest
 from rated_run import TINY
 
 from pathway_local.cli.show import terminal_words
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
 from pathway_local.results.tally import Group
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_file import RunFile
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
-BY_PROMPT = """---
-name: found
-inputs: {answer: {type: string}}
----
-system:
-Judge the answer. Reply in JSON with these keys:
-{"reasoning": "two sentences", "score": 1-5}
-user:
-{{ answer }}
-"""
 CLAIMS = """---
 name: claims
 inputs: {answer: {type: string}}
@@ -62,11 +52,6 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
     [
         (TINY.text, "reason", "raise its `tokens`, now 20, in the rubric's file"),
         (CRITERIA, "feedback", "a file with criteria alone has no setting for its 300 tokens"),
-        (
-            BY_PROMPT,
-            "reasoning",
-            "`rubrics adopt` writes the prompt's format into a file, in which you can raise its `tokens`, now ",
-        ),
         (CLAIMS, "claims", "raise its `items`, now 6, or its texts' `tokens`, in the rubric's file"),
         (TINY.text, "thinking", "raise --think"),
     ],

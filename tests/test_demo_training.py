@@ -16,9 +16,9 @@ from demo_judge.network import new_network, prefix_cache, write_greedily
 from demo_judge.train import Schedule, Trainer, export
 from demo_judge.vocabulary import train_tokenizer
 from demo_judge.world import Split
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import load_rubric
 
 
 @pytest.fixture(scope="module")

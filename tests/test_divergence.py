@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rated_run import TINY, add, judged_run, said
 
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.results.divergence import ScoreDivergence, divergence, pattern_of, reason_field
 from pathway_local.results.panel import make_panel
 from pathway_local.results.views.divergence import divergence_view
-from pathway_local.rubrics.rubric import load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 

@@ -11,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judging.double_check import is_drawn
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.reading_list import reading_lists
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import cases_of
@@ -31,7 +32,7 @@ def judge(folder: Path, run: Path, by: Judge, share: float) -> tuple[dict[str, R
     plan = Plan(
         folder / "cases.jsonl",
         run,
-        rubric=(str(folder / "facts.prompty"),),
+        rubric=(load_rubric(str(folder / "facts.prompty")),),
         judge=("script",),
         models=folder / "models.yaml",
         engine="scripted",
@@ -88,7 +89,7 @@ def test_a_rubric_that_lists_no_levels_is_refused_where_nothing_would_change(fol
     plan = Plan(
         folder / "cases.jsonl",
         tmp_path / "t.run",
-        rubric=(str(tmp_path / "bare.prompty"),),
+        rubric=(load_rubric(str(tmp_path / "bare.prompty")),),
         judge=("script",),
         models=folder / "models.yaml",
         engine="scripted",

@@ -18,8 +18,8 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 
 
@@ -39,9 +39,7 @@ def registry(tmp_path: Path, tiny_judge: Path, instant_reply: None) -> Path:
 def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCache) -> int:
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric.inputs, 5, seed)
-    plan = Plan(
-        cases, folder / f"{seed}.run", rubric=[rubric.name], judge=[judge], models=registry, engine=INSTANT.name
-    )
+    plan = Plan(cases, folder / f"{seed}.run", rubric=[rubric], judge=[judge], models=registry, engine=INSTANT.name)
     [tally] = run_job(plan, Watcher(), ["test"], loaded)
     return tally.judged
 
@@ -65,7 +63,7 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
     found = []
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"
-        plan = Plan(cases, run, rubric=[rubric.name], judge=["one"], models=registry, engine=INSTANT.name)
+        plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
         [tally] = run_job(replace(plan, allocation=Engines("", engines)), Watcher(), ["test"])
         assert tally.judged == 700
         with RunFile.open(run) as stored:

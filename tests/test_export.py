@@ -15,9 +15,9 @@ from rated_run import IDS, TINY, add, cases, judged_run, said, write_lines
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.panel import make_panel
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, store_rubric

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import httpx2
 import numpy as np
@@ -34,6 +36,9 @@ from pathway_local.judges.fetch import explained, fetch, registry_line
 from pathway_local.judges.fetch_record import Fetched, changed_files, read_record, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import find_folder, weights_hash
+
+ENDLESS = 64 << 20
+"""Bytes after which a hostile hub gives up; without a limit a client would have stored them."""
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 SMALL = JudgeSpec(name="small", source="someone/small", revision=COMMIT)
@@ -247,6 +252,10 @@ class Hub:
     folder: Path
     gated: bool = False
     break_at: str = ""
+    commit: str = COMMIT
+    planted: dict[str, int] = field(default_factory=dict)
+    """Further paths of the tree, with their sizes; each is served endlessly."""
+
     asked: list[str] = field(default_factory=list)
 
 
@@ -278,10 +287,12 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         self.hub.asked.append(f"{self.command} {path}")
         if path.startswith("/api/models/someone/small/revision/"):
-            return self._json({"id": "someone/small", "sha": COMMIT, "siblings": []})
+            return self._json({"id": "someone/small", "sha": self.hub.commit, "siblings": []})
         if path.startswith("/api/models/someone/small/tree/"):
             return self._json(list(self._tree()))
         prefix = f"/someone/small/resolve/{COMMIT}/"
+        if unquote(path.rpartition("/")[2]).lstrip("./") in {Path(name).name for name in self.hub.planted}:
+            return self._endless(body=body)
         file = self.hub.folder / path.removeprefix(prefix)
         if not path.startswith(prefix) or not file.is_file():
             return self._send(404, b"", {"X-Error-Code": "RepoNotFound"}, body=body)
@@ -294,6 +305,8 @@ class _Handler(BaseHTTPRequestHandler):
             if file.is_file():
                 name = str(file.relative_to(self.hub.folder))
                 yield {"type": "file", "path": name, "size": file.stat().st_size, "oid": _etag(file)}
+        for name, size in self.hub.planted.items():
+            yield {"type": "file", "path": name, "size": size, "oid": "00"}
 
     def _file(self, file: Path, *, body: bool) -> None:
         content, headers = file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT}
@@ -309,6 +322,21 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         return self._send(200, content, headers, body=body)
+
+    def _endless(self, *, body: bool) -> None:
+        """Promise the planted size, and send more until the client goes away."""
+        self.send_response(200)
+        for name, value in {"ETag": '"00"', "X-Repo-Commit": COMMIT, "X-Linked-Size": "9"}.items():
+            self.send_header(name, value)
+        self.send_header(*(("Transfer-Encoding", "chunked") if body else ("Content-Length", "9")))
+        self.end_headers()
+        sent = 0
+        with suppress(OSError):
+            while body and sent < ENDLESS:
+                self.wfile.write(b"100000\r\n" + b"x" * (1 << 20) + b"\r\n")
+                sent += 1 << 20
+        self.hub.asked.append(f"SENT {sent}")
+        self.close_connection = True
 
     def _json(self, value: object) -> None:
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
@@ -328,9 +356,14 @@ def _etag(file: Path) -> str:
     return hashlib.sha1(file.read_bytes()).hexdigest()
 
 
-def _run(url: str, tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+PINNED = f"small: {{source: someone/small, revision: {COMMIT}}}\n"
+
+
+def _run(
+    url: str, tmp_path: Path, *arguments: str, entry: str = PINNED, **environment: str
+) -> subprocess.CompletedProcess[str]:
     registry = tmp_path / "mine.yaml"
-    registry.write_text(f"small: {{source: someone/small, revision: {COMMIT}}}\n")
+    registry.write_text(entry)
     command = [sys.executable, "-c", "from pathway_local.cli import main; main()", "judges", *arguments]
     told = {**os.environ, "HF_ENDPOINT": url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DOWNLOAD_TIMEOUT": "2", **environment}
     command += ["--models", str(registry)]
@@ -383,6 +416,30 @@ def test_a_gated_judge_says_how_to_get_it(hub: tuple[Hub, str], tmp_path: Path) 
     done = _run(url, tmp_path, "fetch", "small")
     assert (done.returncode, "is gated" in done.stderr) == (5, True), done.stderr
     assert "hf auth login" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["../../planted.json", "/{}/planted.json", "..\\planted.json", "planted.json", "a/../../planted.json"]
+)
+def test_a_hostile_hub_writes_nowhere_else_and_ends(name: str, hub: tuple[Hub, str], tmp_path: Path) -> None:
+    state, url = hub
+    state.planted = {name.format(tmp_path): 9}
+    done = _run(url, tmp_path, "fetch", "small")
+    refused = name == "planted.json"  # the others are in subfolders or in other folders, from which nothing is taken
+    assert (done.returncode, "sends more bytes" in done.stderr) == ((5, True) if refused else (0, False)), done.stderr
+    assert "Traceback" not in done.stderr
+    models = tmp_path / "XDG_DATA_HOME" / "pathway-local" / "models" / "small"
+    assert all(path.is_relative_to(models) for path in tmp_path.rglob("*planted*")), list(tmp_path.rglob("*planted*"))
+    assert max(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < ENDLESS // 2
+
+
+@pytest.mark.parametrize("commit", ["../../../planted", "c0ffee", "", "x" * 300])
+def test_a_hub_with_an_impossible_commit_is_refused(commit: str, hub: tuple[Hub, str], tmp_path: Path) -> None:
+    state, url = hub
+    state.commit = commit
+    done = _run(url, tmp_path, "fetch", "small", entry="small: {source: someone/small}\n")
+    assert done.returncode == 5 and "Traceback" not in done.stderr, done.stderr
+    assert not list(tmp_path.rglob("*planted*"))
 
 
 def test_an_environment_without_network_is_obeyed(tmp_path: Path) -> None:

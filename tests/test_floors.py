@@ -1,18 +1,19 @@
 """Imports go one way: a module imports from its own room and from rooms below it, and modules form no circle."""
 
 import ast
+import re
 from collections.abc import Set
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
+MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 ROOMS = (
     VALUES,
     "system",
-    "prompty",
-    "adopt",
     "rubrics",
+    "prompty",
     "sheets",
     "probes",
     "judges",
@@ -30,6 +31,7 @@ ROOMS = (
     "viewer",
     "checks",
     "api",
+    "adopt",
     "cli",
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
@@ -134,6 +136,25 @@ def test_only_engines_know_vllm_and_torch_and_nothing_imports_what_lies_in_scrip
         assert not named & OUTSIDE, module
 
 
+def test_behind_the_door_no_module_reads_a_prompts_file() -> None:
+    """A rubric is read once, by what runs a command; a run keeps it compiled."""
+    behind = set(ROOMS) - {"prompty", "adopt", "checks", "api", "cli"}
+    assert not {module for module in reached_from(behind) if room_of(module) in ("prompty", "adopt")}
+
+
 def test_results_run_on_a_laptop() -> None:
     rooms = {room_of(module) for module in reached_from({"ratings", "results"})}
     assert not rooms & {"rendering", "sealing", "engines", "judging"}
+
+
+def test_the_reading_list_names_files_that_take_about_an_hour() -> None:
+    chapter = MAP[MAP.index("## Read it in an hour") : MAP.index("## Drills")]
+    files = [PACKAGE / name for name in re.findall(r"`([a-z_/]+\.py)`", chapter)]
+    lines = sum(len(file.read_text().splitlines()) for file in files)
+    assert len(files) == 17 and abs(lines - 3600) < 300, lines
+
+
+def test_a_drill_has_its_test() -> None:
+    drills = MAP[MAP.index("## Drills") : MAP.index("## Rooms")]
+    named = re.findall(r"`(tests/\w+\.py)`", drills)
+    assert set(named) == {f"tests/{path.name}" for path in (PACKAGE.parent / "tests").glob("test_another_*.py")}

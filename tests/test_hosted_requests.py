@@ -10,6 +10,7 @@ import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
 from pathway_local.ratings.import_ratings import import_ratings
@@ -17,7 +18,7 @@ from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -48,7 +49,7 @@ def run(tmp_path: Path) -> Path:
 def plan(
     run: Path, rubric: str = "tiny", service: Any = "openai", model: str = "gpt-4o", **options: Any
 ) -> RequestPlan:
-    given = Given(run, run.parent / f"{rubric}.csv", rubric)
+    given = Given(run, run.parent / f"{rubric}.csv", load_rubric, rubric)
     return RequestPlan(given, service, model, run.parent / options.pop("out", "requests.jsonl"), **options)
 
 
@@ -127,7 +128,7 @@ def test_only_a_sample_or_a_filter(run: Path) -> None:
     assert (leaving.cases, len(lines)) == (3, 3)
     leaving, lines = write(run, only="5", out="five.jsonl")
     assert (leaving.cases, len(lines)) == (5, 5)
-    sample(SamplePlan(Given(run, run.parent / "tiny.csv", "tiny"), 5, 0, run.parent / "rate.xlsx"), [])
+    sample(SamplePlan(Given(run, run.parent / "tiny.csv", load_rubric, "tiny"), 5, 0, run.parent / "rate.xlsx"), [])
     with RunFile.read(run) as read:
         drawn = {row[0] for row in read.database.rows("SELECT case_id FROM inclusions WHERE drawn")}
         query = "SELECT case_id FROM handouts WHERE custom_id = ?"
@@ -147,7 +148,7 @@ def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
     (tmp_path / "tiny.prompty").write_text(TINY.text)
     key = tmp_path / "key"
     rubric = str(tmp_path / "tiny.prompty")
-    given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", rubric, pseudonyms=key)
+    given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", load_rubric, rubric, pseudonyms=key)
     with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
         assert requests.leaving.cases == 1
         requests.write([])
@@ -281,11 +282,11 @@ def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
     text = TINY.text.replace("answer: {type: string}", "answer: {type: string, default: none given}")
     (tmp_path / "lax.prompty").write_text(text.replace("name: tiny", "name: lax"))
     (tmp_path / "lax.csv").write_text("id,question\na,why\nb,how\n")
-    given = Given(tmp_path / "lax.run", tmp_path / "lax.csv", str(tmp_path / "lax.prompty"))
+    given = Given(tmp_path / "lax.run", tmp_path / "lax.csv", load_rubric, str(tmp_path / "lax.prompty"))
     with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl")) as requests:
         requests.write([])
     assert "none given" in (tmp_path / "out.jsonl").read_text()
-    sample(SamplePlan(Given(given.run, given.cases), 2, 1, tmp_path / "rate.xlsx"), [])
+    sample(SamplePlan(Given(given.run, given.cases, load_rubric), 2, 1, tmp_path / "rate.xlsx"), [])
     (tmp_path / "people.csv").write_text("id,question,score\na,why,4\nb,how,5\n")
     with RunFile.open(given.run) as opened:
         import_ratings(opened, RatingsFile(tmp_path / "people.csv", "human", "Ann"), [])

@@ -8,8 +8,9 @@ from rated_run import write_lines
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, fingerprint
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Kind, Rater
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict

@@ -13,48 +13,26 @@ from viewed import viewing
 
 from pathway_local.cli import rubrics
 from pathway_local.cli.terminal import Screen
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.score_text import read_score
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rubrics.md").read_text()
 FILES = dict(re.findall(r"^```(?:text|yaml) (\S+(?<!jsonl))\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-TERMS = (
-    "It is full of terms that nobody explains.",
-    "Many terms stay unexplained.",
-    "About half of the terms are explained.",
-    "A term or two stays unexplained.",
-    "A newcomer understands every word.",
-)
 NAMED = {
-    "labels.txt": ("Against it", "Part of it", "Same in substance"),
-    "tags.txt": ("not backed", "backed"),
     "skeleton.txt": ("Muddled", "Passable", "Clear"),
-    "chat.txt": ("No", "Yes"),
-    "word.txt": ("No", "Yes"),
-    "words.txt": ("No", "Yes", "Unsure"),
-    "steps.txt": ("Incorrect", "Partially correct", "Correct"),
-    "tone.txt": ("formal", "casual", "playful"),
-    "final.txt": ("incorrect", "partially correct", "correct"),
-    "letter.txt": ("N", "Y"),
-    "claims.txt": ("no verdicts", "none of them", "all of them"),
+    "grade.txt": ("I", "P", "C"),
     "pair.txt": ("B", "tie", "A"),
-    "guide.md": ("Wrong", "Thin", "Whole"),
-    "prometheus.yaml": TERMS,
-    "flow.yaml": ("It says something else.", "It says the same."),
     "levels.yaml": ("rude", "neutral", "polite"),
     "clearer.prompty": ("second", "first"),
     "own.prompty": ("misses it", "touches it", "fits"),
 }
 """The names that each file gives its levels, lowest first."""
 
-NAMELESS = {
-    *("open.txt", "named.txt", "angles.txt", "keys.prompty", "schema.txt", "number.txt", "halves.txt", "result.txt"),
-    *("grade.txt", "short.prompty"),
-    *("version2.prompty", "talk.prompty", "loop.prompty"),
-    *("worse.txt", "referring.prompty"),  # the page shows how they are refused
-}
+NAMELESS = {"halves.txt", "loop.prompty", "plain.txt", "beside.yaml"}
+
+DECLARED = {"grade.txt": ("--fields", "reasoning: text; grade: I < P < C", "--line", "GRADE: {grade}")}
 
 
 @pytest.fixture
@@ -71,9 +49,8 @@ def test_every_file_of_the_page_is_known() -> None:
 def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
     path, names = tmp_path / name, NAMED[name]
     path.write_text(FILES[name])
-    if path.suffix in (".txt", ".md"):
-        layout = ("--layout", "score-line") if name == "guide.md" else ()
-        said = run("rubrics", "adopt", name, "-o", "adopted.prompty", *layout)
+    if path.suffix == ".txt":
+        said = run("rubrics", "adopt", name, "-o", "adopted.prompty", "--yes", *DECLARED.get(name, ()))
         path = tmp_path / "adopted.prompty"
         assert said.code == 0, said
     rubric = load_rubric(str(path))
@@ -108,10 +85,9 @@ def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
     assert [str(said).partition(" – ")[2] for said in column[:0:-1]] == list(names)
     assert [read_score(str(said), field)[0] for said in column[:0:-1]] == list(field.values)
 
-    if name != "claims.txt":  # a page can't ask for a share
-        assert run(*draw, "rate.html").code == 0
-        levels = [text for text in PageParser(Path("rate.html").read_text()).texts if text.endswith(names)]
-        assert all(any(text.endswith(each) for text in levels) for each in names)
+    assert run(*draw, "rate.html").code == 0
+    levels = [text for text in PageParser(Path("rate.html").read_text()).texts if text.endswith(names)]
+    assert all(any(text.endswith(each) for text in levels) for each in names)
 
     with viewing(tmp_path / "a.run", tmp_path / "cases.jsonl") as desk:
         answer = desk.get("/table/0")

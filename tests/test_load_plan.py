@@ -22,7 +22,7 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import engine_options
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
 
@@ -104,7 +104,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
     watcher = _Listening()
     for detail in ("full", "score"):
         plan = Plan(
-            cases, run, rubric=[rubric.name], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
+            cases, run, rubric=[rubric], judge=["one"], rater=f"one-{detail}", models=models, engine=INSTANT.name
         )
         run_job(replace(plan, detail=detail), watcher, ["test"])
     assert watcher.heard.count("a short start") == 2
@@ -132,7 +132,7 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     models.write_text(json.dumps({"one": {**entry, "context": 4096}, "other": {**entry, "context": 8192}}))
     cases = write_cases(tmp_path / "cases.csv", rubric.inputs, 3, 1)
     run_job(
-        Plan(cases, run, rubric=[rubric.name], judge=["one", "other"], models=models, engine=INSTANT.name),
+        Plan(cases, run, rubric=[rubric], judge=["one", "other"], models=models, engine=INSTANT.name),
         Watcher(),
         ["test"],
     )

@@ -16,12 +16,14 @@ from pathway_local.errors import RunFileError
 from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, Tally, batches
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult, Sampling
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
+from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Verdict
@@ -171,8 +173,8 @@ def test_a_bad_row_of_an_older_run_is_not_there_twice(run: RunFile, rubric: Rubr
 
 
 def test_bad_rows_and_numbered_rows_go_together(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
-    bad = BadRow("1", 1, "x.csv", "line 2", "it is broken", numbered=True)
-    judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2, numbered=True)])
+    bad = BadRow("1", 1, "x.csv", "line 2", "it is broken")
+    judging(run, rubric, Script(tokenizer)).judge([bad, Case("2", {"answer": "a"}, row=2)])
     assert set(stored(run)) == {"1", "2"}
 
 
@@ -188,9 +190,10 @@ def test_changed_texts_are_judged_again(run: RunFile, rubric: Rubric, tokenizer:
 
 
 def test_numbered_rows_that_moved_are_refused(run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer) -> None:
-    rows = [Case(str(at), {"answer": f"a{at}"}, row=at, numbered=True) for at in (1, 2, 3)]
+    rows = [Case(str(at), {"answer": f"a{at}"}, row=at) for at in (1, 2, 3)]
+    run.set_setting(SETTING, {"mapping": {}, "id": None})
     judging(run, rubric, Script(tokenizer)).judge(rows)
-    moved = [Case(str(at), {"answer": f"a{at + 1}"}, row=at, numbered=True) for at in (1, 2)]
+    moved = [Case(str(at), {"answer": f"a{at + 1}"}, row=at) for at in (1, 2)]
     with pytest.raises(RunFileError, match="row 1"):
         judging(run, rubric, Script(tokenizer)).judge(moved)
 

@@ -165,7 +165,7 @@ def draw(path: Path, seed: int, size: int) -> None:
     with RunFile.open(path) as run:
         job = run.jobs.begin(["sample"], {"sample": {"size": size, "seed": seed, "strata": ""}})
         every = [
-            Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, False, 0, size / 4, at < size)
+            Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, 0, size / 4, at < size)
             for at, case in enumerate(cases())
         ]
         store_sample(run, job, Sample(0, "tiny", seed, "", 4, size), every)

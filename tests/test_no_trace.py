@@ -119,6 +119,20 @@ def test_nothing_of_a_case_is_left_by_a_sample_or_a_batch_file(desk: Desk) -> No
     assert _left(desk, cases) == [desk.work / "batch.jsonl"]
 
 
+def test_nothing_of_a_case_is_left_by_a_self_test_of_judges(desk: Desk) -> None:
+    os.umask(0)
+    try:
+        cases = _sheet(desk, poison=False)
+        given = ["judges", "test", "scripted", *GIVEN, cases.name, "--models", "models.yaml", "--engine", "scripted"]
+        done = desk.typed(*given, "--n", 4, "--run", "test.run", "--out", "test.html", code=None)
+    finally:
+        os.umask(0o022)
+    assert (done.returncode in (0, 1), (desk.work / "test.html").is_file()) == (True, True), done.stderr
+    assert WORD not in _said(done)
+    assert _left(desk, cases) == []
+    assert _modes(desk) == {}
+
+
 @pytest.mark.soak
 def test_nothing_of_a_case_is_left_by_real_vllm(desk: Desk) -> None:
     cases = _sheet(desk, poison=False)

@@ -18,7 +18,8 @@ from pathway_local.probes.reordered import reordered
 from pathway_local.probes.roles import roles_of
 from pathway_local.probes.subject import Measured, Subject, phrases
 from pathway_local.probes.texts import as_list, numbers, other_number, sentences, with_number, without_sentences
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, parse_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 
 FACTS = parse_rubric(RUBRIC, "facts")
 
@@ -236,17 +237,25 @@ def test_every_built_in_rubric_has_roles(name: str) -> None:
     assert roles_of(load_rubric(name), {}).scores
 
 
+def prompt_of(rubric: Rubric) -> str:
+    """The words of all turns, with each input's name in its place."""
+    names = dict.fromkeys(rubric.inputs)
+    return "\n".join(
+        turn.render({name: name for name in names}, {name: name for name in names}) for turn in rubric.turns
+    )
+
+
 def test_levels_and_criteria_change_places_and_nothing_else_does() -> None:
     for name, what, whole in (("pathway-answer", "levels", 5), ("groundedness", "levels", 5), ("facts", "criteria", 2)):
         rubric = FACTS if name == "facts" else load_rubric(name)
         changed = reordered(rubric, what)
         assert changed and changed.name != rubric.name and changed.sha256 != rubric.sha256
-        before, after = rubric.text.split("\n"), changed.text.split("\n")
+        before, after = prompt_of(rubric).split("\n"), prompt_of(changed).split("\n")
         assert sorted(before) == sorted(after)
         moved = [at for at, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
         assert len(moved) >= whole - 1
         again = reordered(changed, what)
-        assert again and again.text == rubric.text
+        assert again and again.turns == rubric.turns
     assert reordered(load_rubric("pair-answer"), "criteria") is None
 
 
@@ -264,7 +273,7 @@ def test_the_levels_of_every_score_turn_and_nothing_else(name: str, moved: list[
     rubric = load_rubric(name)
     changed = reordered(rubric, "levels")
     assert changed
-    before, after = rubric.text.split("\n"), changed.text.split("\n")
+    before, after = prompt_of(rubric).split("\n"), prompt_of(changed).split("\n")
     assert [line[:4] for line in after if re.match(r"\d = ", line)] == moved
     assert len(before) == len(after)
     for mark in ("<", "#", "1. ", "2. ", "5. ", "1:", "Example query"):
@@ -300,7 +309,7 @@ TWO = "{a: {type: score, min: 1, max: 3}, b: {type: score, min: 1, max: 3}}"
 def test_lists_of_levels_and_nothing_that_looks_like_one(prompt: str, outputs: str, turned: str | None) -> None:
     rubric = with_levels(prompt, outputs) if outputs else with_levels(prompt)
     changed = reordered(rubric, "levels")
-    assert (changed and changed.text) == (turned and rubric.text.replace(prompt, turned))
+    assert (changed and prompt_of(changed)) == (turned and prompt_of(rubric).replace(prompt, turned))
 
 
 def cases(count: int) -> list[Case]:

@@ -10,11 +10,12 @@ from jinja2 import Template
 
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
-from pathway_local.rubrics.rubric import Rubric, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.verdict import Score
 
 OWN = Path(__file__).parent / "rubric_files"
@@ -25,20 +26,26 @@ def rubric_of(front: str, body: str = "user:\n{{ answer }}\n", *, outputs: str =
     return parse_rubric(f"---\n{front}{outputs}---\n{body}", "mine.prompty")
 
 
-def test_a_version_1_file_loads_unchanged() -> None:
-    rubric = load_rubric(str(OWN / "tags.prompty"))
+def own(name: str, outputs: str) -> str:
+    """The text of a file as others write it, with a declaration of its format."""
+    return (OWN / name).read_text().replace("---\n", f"---\noutputs: {outputs}\n", 1)
+
+
+TAGS = own("tags.prompty", "{layout: '<S0>{thoughts}</S0> {score}', fields: 'thoughts: text; score: 1-5'}")
+
+
+def test_a_version_1_file_loads_unchanged_but_for_a_declaration() -> None:
+    with pytest.raises(RubricError, match=r"tags\.prompty: nothing declares the reply's format") as refused:
+        load_rubric(str(OWN / "tags.prompty"))
+    assert "rubrics adopt" in refused.value.hint
+    rubric = parse_rubric(TAGS, "mine.prompty")
     assert [turn.role for turn in rubric.turns] == ["system", "user"]
-    assert rubric.format.outputs.layout == (
-        "<S0>Step by step:{thoughts}</S0>\n<S1>{explanation}</S1>\n<S2>{score}</S2>"
-    )
-    assert rubric.format.scores["score"].levels[4] == "Fully backed"
-    assert rubric.format.scores["score"].special == (3,)
     assert rubric.sampling == {"temperature": 0.0, "top_p": 1.0}
     assert rubric.sample == {
         "query": "When does the library open?", "response": "At nine.", "context": "The library opens at nine.",
     }  # fmt: skip
     assert {name: wanted.empty for name, wanted in rubric.inputs.items()} == {
-        "query": "fail", "response": "fail", "context": "judge",
+        "query": "fail", "response": "fail", "context": "fail",
     }  # fmt: skip
 
 
@@ -63,27 +70,9 @@ def test_a_schema_in_the_response_format_is_the_format() -> None:
 
 
 def test_a_limit_that_can_not_hold_the_format_is_raised_with_a_notice() -> None:
-    rubric = load_rubric(str(OWN / "stars.prompty"))
-    assert rubric.format.outputs.layout == "{stars}"
-    assert rubric.format.scores["stars"].values == (1, 2, 3, 4, 5)
-    assert any("max_tokens 1 can't hold the output format: raised to" in said for said in rubric.notices)
-    tags = parse_rubric((OWN / "tags.prompty").read_text().replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
+    tags = parse_rubric(TAGS.replace("max_tokens: 800", "max_tokens: 1"), "mine.prompty")
     assert f"max_tokens 1 can't hold the output format: raised to {tags.format.reply({}).form.reserve}" in tags.notices
-    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, TextField)] == [300, 120]
-
-
-def test_a_limit_that_holds_the_format_shortens_its_texts() -> None:
-    text = (OWN / "tags.prompty").read_text()
-    short = parse_rubric(text.replace("max_tokens: 800", "max_tokens: 200"), "mine.prompty")
-    assert short.format.reply({}).form.reserve <= 200
-    thoughts, explanation = [field.tokens for field in short.format.fields.values() if isinstance(field, TextField)]
-    assert thoughts / explanation == pytest.approx(300 / 120, rel=0.05)
-    assert explanation >= 32
-    divided = (
-        f"max_tokens 200 is divided among the texts by their length: thoughts {thoughts} instead of 300 tokens, "
-        f"explanation {explanation} instead of 120 tokens"
-    )
-    assert divided in short.notices
+    assert [field.tokens for field in tags.format.fields.values() if isinstance(field, TextField)] == [300]
 
 
 def test_what_means_nothing_here_is_told() -> None:
@@ -106,7 +95,7 @@ def test_names_used_and_declared_must_match() -> None:
 
 
 def test_an_optional_input_that_is_never_used_is_left_out_with_a_notice() -> None:
-    rubric = load_rubric(str(OWN / "keys.prompty"))
+    rubric = parse_rubric(own("keys.prompty", "'score: 1-5'"), "mine.prompty")
     assert list(rubric.inputs) == ["query", "response"]
     assert any("'tool_definitions' is ignored" in said for said in rubric.notices)
 
@@ -130,7 +119,7 @@ def test_inputs_that_nobody_declares_are_read_from_the_prompt() -> None:
 
 @pytest.mark.parametrize("outputs", ["outputs: 5\n", "outputs: {layot: json, fieldz: {}}\n", "outputs: []\n"])
 def test_outputs_that_declare_nothing_are_refused_though_the_prompt_asks_for_a_format(outputs: str) -> None:
-    with pytest.raises(FormatError, match="line 3, column 1: outputs has neither a layout with fields"):
+    with pytest.raises(FormatError, match="line 3, column 1: outputs has neither fields nor a schema"):
         rubric_of("inputs: {answer: {}}\n", "user:\n{{answer}} Reply only with Yes or No.", outputs=outputs)
 
 
@@ -269,8 +258,9 @@ def test_role_markers_as_prompty_takes_them(marker: str) -> None:
 
 def test_windows_line_ends_and_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "mine.prompty"
-    path.write_bytes(b"\xef\xbb\xbf" + (OWN / "stars.prompty").read_bytes().replace(b"\n", b"\r\n"))
-    assert load_rubric(str(path)).turns == load_rubric(str(OWN / "stars.prompty")).turns
+    text = own("stars.prompty", "'stars: 1-5'")
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode().replace(b"\n", b"\r\n"))
+    assert load_rubric(str(path)).turns == parse_rubric(text, "mine.prompty").turns
 
 
 def test_a_closing_joins_the_user_turn() -> None:

@@ -13,7 +13,7 @@ from test_report_page import WIDE
 from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from rated_run import IDS, TINY, TWO, cases, judged_run, scores_of, write_lines
+from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of, write_lines
 
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_rows import Problem
@@ -18,7 +19,6 @@ from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
@@ -183,9 +183,10 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
 
 
 def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
-    rows = cases(numbered=True)
-    rows.append(Case("6", rows[0].inputs, row=6, numbered=True))
+    rows = cases(by_row=True)
+    rows.append(Case("6", rows[0].inputs, row=6))
     with judged_run(tmp_path / "rows.run", rows=rows) as run:
+        know_by_row(run)
         bare = refused(run, table(tmp_path, [["id", "score"], ["1", 4]]))
         assert isinstance(bare, RatingsError)
         assert "row number" in bare.problems[0]

@@ -105,7 +105,7 @@ def test_expected_scores_and_panels(run: RunFile) -> None:
 
 def test_the_design_of_the_latest_sample(run: RunFile) -> None:
     every = [
-        Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, False, stratum, chance, drawn)
+        Inclusion(case.id, fingerprint(run.key, TINY.texts_of(case)), case.row, stratum, chance, drawn)
         for case, stratum, chance, drawn in zip(
             cases(ids=[*IDS, "s-5"])[1:], (0, 1, 1, 0), (0.5, 1.0, 1.0, 0.5), (True, True, True, False), strict=True
         )

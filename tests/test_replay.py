@@ -8,9 +8,9 @@ import pytest
 from walks import Walker, legal_ids
 
 from pathway_local.judging.replay import Replay
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
-from pathway_local.rubrics.rubric import load_rubric
 
 
 @pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])

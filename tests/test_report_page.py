@@ -13,10 +13,10 @@ from typed_here import Run
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
 from pathway_local.results.tally import tally
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import EARLIER_ENGINES
 from pathway_local.runs.run_file import RunFile

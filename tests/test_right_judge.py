@@ -13,9 +13,9 @@ from pathway_local.probes.changes import ALONE_AT_MOST
 from pathway_local.probes.drawing import make_test
 from pathway_local.probes.roles import roles_of
 from pathway_local.probes.subject import Measured
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.self_test import JudgeTest, self_test
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict

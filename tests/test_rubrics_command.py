@@ -15,9 +15,9 @@ from typed_here import Run, typing_in
 from pathway_local.cli import adopt, rubrics, terminal
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
+from pathway_local.prompty.guide import FILE, guide_to
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
-from pathway_local.rubrics.guide import FILE, guide_to
-from pathway_local.rubrics.rubric import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"
@@ -65,7 +65,7 @@ def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) 
                 assert " ".join(line.split()) in said.words, (command, line, said.out, said.err)
     assert ran == page.count("\n$ ")
     for command in re.findall(r"`pathway-local rubrics (\w+)", page):
-        assert command in {"list", "show", "adopt", "check"}
+        assert command in {"list", "show", "new", "adopt", "check"}
 
 
 def test_check_counts_as_the_judge_does(run: Run, judge_folder: Path) -> None:
@@ -84,7 +84,7 @@ def test_check_tells_what_breaks_the_prefix_cache(run: Run, tmp_path: Path, judg
         "user:\nJudge {{answer}}.\n" + "A long rubric comes behind the case. " * 60 + "Answer only with Pass or Fail.\n"
     )
     path = tmp_path / "late.prompty"
-    path.write_text("---\ninputs: {answer: {}}\n---\n" + body)
+    path.write_text("---\ninputs: {answer: {}}\noutputs: 'verdict: Fail < Pass'\n---\n" + body)
     said = run("rubrics", "check", path, "--judge", judge_folder)
     found = re.search(r"the case's text starts at token (\d+) of ([\d,]+): move it behind the rubric", said.err)
     assert found is not None, said
@@ -150,10 +150,12 @@ def test_check_prints_grammar_and_schema_alone(run: Run) -> None:
     assert list(schema["properties"]) == ["analysis", "score", "justification"]
 
 
-def test_check_shows_the_files_own_sample(run: Run) -> None:
-    said = run("rubrics", "check", OWN / "tags.prompty")
+def test_check_shows_the_files_own_sample(run: Run, tmp_path: Path) -> None:
+    text = (OWN / "tags.prompty").read_text().replace("---\n", "---\noutputs: 'score: 1-5'\n", 1)
+    (tmp_path / "tags.prompty").write_text(text)
+    said = run("rubrics", "check", "tags.prompty")
     assert "QUERY: When does the library open?" in said.out
-    assert said.out.rstrip().endswith("<S0>Step by step:")
+    assert said.out.rstrip().endswith('{"score":')
 
 
 def test_check_names_line_column_and_fix(run: Run) -> None:
@@ -163,31 +165,61 @@ def test_check_names_line_column_and_fix(run: Run) -> None:
     assert "tool_definitions" in said.err.splitlines()[1]
 
 
-def test_what_is_not_settled_is_refused_until_it_is(run: Run, tmp_path: Path) -> None:
+def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
-    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
-    assert said.code == 0
-    assert "1 point(s) are not settled" in said.err
-    assert run("rubrics", "check", "open.prompty").code == 2
-    made = (tmp_path / "open.prompty").read_text()
-    (tmp_path / "open.prompty").write_text(re.sub(r" *# UNSETTLED.*\n", "", made))
-    assert run("rubrics", "check", "open.prompty").code == 0
+    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", "--yes")
+    assert said.code == 2
+    assert "leaves open: clear_score" in said.err
+    assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
+    assert not (tmp_path / "open.prompty").exists()
+    (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
+    said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
+    assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
+    (tmp_path / "bare.txt").write_text("Is it right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
+    assert said.code == 2 and "--inputs 'question, answer'" in said.err
+    assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
+    assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
+
+
+def test_a_proposal_is_refused_until_somebody_confirms_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("Is {answer} right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "p.txt", "-o", "p.prompty")
+    assert said.code == 0 and "confirmed: false" in said.err
+    assert "line 1: Is {answer} right? Answer only with Yes or No." in said.words
+    assert "--fields 'verdict: No < Yes'" in said.out and "Example of a reply Yes" in said.words
+    assert run("rubrics", "check", "p.prompty").code == 2
+    assert run("rubrics", "adopt", "p.txt", "-o", "p.prompty", "--yes", "--force").code == 0
+    assert run("rubrics", "check", "p.prompty").code == 0
+
+
+def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "two.txt").write_text(
+        'Which of the two answers is better?\nA: {one_text}\nB: {another}\nAnswer only with "A" or "B".\n'
+    )
+    said = run("rubrics", "adopt", "two.txt", "--fields", "verdict: prefer A > B", "--line", "{verdict}")
+    assert said.code == 2 and "which inputs hold response A and response B?" in said.err
+    declared = ("--fields", "verdict: prefer A > B", "--line", "{verdict}", "--swap", "one_text:another")
+    assert run("rubrics", "adopt", "two.txt", "-o", "two.prompty", *declared).code == 0
+    assert load_rubric("two.prompty").pair.swap == {"one_text": "another"}  # type: ignore[union-attr]
 
 
 def test_a_terminal_is_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(rubrics.typer, "prompt", lambda question, **_: "0-10")
+    monkeypatch.setattr(adopt.typer, "prompt", lambda question, **_: "0-10")
+    monkeypatch.setattr(adopt.typer, "confirm", lambda question, **_: True)
     assert run("rubrics", "adopt", "open.txt", "-o", "open.prompty").code == 0
-    assert load_rubric("open.prompty").format.scores["clear_score"].values == tuple(range(11))
+    rubric = load_rubric("open.prompty")
+    assert rubric.confirmed and rubric.format.scores["clear_score"].values == tuple(range(11))
 
 
 def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "there.prompty").write_text("mine")
     assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty").code == 2
     assert (tmp_path / "there.prompty").read_text() == "mine"
-    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", "--force").code == 0
+    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", "--force", "--yes").code == 0
     assert load_rubric("there.prompty").format.scores
 
 
@@ -196,7 +228,6 @@ def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     [
         (("adopt", "gone.txt"), "can't be read"),
         (("adopt", OWN / "levels.yaml"), "is a rubric already"),
-        (("adopt", OWN / "labels.txt", "--layout", "xml"), "unknown layout 'xml'"),
         (("adopt", OWN / "labels.txt", "-o", "nowhere/x.prompty"), "there is no folder nowhere"),
         (("adopt", "/dev/zero"), "are too long for a prompt"),
         (("check", "/dev/null"), "no rubric is called"),
@@ -211,15 +242,13 @@ def test_what_can_not_be_done_is_told(run: Run, arguments: tuple[object, ...], s
     assert "Traceback" not in found.err
 
 
-def test_a_prompt_whose_own_front_matter_does_not_fit_is_told_at_once(run: Run) -> None:
-    said = run("rubrics", "adopt", OWN / "mismatch.prompty", "-o", "made.prompty")
-    assert said.code == 0
-    assert "make it an invalid rubric" in said.err
-    assert "made.prompty line 1" in said.err
+def test_a_file_that_declares_no_outputs_is_told_to_be_adopted(run: Run) -> None:
+    said = run("rubrics", "check", OWN / "tags.prompty")
+    assert said.code == 2 and "nothing declares the reply's format" in said.err and "rubrics adopt" in said.err
 
 
 def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}")
+    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}\noutputs: 'stars: 1-5'")
     (tmp_path / "mine.prompty").write_text(text)
     monkeypatch.setenv("RUBRIC", "looked-up")
     assert run("rubrics", "show", "mine.prompty").code == 2

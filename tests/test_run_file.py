@@ -47,7 +47,7 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
         ]
         assert found[0].outcome == VERDICT
         assert found[0].tokens == Tokens(800, 768, 90)
-        assert (found[0].row, found[0].numbered, found[0].case_hash) == (1, False, "h1")
+        assert (found[0].row, found[0].case_hash) == (1, "h1")
         assert found[1].outcome == Verdict({"completeness": Score(2), "correctness": Score(5)})
         assert found[3].outcome == Failure("prompt-too-long", "9000 tokens, 8192 fit")
         assert [r.rater for r in reader.records(rater="anna")] == ["anna"]
@@ -101,7 +101,6 @@ def test_a_number_that_is_not_finite_is_refused_and_leaves_no_trace(run: RunFile
     with pytest.raises(ValueError, match="JSON compliant"):
         run.put(1, case("a"), Verdict({"score": Score(4, {4: float("nan")})}))
     assert list(run.records()) == []
-    assert run.cases.numbered is None
 
 
 def test_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
@@ -170,20 +169,6 @@ def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFil
     run.forget_bad_rows(1, "x.csv", ["b"])
     assert current_and_superseded(run) == [("h", None, 1), ("", "bad-row", 0), ("", "bad-row", 0)]
     assert [record.case_id for record in run.records()] == ["b", "c"]
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_row_numbers_and_explicit_ids_do_not_mix(path: Path, first: bool) -> None:
-    run, rater = new_run(path)
-    run.put(rater, CaseRef("1", 1, first, hash="h"), VERDICT)
-    run.close()
-    with RunFile.open(path) as again:
-        assert again.cases.numbered is first
-        with pytest.raises(RunFileError, match="row numbers as ids") as refused:
-            again.put(rater, CaseRef("s-1", 2, not first, hash="h"), VERDICT)
-        assert "id column" in refused.value.hint
-        again.put(rater, CaseRef("3", 3, first, hash="h"), VERDICT)
-        assert [record.numbered for record in again.records()] == [first, first]
 
 
 def test_the_same_rater_keeps_its_id_and_another_is_refused_with_what_differs(run: RunFile) -> None:

@@ -1,16 +1,12 @@
 """Samples have the exact size and true probabilities, ignore the file's order, and contain smaller samples."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rated_run import TINY, judged_run
+from rated_run import judged_run
 
 from pathway_local.errors import UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
-from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import store_rubric
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
 
@@ -73,7 +69,7 @@ def test_sizes_that_can_not_be_drawn() -> None:
 def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object) -> None:
     with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
         job = run.jobs.begin(["sample"], {})
-        every = [Inclusion("s-2", "h2", 2, False, 0, 0.25, True), Inclusion("s-1", "h1", 1, False, 1, 1.0, False)]
+        every = [Inclusion("s-2", "h2", 2, 0, 0.25, True), Inclusion("s-1", "h1", 1, 1, 1.0, False)]
         store_sample(run, job, Sample(0, "tiny", 7, "audience", 2, 1), every)
         (kept,) = samples(run, "tiny")
         assert (kept.seed, kept.strata, kept.cases, kept.drawn) == (7, "audience", 2, 1)
@@ -82,16 +78,6 @@ def test_a_sample_is_kept_and_replaced_by_one_of_the_same_seed(tmp_path: object)
         store_sample(run, job, Sample(0, "tiny", 8, "audience", 1, 1), every[:1])
         assert [s.seed for s in samples(run, "tiny")] == [7, 8]
         assert len(run.database.rows("SELECT 1 FROM inclusions")) == 2
-
-
-def test_judged_cases_say_how_a_run_knows_its_cases_before_sampled_ones_do(tmp_path: Path) -> None:
-    by_row = [Inclusion("1", "h", 1, True, 0, 0.5, True)]
-    with judged_run(tmp_path / "judged.run") as judged, RunFile.create(tmp_path / "sampled.run") as sampled:
-        store_rubric(sampled, TINY)
-        for run in (judged, sampled):
-            store_sample(run, run.jobs.begin(["sample"], {}), Sample(0, "tiny", 1, "", 1, 1), by_row)
-    with RunFile.read(tmp_path / "judged.run") as judged, RunFile.read(tmp_path / "sampled.run") as sampled:
-        assert (judged.cases.numbered, sampled.cases.numbered) == (False, True)
 
 
 def test_small_strata_get_as_many_as_asked_for() -> None:

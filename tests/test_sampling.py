@@ -11,13 +11,13 @@ import pytest
 from rated_run import TINY, cases, judged_run, scores_of
 
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.runs.audit import AuditTrail, file_facts
 from pathway_local.runs.purge import exported
 from pathway_local.runs.run_file import RunFile
@@ -47,7 +47,11 @@ def run(tmp_path: Path) -> Path:
 
 def drawn(run: Path, sheet: Path, size: int = 9, out: str = "rate.xlsx", **options: Any) -> Drawn:
     plan = SamplePlan(
-        Given(run, sheet, options.pop("rubric", None)), size, options.pop("seed", 1), sheet.parent / out, **options
+        Given(run, sheet, load_rubric, options.pop("rubric", None)),
+        size,
+        options.pop("seed", 1),
+        sheet.parent / out,
+        **options,
     )
     return sample(plan, ["sample"])
 
@@ -232,7 +236,7 @@ def test_a_sheet_that_can_not_be_written_leaves_no_sample(run: Path, sheet: Path
         raise RunFileError("no space is left")
 
     with pytest.raises(RunFileError):
-        sample(SamplePlan(Given(run, sheet), 9, 1, tmp_path / "rate.xlsx"), ["sample"], failing)
+        sample(SamplePlan(Given(run, sheet, load_rubric), 9, 1, tmp_path / "rate.xlsx"), ["sample"], failing)
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".xlsx"] == []
     with RunFile.read(run) as opened:
         assert samples(opened, "tiny") == []

@@ -17,6 +17,7 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.probes.drawing import ProbeSet
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.probe_result import NO_SCORE
 from pathway_local.results.self_test import NECESSARY, SelfTest, self_test
 from pathway_local.runs.content import check_content
@@ -36,7 +37,7 @@ def plan_of(folder: Path, run: Path) -> Plan:
     return Plan(
         folder / "cases.jsonl",
         run,
-        rubric=(str(folder / "facts.prompty"),),
+        rubric=(load_rubric(str(folder / "facts.prompty")),),
         judge=("script",),
         models=folder / "models.yaml",
         engine="scripted",
@@ -92,7 +93,9 @@ def test_a_comparison_must_not_depend_on_the_place(folder: Path, tmp_path: Path,
     (tmp_path / "two.jsonl").write_text("\n".join(map(json.dumps, two)))
     rules = {"longer": lambda read: 0.9 if len(read.question) > len(read.ideal) else 0.1, "place": lambda read: 0.8}
     plan = replace(
-        plan_of(folder, tmp_path / "t.run"), cases=tmp_path / "two.jsonl", rubric=(str(tmp_path / "which.prompty"),)
+        plan_of(folder, tmp_path / "t.run"),
+        cases=tmp_path / "two.jsonl",
+        rubric=(load_rubric(str(tmp_path / "which.prompty")),),
     )
     test = draw_test(plan, {}, 40, [], lambda said: None)
     run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: PairScript(each, rules[judge])))
@@ -103,7 +106,7 @@ def test_a_comparison_must_not_depend_on_the_place(folder: Path, tmp_path: Path,
 
 def test_a_level_off_the_scale_will_do_for_an_answer_that_says_nothing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "special.prompty").write_text(faulty_judges.SPECIAL)
-    plan = replace(plan_of(folder, tmp_path / "t.run"), rubric=(str(tmp_path / "special.prompty"),))
+    plan = replace(plan_of(folder, tmp_path / "t.run"), rubric=(load_rubric(str(tmp_path / "special.prompty")),))
     test = draw_test(plan, {}, 20, [], lambda said: None)
     by = lambda read: 3.0 if len(read.answer) < 60 else faulty_judges.good(read)  # noqa: E731
     run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: Script(each, by)))

@@ -26,6 +26,7 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan, default_run
 from pathway_local.judging.preparation import prepare
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.panel import make_panel
 from pathway_local.results.summary import summary_of
 from pathway_local.runs.content import check_content
@@ -73,7 +74,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Iterator
         for i in range(CASES)
     ]
     rows[7]["answer"] = "\x00"
-    cases, rubric = desk.sheet(rows), str(desk.work / "small.prompty")
+    cases, rubric = desk.sheet(rows), load_rubric(str(desk.work / "small.prompty"))
     with pytest.MonkeyPatch.context() as patched, EngineCache() as loaded:
         for name in ("PYTHONPATH", JUDGE):
             patched.setenv(name, desk.environment[name])
@@ -317,7 +318,7 @@ def test_other_raters_and_rubrics_are_named(shop: Shop) -> None:
         shop.merge(PARTS[0], "ben.run")
     well = shop.work / "well.prompty"
     well.write_text((shop.work / "small.prompty").read_text().replace("Judge this", "Judge well this"))
-    shop.judge("well.run", "2/3", rubric=[str(well)])
+    shop.judge("well.run", "2/3", rubric=[load_rubric(str(well))])
     with pytest.raises(RaterChanged, match="different texts of the rubric 'small'"):
         shop.merge(PARTS[0], "well.run")
     shop.judge("renamed.run", "2/3", id="question")
@@ -415,7 +416,8 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_runs_to_merge(shop: S
     here, local = tmp_path / "submitted", tmp_path / "local"
     here.mkdir()
     local.mkdir()
-    options = ["-r", shop.plan.rubric[0], "-j", "scripted", "--models", shop.plan.models, "--engine", "scripted"]
+    rubric = shop.work / "small.prompty"
+    options = ["-r", rubric, "-j", "scripted", "--models", shop.plan.models, "--engine", "scripted"]
     cases = [str(SHARDS), str(shop.plan.cases), "--keep", "bot", *map(str, options)]
     environment = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}", "SLURM_TMPDIR": str(local)}
 

@@ -9,6 +9,7 @@ from agreement_run import HELPFUL
 from typed_here import Run
 
 from pathway_local.case import BadRow, Case
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
@@ -77,9 +78,9 @@ def test_the_run_and_its_messages_name_the_spreadsheets_rows(run: Run, path: Pat
             page.cell(row, column).value = value
     ratings.save("ratings.xlsx")
     Path("helpful.prompty").write_text(HELPFUL.text)
-    given = Given(Path("new.run"), path, "helpful.prompty")
+    given = Given(Path("new.run"), path, load_rubric, "helpful.prompty")
     command = ("import", given.run, "ratings.xlsx", "--kind", "human", "--rater", "Ann", "--cases", path.name)
-    assert "row 11: its id matches no case of the run" in run(*command, "--rubric", given.rubric).words
+    assert "row 11: its id matches no case of the run" in run(*command, "--rubric", given.rubric or "").words
     with RunFile.read(given.run) as read:
         assert {record.case_id: record.row for record in read.records()} == {"a": 4, "c": 12}
     dry = run("judge", path.name, "--rubric", given.rubric, "--judge", "demo", "--dry-run")

@@ -1,4 +1,4 @@
-"""Scores with steps, with words and with values off the scale: written, read back, stored, summed up, and settled."""
+"""Scores with steps, with words and with values off the scale; a rubric that nobody has confirmed is refused."""
 
 from pathlib import Path
 
@@ -6,16 +6,13 @@ import pytest
 from rated_run import TINY, add, judged_run
 from typed_here import typing_in
 
-from pathway_local.adopt.adoption import adopt
 from pathway_local.errors import FormatError, ReplyError, RubricError
-from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import planned_rubrics
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.score_text import read_score
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import parse_rubric
 from pathway_local.verdict import Score, Verdict
 
 SCALE = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
@@ -94,28 +91,14 @@ def test_a_scale_that_begins_between_two_steps_is_written_exactly() -> None:
     assert list(ScoreField(min=0.25, max=1.25, step=0.5).texts(False)) == ["0.25", "0.75", "1.25"]
 
 
-def test_judge_refuses_a_demand_that_nobody_settled(tmp_path: Path) -> None:
+def test_a_rubric_that_nobody_has_confirmed_is_refused_at_the_door(tmp_path: Path) -> None:
     file = tmp_path / "mine.prompty"
+    file.write_text(OPEN % "confirmed: false\n")
+    with pytest.raises(RubricError, match="nobody has confirmed this rubric") as refused:
+        load_rubric(str(file))
+    assert "delete its line confirmed: false" in refused.value.hint
     file.write_text(OPEN % "")
-    with pytest.raises(
-        RubricError, match="line 7: the prompt demands 'half points', and the format does not"
-    ) as refused:
-        planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)
-    assert refused.value.hint.endswith("settled: [half points]")
-    file.write_text(OPEN % "settled: [half points]\n")
-    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)) == ["mine"]
-    file.write_text(OPEN.replace("max: 5", "max: 5, step: 0.5") % "")
-    assert list(planned_rubrics(Plan(tmp_path / "c.csv", tmp_path / "x.run", rubric=[str(file)]), None)) == ["mine"]
-
-
-def test_adopt_ends_with_what_is_demanded_and_what_is_written() -> None:
-    prompt = 'Rate {answer}. Return JSON: {"score": <1-5>}\nAlso include a "tone" key.\n'
-    made = adopt(prompt.encode(), "mine.txt")
-    assert made.reconciliation == (
-        ("score: <1-5>", "1", "1 to 5", ""),
-        ("tone", "2", "nothing of it", "the prompt demands it"),
-    )
-    assert b"settled:\n  # UNSETTLED: line 2 demands 'tone'" in made.data
+    assert load_rubric(str(file)).confirmed
 
 
 def test_check_and_hosted_requests_refuse_what_judge_refuses(
@@ -123,13 +106,13 @@ def test_check_and_hosted_requests_refuse_what_judge_refuses(
 ) -> None:
     run = typing_in(tmp_path, monkeypatch, capsys)
     file = tmp_path / "mine.prompty"
-    file.write_text(OPEN % "")
+    file.write_text(OPEN % "confirmed: false\n")
     (tmp_path / "c.csv").write_text("id,answer\n1,yes\n")
     exported = ["--cases", "c.csv", "--service", "openai", "--model", "m", "--out", "r.jsonl", "--yes"]
     for command in (["rubrics", "check", str(file)], ["hosted", "export", "x.run", "--rubric", str(file), *exported]):
         said = run(*command)
         assert said.code == 2
-        assert "line 7: the prompt demands 'half points', and the format does not write it" in said.err
+        assert "nobody has confirmed this rubric" in said.err
     assert not (tmp_path / "x.run").exists() and not (tmp_path / "r.jsonl").exists()
-    file.write_text(OPEN % "settled: [half points]\n")
+    file.write_text(OPEN % "")
     assert run("rubrics", "check", str(file)).code == 0

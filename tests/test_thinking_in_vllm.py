@@ -13,10 +13,10 @@ from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Sampling
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.chat import chat_of, thinking_of
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

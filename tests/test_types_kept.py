@@ -262,7 +262,7 @@ def test_a_later_sheet_and_a_rating_leave_types_in_order(tmp_path: Path) -> None
         run.put(ann, CaseRef("17", 1, hash="h"), Verdict({"score": Score(2)}))  # as a rating comes, without a sheet
         first, _ = run.records()
         assert first.typed()["cost"] == 0.0492 and first.typed()[""] == 17
-        run.keep_metadata([CaseRef("17", 1, False, {"cost": "0,05"}, "h")], None)  # as a CSV file has it
+        run.keep_metadata([CaseRef("17", 1, {"cost": "0,05"}, "h")], None)  # as a CSV file has it
         first, _ = run.records()
         assert first.typed()["cost"] == "0,05" and first.typed()["count"] == 3
 

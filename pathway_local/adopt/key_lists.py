@@ -1,112 +1,74 @@
-"""Formats described as a list of JSON keys, each with a description, under a sentence that asks for an object."""
+"""Recognises a list of JSON keys as the reply's format: bullets with a key each, or quoted keys in a sentence."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from itertools import pairwise
 
-from pathway_local.adopt.finding import Candidate, Place, Source
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.slots import Found, Slot
+from pathway_local.adopt.values import words_in
 
-_ASKS = re.compile(
-    r"(?=.*\b(?:json|object|dictionary|output|respon\w+|return|reply)\b)(?=.*\b(?:keys?|fields?|with|contain\w*)\b).*:\s*\**\s*$",
-    re.IGNORECASE,
+_JSON = re.compile(r"(?i)\bjson\b|\bdictionary\b|\bobject\b.{0,30}\b(?:keys|fields)\b")
+_KEYS = re.compile(r"(?i)\b(?:keys?|fields?|properties|schlüssel|felder|clés|champs|claves|campos|chaves)\b")
+_BULLET = re.compile(
+    r"^(\s*)(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?([A-Za-z]\w*)[\"'`”]?[*_]*\s*(?:\(([^()\n]*)\))?\s*[:=–—-]\s*[*_]*\s*(.*)$"
 )
-_KEY = re.compile(
-    r"^(?P<indent>\s*)(?:[-*•+]\s+|\d+[.)]\s*)(?P<quote>[\"'`*]*)(?P<key>[A-Za-z_][\w-]{0,50})(?P=quote)?[\"'`*]*\s*"
-    r"(?::|-|–|—)\s*(?P<said>.*)$"
+_INLINE = re.compile(
+    r"[\"`“']([A-Za-z]\w*)[\"`”']\s*(\([^()\n]*\)|,\s*(?:an?|the|eine?|une?)\s[^\"`,.;]{1,80}|:\s*[^\"`,.;]{1,60})?"
 )
-_NESTS = re.compile(r"\b(?:dictionar(?:y|ies)|dicts?|objects?|maps?)\b", re.IGNORECASE)
-_MANY = re.compile(r"\b(?:list|array)\b", re.IGNORECASE)
-_CHOICE = re.compile(r"one of\b[^:]*:?\s*$|one of:", re.IGNORECASE)
+
+Bullets = list[tuple[int, int, re.Match[str]]]
 
 
-_IN_PROSE = re.compile(r"[\"'`](?P<key>[A-Za-z_]\w{0,40})[\"'`]\s*(?:\((?P<said>[^()\n]{1,80})\))?")
-
-
-@dataclass
-class _Node:
-    key: str
-    said: str
-    row: int
-    indent: int
-    below: list["_Node"] = field(default_factory=list)
-
-
-def key_list_candidates(source: Source) -> Iterator[Candidate]:
-    """Yield each list of keys that the prompt asks for."""
-    end = 0
+def key_lists(source: Source) -> Found | None:
+    """Return the format that the prompt's list of JSON keys makes; None without one."""
     for row, line in enumerate(source.lines):
-        if row < end or not _ASKS.match(line):
-            continue
-        if "json" in " ".join(source.lines[max(0, row - 2) : row + 1]).lower():
-            nodes, end = _nodes(source.lines, row + 1)
-            places = tuple(place for node in nodes for place in _places(node, ""))
-            if len(places) > 1:
-                yield Candidate("keys", "json", places, row, tuple(_doubts(nodes)))
-
-
-def named_key_candidates(source: Source) -> Iterator[Candidate]:
-    """Yield the keys that a sentence names, as in `JSON with the keys "reason" and "score"`."""
+        near = " ".join(source.lines[max(0, row - 1) : row + 3])
+        if _JSON.search(line) and _KEYS.search(near) and (bullets := _bullets(source, row)):
+            return Found("a list of JSON keys", "json", tuple(_members(bullets, "")))
     for row, line in enumerate(source.lines):
-        asks = re.search(r"(?i)\bjson\b[^.\n]{0,60}?\b(?:keys?|fields?|with|contain\w*|has|having)\b", line)
-        if asks and '":' not in line:
-            told = list(_IN_PROSE.finditer(line, asks.start()))
-            places = {each.group("key"): each.group("said") or "" for each in told}
-            if len(places) > 1:
-                found = tuple(Place(key, said, row, _kind(said)) for key, said in places.items())
-                yield Candidate("named-keys", "json", found, row)
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line) if _JSON.search(line) else ():
+            named: dict[str, str] = {}
+            for found in _INLINE.finditer(sentence) if _JSON.search(sentence) else ():
+                named.setdefault(found[1], (found[2] or "").strip(" ,:()"))
+            if len(named) > 1 or (named and _KEYS.search(sentence)):
+                return Found(
+                    "JSON keys in a sentence", "json", tuple(_slot(name, said, row) for name, said in named.items())
+                )
+    return None
 
 
-def _nodes(lines: Sequence[str], first: int) -> tuple[list[_Node], int]:
-    """Return the bulleted keys from line `first` on, nested by their indentation, and the line that ends them."""
-    top: list[_Node] = []
-    path: list[_Node] = []
-    for row in range(first, len(lines)):
-        found = _KEY.match(lines[row])
-        if not found:
-            if not lines[row].strip():
-                continue
-            # Indented text under a key continues its description; text at the margin ends the list.
-            if path and len(lines[row]) - len(lines[row].lstrip()) > path[0].indent:
-                path[-1].said += f" {lines[row].strip()}"
-                continue
-            return top, row
-        node = _Node(found.group("key"), found.group("said").strip(), row, len(found.group("indent").expandtabs(4)))
-        while path and path[-1].indent >= node.indent:
-            path.pop()
-        (path[-1].below if path else top).append(node)
-        path.append(node)
-    return top, len(lines)
+def _bullets(source: Source, row: int) -> Bullets:
+    """Return the bullets with keys below a row, each with its indent and row."""
+    found: Bullets = []
+    for at in range(row + 1, min(row + 60, len(source.lines))):
+        if match := _BULLET.match(source.lines[at]):
+            found.append((len(match[1]), at, match))
+        elif source.lines[at].strip() and not source.lines[at].startswith(" ") and (found or at > row + 2):
+            break
+    return found
 
 
-def _places(node: _Node, prefix: str) -> Iterator[Place]:
-    name = f"{prefix}{node.key}"
-    if _kind(node.said) == "list":
-        yield Place(name, node.said, node.row, "list")
-    elif node.below and _CHOICE.search(node.said):
-        yield Place(name, node.said, node.row, "text", choices=tuple(inner.key for inner in node.below))
-    elif node.below and _MANY.search(node.said):
-        inner = tuple(place for below in node.below for place in _places(below, ""))
-        yield Place(name, node.said, node.row, "objects", inner=inner)
-    elif node.below and (_NESTS.search(node.said) or not node.said):
-        for below in node.below:
-            yield from _places(below, f"{name}.")
-    else:
-        yield Place(name, node.said, node.row, _kind(node.said))
+def _members(found: Bullets, prefix: str) -> Iterator[Slot]:
+    """Yield a slot for each bullet; deeper bullets are the values or the members of the one above them."""
+    starts = [at for at, each in enumerate(found) if each[0] <= found[0][0]] + [len(found)]
+    for begin, end in pairwise(starts):
+        row, match, inner = found[begin][1], found[begin][2], found[begin + 1 : end]
+        name, said = prefix + match[2], f"{match[3] or ''} {match[4]}".strip()
+        if inner and re.search(r"(?i)one of|either", said):
+            yield Slot(name, "", row, "text", words=tuple(each[2][2] for each in inner))
+        elif inner and re.search(r"(?i)\blist of (?:dict|object)", said):
+            yield Slot(name, said, row, "objects", members=tuple(_members(inner, "")))
+        elif inner:
+            yield from _members(inner, f"{name}.")
+        else:
+            yield _slot(name, said, row)
 
 
-def _doubts(nodes: Sequence[_Node]) -> Iterator[str]:
-    for node in nodes:
-        if node.below and not node.said:
-            yield f"the keys below {node.key} may be its members, or the values that it may have"
-        yield from _doubts(node.below)
-
-
-def _kind(said: str) -> str:
-    head = said.lower()[:60]
-    if _MANY.search(head) and not _NESTS.search(head):
-        return "list"
-    if re.search(r"true or false|true/false|\bboolean\b|\bbool\b", head):
-        return "boolean"
-    if re.match(r"(?:an?\s+)?(?:string|text|sentence|explanation|some|brief|short)\b", head):
-        return "text"
-    return ""
+def _slot(name: str, said: str, row: int) -> Slot:
+    kinds = {"list|array": "list", "bool": "boolean", "int|number|float": "number", "str|text": "text"}
+    kind = next((each for start, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{start})", said)), "")
+    words = tuple(words_in(said)) if kind in ("", "text") else ()
+    null = " or null" if re.search(r"(?i)\bnull\b", said) else ""
+    kept = said if kind != "number" or re.search(r"\d", said) else null
+    return Slot(name, kept, row, kind, words=words, sample="0.5" if re.search(r"(?i)\bfloat\b", said) else "")

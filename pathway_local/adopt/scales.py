@@ -1,178 +1,148 @@
-"""The scales of a prompt: the range of each score, and the names of its levels.
-
-A prompt says its scale in a phrase (`number_phrases`) or lists the levels, one to a line. Prompts hold many other
-numbers, so a range counts only if it begins at 0 or 1 (or runs from -n to n) and stands in a line with a word such as
-score; a list counts only if its numbers follow each other, and it stands under such a word or uses one.
-"""
+"""The ranges and levels of scores that a prompt states."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pathway_local.adopt.finding import Source
-from pathway_local.adopt.languages import in_english
-from pathway_local.adopt.number_phrases import Scale, scale_in, step_in
-from pathway_local.adopt.word_order import is_graded
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.words import any_of
 
-SCORE_WORDS = re.compile(
-    r"scor|scale|rating|\brate\b|grade|grading|rubric|level|\bstars?\b|\bmark\b|"
-    r"\b(?:award|assign)\b[^.\n]{0,40}\bpoints?\b",
-    re.IGNORECASE,
+_NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
+_RANGE = re.compile(
+    rf"(?i)(?<![\w.,/%-])({_NUMBER}){_REMARK}\s*([-–—~]|\.\.+|to|through|bis|à|hasta|até|and|und|et|e|y|a)"
+    rf"\s*({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
 )
-LABEL_LENGTH = 80
-"""Characters of the longest name of a level; a longer text is a description without a name."""
-
-_NUMBERS = re.compile(r"\b(?:integer|whole number|number|digit)\b", re.IGNORECASE)
-_JUDGES = re.compile(r"\b(?:judge|evaluate|assess)\b", re.IGNORECASE)
-
-# A level that names itself: "Score 3 - Good", "[Clarity: 3] Good".
-_EXPLICIT = re.compile(
-    r"^[\s>*#_•-]*(?:(?:score|level|rating|grade|stars?|stufe|note|niveau|nivel)\s*[:=]?|\[[A-Z][\w ]{0,40}:)\s*"
-    r"(?P<n>\d{1,2})\]?(?P<rest>[^\d].*|)$",
-    re.IGNORECASE,
+_LIST = re.compile(
+    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
+    rf"(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+"
+    r"(?![\w%]|[.,]\d)"
 )
-# A level that needs a heading to be one: "3 - Good", "**3**: Good".
-_BARE = re.compile(r"^[\s>*#_•|-]*(?P<n>\d{1,2})[*_]*\s*(?P<rest>[-–—.:=)|(].*)$")
-_HEADING = re.compile(r"^(?:#+\s.*|\*\*[^*]+\*\*:?|__[^_]+__:?|[A-Z][A-Z /_()-]{3,}|.{1,60}:)\s*$")
+_STEP = re.compile(
+    r"(?i)(?:steps|increments|multiples) of (\d+(?:\.\d+)?)|(\d+\.\d+)[ -](?:point )?(?:increments?|steps?)"
+)
+_PART = re.compile(r"(?i)(?:\b(?:scores?|ratings?)(?: of)?|\ban?|\bof)[\s\"'(]*$")
+"""Stands before a part of a scale, as in "scores of 1-2 are for …"."""
+
+_LEVEL = re.compile(r"^[^\w\n]*(?P<word>[^\W\d]+:? |)(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>[^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class LevelSet:
-    """Levels that stand together in a prompt: numbers, their names, and the heading above them."""
+class Scale:
+    """The values of a score as a spelling writes them, and the row that says so; `sure` if it is surely all of them."""
 
-    labels: Mapping[int, str]
+    spelling: str
     row: int
-    heading: str
+    low: float
+    high: float
     sure: bool = True
-    """Whether it is certain that these are levels, and not steps or criteria."""
-
-    @property
-    def scale(self) -> Scale:
-        """The scale from the smallest to the largest number."""
-        return Scale(min(self.labels), max(self.labels))
 
 
-def stem(name: str) -> str:
-    """Return the topic of a score: the last word of its name that is not "score" or the like; empty for none."""
-    words = [
-        word for word in re.split(r"[\W_]+", name.lower()) if word not in ("", "score", "rating", "value", "final")
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """A list of levels: their names by number (empty for none) and its first row."""
+
+    names: dict[int, str]
+    row: int
+
+
+def scale_in(text: str, row: int) -> Scale | None:
+    """Return the scale that this text alone states, such as "an integer from 1 to 5"; None for none or several."""
+    found = {scale.spelling: scale for scale in _scales(text, row)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
+    """Return the scale of a score that the prompt's sentences or levels state; None for none, or for several."""
+    stem = re.sub(r"_?(?:score|rating|grade|points)$", "", name.lower()).replace("_", " ")
+    about = [row for row, line in enumerate(source.lines) if stem and re.search(rf"(?i)\b{re.escape(stem)}\b", line)]
+    own = {scale.spelling: scale for row in about for scale in _scales(source.lines[row], row)}
+    if len(own) == 1 and len(stem) > 2:
+        return next(iter(own.values()))
+    told = [
+        each for row, line in enumerate(source.lines) if any_of("score").search(line) for each in _scales(line, row)
     ]
-    return words[-1] if words and words[-1] != "overall" else ""
+    whole = [scale for scale in told if scale.sure] or told
+    spans = {(float(min(each.names)), float(max(each.names))) for each in levels}
+    if not whole or (
+        len(spans) == 1 and all(low <= each.low < each.high <= high for low, high in spans for each in told)
+    ):
+        low, high = spans.pop() if len(spans) == 1 else (0.0, 0.0)
+        return Scale(_spelled(low, high, "1"), levels[-1].row, low, high) if high else None
+    first = max(whole, key=lambda scale: scale.spelling.count("<") + scale.spelling.count("by"))
+    agree = len({(scale.low, scale.high) for scale in whole}) == 1 and spans <= {(first.low, first.high)}
+    return first if agree and all(first.low <= each.low <= each.high <= first.high for each in told) else None
 
 
-class Scales:
-    """All ranges and level lists of a prompt."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.lines = source.english.lines
-        found = list(_level_sets(source))
-        self.sets = [each for each in found if each.sure]
-        self.unsure = [each for each in found if not each.sure]
-        self.ranges = _ranges(source, SCORE_WORDS) or _ranges(source, _NUMBERS) or _ranges(source, _JUDGES)
-        steps = ((step_in(line), row) for row, line in enumerate(self.lines))
-        self.steps = [(step, row) for step, row in steps if step]
-
-    def scale_of(self, name: str) -> tuple[Scale, int] | None:
-        """Return the scale of the score called `name`, and the row that states it.
-
-        The first that exists wins: a line that names the score's topic, the levels under a heading that names it, the
-        range that the prompt states most often, the last list of levels.
-        """
-        stated = self._stated(name)
-        if stated:
-            return stated
-        about = self._about(name)
-        if not about and self.ranges:
-            # One "1-2" among several "1-5" is some other number. Of equally frequent ranges, the first counts.
-            counts = [found for found, _ in self.ranges]
-            return max(self.ranges, key=lambda item: (counts.count(item[0]), -item[1]))
-        named = [found for found in about or self.sets if all(found.labels.values()) or len(found.labels) > 2]
-        return (named[-1].scale, named[-1].row) if named else None
-
-    def states(self, name: str) -> bool:
-        """Return whether a line names the topic of this value and a scale for it."""
-        return self._stated(name) is not None
-
-    def _stated(self, name: str) -> tuple[Scale, int] | None:
-        topic = stem(name)
-        for row, line in enumerate(self.source.lines) if topic else ():
-            if topic in line.lower() and (found := scale_in(self.lines[row])):
-                return found, row
-        return None
-
-    def levels_of(self, name: str, scale: Scale) -> LevelSet | None:
-        """Return the levels of a score, if all have names. The last list counts: examples come earlier."""
-        sets = self._about(name) or self.sets
-        return next((found for found in sets[::-1] if found.scale == scale and all(found.labels.values())), None)
-
-    def _about(self, name: str) -> list[LevelSet]:
-        topic = stem(name)
-        return [found for found in self.sets if topic and topic in found.heading.lower()]
+def another_scale(source: Source, levels: list[Levels], low: float, high: float) -> int | None:
+    """Return the row that states another whole scale than this one; None if none does."""
+    told = [
+        each for row, line in enumerate(source.lines) if any_of("score").search(line) for each in _scales(line, row)
+    ]
+    listed = any((min(each.names), max(each.names)) == (low, high) for each in levels)
+    others = (each for each in told if each.sure and (each.low, each.high) != (low, high))
+    return next((each.row for each in others if not (listed and low <= each.low < each.high <= high)), None)
 
 
-def _ranges(source: Source, words: re.Pattern[str]) -> list[tuple[Scale, int]]:
-    """Return the ranges in lines with one of these words, each with its row."""
-    lines = enumerate(source.english.lines)
-    return [(found, row) for row, line in lines if words.search(line) and (found := scale_in(line))]
+def _scales(text: str, row: int) -> Iterator[Scale]:
+    step = next((each[1] or each[2] for each in [_STEP.search(text)] if each), "")
+    taken: list[tuple[int, int]] = []
+    for found in _LIST.finditer(text):
+        values = [float(each) for each in re.findall(_NUMBER, re.sub(r"\([^()]*\)", "", found[0]))]
+        values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
+        gaps = {round(second - first, 6) for first, second in pairwise(values)}
+        unit = any_of("units").match(text[found.end() :].lstrip(" -"))
+        if unit or not values or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
+            continue
+        taken.append(found.span())
+        by = f"{gaps.pop():g}" if len(gaps) == 1 else ""
+        spelling = _spelled(values[0], values[-1], by) if by else " < ".join(f"{value:g}" for value in values)
+        yield Scale(spelling, row, values[0], values[-1])
+    for found in _RANGE.finditer(text):
+        low, high = sorted((float(found[1]), float(found[3])))
+        before, after = text[max(0, found.start() - 30) : found.start()], text[found.end() :].lstrip(" -")
+        needs = {"and": "between", "und": "zwischen", "et": "entre", "y": "entre", "e": "entre", "a": "de"}.get(
+            found[2].lower()
+        )
+        lone = needs and not re.search(rf"(?i)\b{needs}\s*$", before)
+        inside = any(start < found.end() and found.start() < end for start, end in taken)
+        if not (lone or inside or any_of("units").match(after) or not 0 < high - low <= 1000):
+            decimal = "." in found[1] + found[3] and not step
+            yield Scale(_spelled(low, high, "?" if decimal else step), row, low, high, not _PART.search(before))
 
 
-def _level_sets(source: Source) -> Iterator[LevelSet]:
-    for pattern in (_EXPLICIT, _BARE):
-        # Levels may have paragraphs between them; a number that breaks the steps of one begins another list.
-        current: list[tuple[int, str, int]] = []
-        for row, line in enumerate(source.lines):
-            found = pattern.match(line)
-            label = _label(found.group("rest")) if found else None
-            if found is None or label is None:
-                continue
-            number = int(found.group("n"))
-            steps = {second - first for first, second in pairwise([*(item[0] for item in current), number])}
-            if current and steps not in ({1}, {-1}):
-                yield from _whole(source, current, explicit=pattern is _EXPLICIT)
-                current = []
-            current.append((number, label, row))
-        yield from _whole(source, current, explicit=pattern is _EXPLICIT)
+def _spelled(low: float, high: float, step: str) -> str:
+    """Return a range as a spelling; from 0 to 1, its step is open unless the prompt states it."""
+    by = step or ("?" if (low, high) == (0, 1) else "1")
+    return f"{low:g}{' to ' if low < 0 else '-'}{high:g}" + (f" by {by}" if by != "1" or (low, high) == (0, 1) else "")
 
 
-def _whole(source: Source, found: list[tuple[int, str, int]], *, explicit: bool) -> Iterator[LevelSet]:
-    """Yield the list as a LevelSet, unless it is some other numbered list, such as steps."""
-    if len(found) < 2 or min(number for number, _, _ in found) not in (0, 1):
-        return
-    heading = _heading(source, found[0][2])
-    levels = {number: label for number, label, _ in sorted(found)}
-    if explicit or SCORE_WORDS.search(in_english(heading, source.language)):
-        yield LevelSet(levels, found[0][2], heading)
-        return
-    above = next((line for line in source.english.lines[found[0][2] - 1 :: -1] if line.strip()), "")
-    labels = list(levels.values())
-    dashed = all(re.search(r"\d[*_]*\s*[-–—=:|(]", source.lines[row]) for _, _, row in found)
-    if found[0][2] and dashed and all(label and len(label.split()) <= 6 for label in labels):
-        rated = SCORE_WORDS.search(above) or _JUDGES.search(above)
-        yield LevelSet(levels, found[0][2], heading, bool(rated) and is_graded(labels[0]) and is_graded(labels[-1]))
+def levels_in(source: Source) -> list[Levels]:
+    """Return the lists of levels: numbered lines from 0 or 1 on, up or down, that are no steps to take."""
+    runs: list[list[tuple[int, int, re.Match[str]]]] = []
+    for row, line in enumerate(source.lines):
+        if found := _LEVEL.match(line):
+            number, last = int(found["number"]), runs[-1] if runs else []
+            step = last[1][1] - last[0][1] if len(last) > 1 else number - last[0][1] if last else 0
+            if last and abs(step) == 1 and number == last[-1][1] + step and last[-1][2]["word"] == found["word"]:
+                last.append((row, number, found))
+            else:
+                runs.append([(row, number, found)])
+    made = []
+    for run in runs:
+        numbers = sorted(number for _, number, _ in run)
+        above = " ".join(each for each in source.lines[max(0, run[0][0] - 3) : run[0][0]])
+        told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
+        counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
+        if len(run) > 1 and numbers[0] in (0, 1) and told and not counted:
+            names = {number: _title(found["name"]) for _, number, found in sorted(run, key=lambda each: each[1])}
+            made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))
+    return made
 
 
-def _heading(source: Source, row: int) -> str:
-    """Return the nearest heading in the eleven lines above; empty if none is near."""
-    for above in range(row - 1, max(-1, row - 12), -1):
-        line = source.lines[above].strip()
-        # A line of === or --- underlines the heading above it.
-        if line and set(line) <= {"=", "-"} and above:
-            return source.lines[above - 1]
-        if _HEADING.match(line) or re.match(r"\|\s*[A-Za-z]", line):
-            return line
-    return ""
-
-
-def _label(rest: str) -> str | None:
-    """Return a level's name; empty if it has only a description, None if the line is no level, such as an example."""
-    text = rest.strip().lstrip("-–—:=.)|").strip()
-    if re.match(r"[\"“'*_]*(?:[\"“]|example\b)", text, re.IGNORECASE):
-        return None
-    if text.startswith("(") and ")" in text:
-        return text[1 : text.index(")")].strip()
-    bold = re.match(r"[*_]{2}?([^*_:]+)[*_]{2}", text) or re.match(r"([^*_]+?):?[*_]{2}", text)
-    name = bold.group(1) if bold else text.split(":")[0]
-    name = name.strip(" *_#:.|")
-    return name if len(name) <= LABEL_LENGTH else ""
+def _title(text: str) -> str:
+    """Return the name of a level in the text behind its number: up to a colon, a dash or the end of bold text."""
+    plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)\s*(?:\*|:|$)", text.strip(" *:([|-–—"))[0]
+    plain = plain if "(" not in plain or ")" in plain else plain.partition("(")[0]
+    plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
+    return plain if 0 < len(plain) <= 60 else ""

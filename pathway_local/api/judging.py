@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from pathway_local.engines.allocation import Engines
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import options_of, read_plan
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
@@ -71,7 +73,8 @@ def judge(
     named = [rubric] if isinstance(rubric, str | os.PathLike | Rubric) else rubric
     given = {**(engine.options if isinstance(engine, Engine) else {"engine": engine}), **options}
     check_names(cases, run, *named, *options.values())
-    rubrics = [each.unchanged() if isinstance(each, Rubric) else each for each in named]
+    load = partial(load_rubric, references=bool(options.get("allow_references")))
+    rubrics = [each.read if isinstance(each, Rubric) else load(os.fspath(each)) for each in named]
     plan = read_plan(sheet_or_path(cases), Path(run), {**given, "rubric": rubrics})
     check_seal(plan.seal)
     watcher = LineProgress(shown=progress)

@@ -1,13 +1,12 @@
 """A rubric as a Python program loads and checks it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pathway_local.api.names import Name, check_names
-from pathway_local.errors import RubricError
+from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.verdict import Number
 
 
@@ -18,7 +17,7 @@ class Rubric:
         self.file = file
         self.name = read.name
         self.description = read.description
-        self._read = read
+        self.read = read
 
     @classmethod
     def load(cls, name: Name) -> "Rubric":
@@ -26,27 +25,31 @@ class Rubric:
         check_names(name)
         return cls(os.fspath(name), load_rubric(os.fspath(name)))
 
+    @classmethod
+    def declare(cls, prompt: str, outputs: object, *, name: str, inputs: Sequence[str] = ()) -> "Rubric":
+        """Return a rubric of a prompt and its reply's format. Raises RubricError.
+
+        `outputs` is a text such as "reasons: text; score: 1-5", a JSON Schema, or a Pydantic model; a field of the
+        model says by `json_schema_extra={"spelling": "no < yes"}` what its type can't. Without `inputs`, they are those
+        that the prompt marks, such as {{answer}}.
+        """
+        schema = getattr(outputs, "model_json_schema", None)
+        return cls(name, declare_rubric(name, prompt, schema() if schema else outputs, inputs))
+
     def __repr__(self) -> str:
         return f"Rubric({self.file!r})"
 
     @property
     def inputs(self) -> list[str]:
         """The columns that the cases need."""
-        return list(self._read.inputs)
+        return list(self.read.inputs)
 
     @property
     def scores(self) -> dict[str, Mapping[Number, str]]:
         """The scores, each with its values and their names; an unnamed value has an empty one."""
-        scores = self._read.format.scores
+        scores = self.read.format.scores
         return {name: {value: each.levels.get(value, "") for value in each.values} for name, each in scores.items()}
 
     def check(self) -> list[str]:
         """Return what `pathway-local rubrics check` notes. Raises RubricError if `judge` would refuse the rubric."""
-        self._read.check_settled(self.file)
-        return [*self._read.notices, *inspect(self._read, None).advice]
-
-    def unchanged(self) -> str:
-        """Return the file's name for a job. Raises RubricError if the file was changed since it was loaded."""
-        if load_rubric(self.file).sha256 != self._read.sha256:
-            raise RubricError(f"{self.file} was changed since it was loaded", "Load it again.")
-        return self.file
+        return [*self.read.notices, *inspect(self.read, None).advice]

@@ -13,6 +13,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.weights import read_json
 from pathway_local.judges.weights_check import file_checks
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.chat_check import SYSTEM_TURN, chat_checks
 from pathway_local.rendering.prompt import PromptWriter
@@ -24,7 +25,6 @@ from pathway_local.rendering.rubric_check import (
     example_prompt,
 )
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.rubric import builtin_names, load_rubric
 from pathway_local.system.machine import Machine
 
 

@@ -1,22 +1,32 @@
-"""`pathway-local rubrics adopt`: turns a prompt into a rubric."""
+"""`pathway-local rubrics adopt`: proposes a rubric for a prompt, shows what it would mean, and asks for a yes."""
 
 import shlex
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pathway_local.adopt.adoption import adopt as adopt_prompt
+from pathway_local.adopt.adoption import Proposal, propose, rubric_text
+from pathway_local.adopt.inputs import Inputs as FoundInputs
+from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.cli.command_help import option
-from pathway_local.cli.declared import Fields, Lines, declared_outputs
+from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
-from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.rubric import load_rubric, read_prompt
+from pathway_local.errors import UsageError
+from pathway_local.prompty.criteria import is_criteria
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.prompty.rubric_file import read_prompt as read_bytes
+from pathway_local.rubrics.declaration import spelling_of
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
+
+NOT_FOUND = "I could not find the reply's format; declare it"
+LINE = "--fields 'reasons: text; score: ?'"
 
 
 def adopt(
@@ -24,45 +34,109 @@ def adopt(
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
     fields: Fields = "",
     lines: Lines = None,
-    layout: Annotated[
-        str, option("LAYOUT", "score-line: the usual output format, for a prompt that asks for none.")
-    ] = "",
+    inputs: Inputs = "",
+    swap: Annotated[str, option("A:B", "The inputs with response A and B of a comparison, such as one:other.")] = "",
+    yes: Annotated[bool, option("", "Confirm what is proposed.", "", "--yes")] = False,
     force: Force = False,
 ) -> None:
-    """Find a prompt's inputs and output format, and write it as a rubric; only chat tokens in it are replaced."""
-    if layout not in ("", "score-line"):
-        raise UsageError(f"unknown layout {layout!r}", "Use --layout score-line, or leave it out.")
-    if layout and (fields or lines):
-        raise UsageError("--layout and --fields both say what the reply looks like", "Give one of them.")
-    outputs = declared_outputs(fields, lines) if fields or lines else None
+    """Propose a rubric for a prompt, and show an example reply; only chat tokens in the prompt are replaced."""
     check_new(out, force=force)
-    prompt = read_prompt(file)
-    if is_criteria(prompt.decode("utf-8", "replace")):
-        raise UsageError(
-            f"{file} is a rubric already: criteria with levels", f"Use it as it is: --rubric {shlex.quote(str(file))}"
-        )
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    adoption = adopt_prompt(prompt, str(file), outputs=outputs, layout=layout, ask=_ask if asks else None)
-    rows = [[found.what, found.value, str(found.line or ""), found.doubt] for found in adoption.findings]
-    data.show_table(f"Found in {file}", ["what", "found", "line", "not certain"], rows, left=4)
-    if adoption.reconciliation:
-        heads = ["the prompt demands", "line", "the format writes", "difference"]
-        data.show_table("Demanded and written", heads, [list(row) for row in adoption.reconciliation], left=4)
+    text = read_bytes(file)
+    if is_criteria(text.decode("utf-8", "replace")):
+        hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
+    prompt = read_prompt(text, str(file))
+    if fields and not {"outputs", "outputSchema"}.isdisjoint(prompt.front):
+        raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
+    proposal = _with_options(propose(prompt), fields, lines, inputs, swap)
+    asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
+    proposal = _completed(proposal) if asks else proposal
+    _show_lines(prompt, proposal)
+    _need_whole(proposal, file)
+    declared = bool(fields) and not proposal.questions
+    rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
+    show_rubric(rubric)
+    for question in proposal.questions:
+        notice(question)
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
-    with output_file(out, force=force) as rubric:
-        rubric.write(adoption.data)
-    notice(f"wrote {out}")
-    if adoption.unsettled:
-        notice(f"{adoption.unsettled} point(s) are not settled: correct the lines below each # UNSETTLED mark in {out}")
-        return
-    try:
-        load_rubric(str(out))
-    except RubricError as error:
-        notice(f"the file's own declarations make it an invalid rubric: {error}. {error.hint}")
+    sure = yes or declared or (asks and typer.confirm("Is the example the reply that you want?", err=True))
+    with output_file(out, force=force) as written:
+        written.write(rubric_text(prompt, proposal, str(file), confirmed=sure).encode())
+    notice(
+        f"wrote {out}" + ("" if sure else ": confirm it by deleting its line confirmed: false, or adopt it with --yes")
+    )
 
 
-def _ask(question: str, proposed: str) -> str:
-    answer: str = typer.prompt(visible(question), default=proposed, err=True)
-    return answer
+def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, inputs: str, swap: str) -> Proposal:
+    """Return the proposal with the user's own declarations in place of what was read. Raises UsageError."""
+    if fields:
+        outputs = OutputFormat.load(declared_outputs(fields, lines)).outputs
+        spelled = {name: spelling_of(each) for name, each in outputs.fields.items()}
+        told = "declared with --fields"
+        proposal = replace(proposal, recogniser=told, layout=outputs.layout, fields=spelled, rows={}, closing="")
+    elif lines:
+        raise UsageError("--line needs --fields", "Declare the fields that the line names.")
+    if inputs:
+        proposal = replace(proposal, inputs=FoundInputs(dict.fromkeys(input_names(inputs), "")), questions=())
+    if swap:
+        first, colon, second = (part.strip() for part in swap.partition(":"))
+        if not colon or not {first, second} <= proposal.inputs.said.keys():
+            said = ", ".join(proposal.inputs.said)
+            raise UsageError(f"--swap must name two inputs, such as one:other; there are {said}", "Correct the names.")
+        proposal = replace(proposal, swap={first: second})
+    return proposal
+
+
+def _completed(proposal: Proposal) -> Proposal:
+    """Return the proposal after the user has completed what is open."""
+    if not proposal.inputs.said:
+        names = typer.prompt("Which inputs is the judge given? Separate names with commas", err=True)
+        proposal = _with_options(proposal, "", None, names, "")
+    if not proposal.fields:
+        fields = typer.prompt(f"{NOT_FOUND}, such as reasons: text; score: 1-5", err=True)
+        return _with_options(proposal, fields, None, "", "")
+    for name in proposal.open:
+        spelling = typer.prompt(visible(f"{name}: complete {proposal.fields[name]}"), err=True)
+        proposal = replace(proposal, fields={**proposal.fields, name: spelling})
+    return proposal
+
+
+def _need_whole(proposal: Proposal, file: Path) -> None:
+    """Raise UsageError with a line to complete if the inputs or the format are open."""
+    begin = f"pathway-local rubrics adopt {shlex.quote(str(file))}"
+    if not proposal.inputs.said:
+        hint = f"{begin} --inputs 'question, answer'"
+        raise UsageError("I could not find the inputs; declare the names of the texts that the judge is given", hint)
+    if not proposal.fields:
+        raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
+    if proposal.open:
+        said = ", ".join(proposal.open)
+        fields = "; ".join(f"{name}: {spelling}" for name, spelling in proposal.fields.items())
+        before = next(
+            (f"{{{name}}}\n\n" for name in proposal.fields if proposal.layout.startswith(f"{{{name}}}\n\n")), ""
+        )
+        lines = [] if proposal.layout == "json" else proposal.layout.removeprefix(before).split("\n")
+        whole = " ".join([f"--fields {shlex.quote(fields)}", *(f"--line {shlex.quote(line)}" for line in lines)])
+        raise UsageError(f"the prompt leaves open: {said}", f"Complete each ? in: {begin} {whole}")
+    if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
+        said = ", ".join(proposal.inputs.said)
+        raise UsageError(f"which inputs hold response A and response B? There are {said}", "Add --swap FIRST:SECOND.")
+
+
+def _show_lines(prompt: Prompt, proposal: Proposal) -> None:
+    """Show each field's spelling with the lines of the prompt that it was read from."""
+    rows = [[name, spelling, _lines(prompt, proposal.rows.get(name, ()))] for name, spelling in proposal.fields.items()]
+    if rows:
+        data.show_table(f"Proposed from {proposal.recogniser}", ["field", "declaration", "read from"], rows, left=3)
+    inputs = [[name, said] for name, said in proposal.inputs.said.items()]
+    if inputs:
+        told = _lines(prompt, proposal.inputs.rows)
+        data.show_table(f"Inputs, read from {told}" if told else "Inputs", ["input", "what it is"], inputs, left=2)
+
+
+def _lines(prompt: Prompt, rows: Sequence[int]) -> str:
+    return "; ".join(
+        f"line {prompt.source.line(row)}: {prompt.source.lines[row].strip()[:60]}" for row in dict.fromkeys(rows)
+    )

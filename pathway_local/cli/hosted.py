@@ -20,6 +20,7 @@ from pathway_local.cli.options import (
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import need_consent, notice, talk
 from pathway_local.judging.option import columns_by_input
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
@@ -64,7 +65,7 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
+    given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:

@@ -13,6 +13,7 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.judging.option import columns_by_input
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.ratings_file import RatingsFile
@@ -69,7 +70,7 @@ def import_(
     read_privately(file, run, *([cases] if cases else []))
     try:
         if cases:
-            given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms)
+            given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms)
             wanted = RatingsFile(file, kind, rater, scores=score, encoding=encoding, sample=sample)
             found = import_with_cases(given, wanted, sys.argv, _ask)
         else:

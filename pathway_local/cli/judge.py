@@ -28,6 +28,7 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
@@ -68,6 +69,8 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
+    references = "allow_references" in given
+    given["rubric"] = [load_rubric(name, references=references) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out, given.get("shard", "")), given)
     talk.errors_only = quiet
     if out is not None:

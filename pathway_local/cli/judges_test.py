@@ -9,6 +9,7 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
 from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
 from pathway_local.judging.option import columns_by_input, values_by_name
+from pathway_local.prompty.rubric_file import load_rubric
 
 
 def test(
@@ -52,7 +53,7 @@ def test(
     plan = Plan(
         cases=cases,
         run=run or Path(f"{cases.stem}.test.run"),
-        rubric=(rubric,),
+        rubric=(load_rubric(rubric),),
         judge=judges,
         models=models,
         id=id_column,

@@ -1,4 +1,4 @@
-"""`pathway-local rubrics`: list, show, adopt and check rubrics."""
+"""`pathway-local rubrics`: list, show, make, adopt and check rubrics."""
 
 import shlex
 from pathlib import Path
@@ -8,22 +8,26 @@ import typer
 
 from pathway_local.cli.adopt import adopt
 from pathway_local.cli.command_help import App, option
+from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
+from pathway_local.prompty.guide import guide_to
+from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
 from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.guide import guide_to
 from pathway_local.rubrics.output_format import layout_text
-from pathway_local.rubrics.rubric import Rubric, builtin_names, load_rubric, rubric_path
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 
 app = App(
-    "List, show, adopt and check rubrics.", "pathway-local rubrics list", "pathway-local rubrics show pathway-answer"
+    "List, show, make, adopt and check rubrics.",
+    "pathway-local rubrics list",
+    "pathway-local rubrics show pathway-answer",
 )
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
@@ -49,7 +53,7 @@ def show(
     references: References = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
-    rubric = load_rubric(name, references=references)
+    rubric = load_rubric(name, references=references, unconfirmed=True)
     if as_schema:
         print_json(rubric.format.schema())
         return
@@ -75,6 +79,11 @@ def show(
 
 
 app.with_examples(
+    "pathway-local rubrics new polite.prompty",
+    "pathway-local rubrics new polite.prompty --language pt",
+)(new)
+
+app.with_examples(
     "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
 )(adopt)
 
@@ -92,7 +101,7 @@ def check(
     references: References = False,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
-    rubric = load_rubric(name, references=references)
+    rubric = load_rubric(name, references=references, unconfirmed=True)
     if grammar:
         written = rubric.format.reply(example_inputs(rubric)).form.grammar()
         data.print(visible(written, lines=True), soft_wrap=True, end="")
@@ -104,11 +113,11 @@ def check(
     for said in (*rubric.notices, *found.advice):
         notice(said)
     print_text("Example of a reply", found.reply)
+    print_text("The longest reply", found.longest)
     _show_inputs(rubric)
     _show_lengths(found, judge)
-    _show_reconciliation(rubric)
     print_text("Example of a prompt", found.example)
-    rubric.check_settled(name)
+    check_confirmed(rubric, name)
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:
@@ -127,13 +136,6 @@ def _show_inputs(rubric: Rubric) -> None:
     data.show_table("Inputs", ["input", "when empty", "what it is"], inputs, left=3)
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-
-
-def _show_reconciliation(rubric: Rubric) -> None:
-    said = {"met": "", "settled": "settled: the rubric does without it", "open": "the format does not write it"}
-    rows = [[row.demand, str(row.line), said[row.state]] for row in rubric.reconciliation]
-    if rows:
-        data.show_table("Demanded and written", ["the prompt demands", "line", "difference"], rows, left=3)
 
 
 def _show_lengths(found: Inspection, judge: str) -> None:

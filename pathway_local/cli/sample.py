@@ -23,6 +23,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judging.option import columns_by_input
 from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST
@@ -75,7 +76,7 @@ def sample(
     """
     if min_per_group and not strata:
         raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
-    given = Given(run, cases, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
+    given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
     write = _writer(plan, lang)

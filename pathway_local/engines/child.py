@@ -151,7 +151,8 @@ def _end_with_parent(requests: int, replies: int) -> None:
         group = os.getpgrp()
         shared = shared_memory(group)
         os.setpgid(0, 0)
-        os.killpg(group, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # a worker of Ray kills the engine before it ends itself
+            os.killpg(group, signal.SIGKILL)
         remove(os.environ[TEMPORARY], shared)
     finally:
         os._exit(1)

@@ -44,8 +44,9 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.engines.worker import PIECE, Worker, own_node
 from pathway_local.errors import EngineDied, EngineError, PathwayError
-from pathway_local.sealing.environment import settle
+from pathway_local.sealing.environment import TEMPORARY, settle
 from pathway_local.system.machine import Machine
+from pathway_local.system.process_group import remove
 
 ANSWER = 20.0
 """Seconds within which the cluster must answer; Ray itself would try for two minutes and then end this process."""
@@ -105,7 +106,7 @@ class Relay:
         while len(found) < count:
             piece = os.read(self._requests, count - len(found))
             if not piece:
-                os._exit(0)
+                _end_alone()
             found += piece
         return found
 
@@ -172,7 +173,7 @@ class Relay:
         until = time.monotonic() + seconds
         while not ray.wait([call], timeout=1.0)[0]:
             if select.select([self._requests], [], [], 0)[0]:
-                os._exit(0)
+                _end_alone()
             if time.monotonic() >= until:
                 return False
         return True
@@ -187,7 +188,7 @@ class Relay:
             if len(sent) > CALLS:
                 _, sent = ray.wait(sent, num_returns=len(sent) - CALLS)
         ray.kill(worker)
-        os._exit(0)
+        _end_alone()
 
     def forward(self, worker: Any, piece: bytes) -> Any:
         """Begin a call that carries a piece to the worker; return its reference."""
@@ -266,6 +267,12 @@ def _usage_check() -> Check:
         fix = "Set RAY_USAGE_STATS_ENABLED=0 before `ray start` on each node."
         return Check("usage statistics", "problem", "the cluster reports about itself to Ray's makers", fix)
     return Check("usage statistics", "ok", "off")
+
+
+def _end_alone() -> NoReturn:
+    """End this process without its parent, which may be gone and remove nothing."""
+    remove(os.environ[TEMPORARY], ())
+    os._exit(0)
 
 
 def _line(error: BaseException) -> str:

@@ -6,6 +6,7 @@ the weights lists what was fetched, so that a copy on another machine can be che
 
 import errno
 import os
+import resource
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -31,6 +32,9 @@ from pathway_local.system.machine import GB, free_disk
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
+
+SMALL_FILES = 1 << 20
+"""Bytes that any file may have beside the announced size of the largest, such as the client's own records."""
 
 _KEPT = ": complete files are kept"
 _STAGE = "Or fetch it on another machine and copy the folder: see docs/judges.md."
@@ -86,7 +90,8 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         commit = _commit(spec, planned)
         _check_room(spec, planned, folder)
         folder.mkdir(parents=True, exist_ok=True)
-        take(revision=commit, dry_run=False)
+        with _files_of_at_most(max(file.file_size or 0 for file in planned)):
+            take(revision=commit, dry_run=False)
     except PathwayError:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
@@ -108,6 +113,18 @@ def _no_bars() -> Iterator[None]:
     finally:
         if shown:
             enable_progress_bars()
+
+
+@contextmanager
+def _files_of_at_most(size: int) -> Iterator[None]:
+    """Let this process write no larger file, so that an answer without an end can't fill the disk (setrlimit(2))."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = size + SMALL_FILES
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if soft == resource.RLIM_INFINITY else min(limit, soft), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
@@ -156,6 +173,9 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
             return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_KEPT}.")
         if isinstance(each, PermissionError):
             return WeightsMissing(f"{name}: {folder} can't be written", "Check its permissions, or XDG_DATA_HOME.")
+        if isinstance(each, OSError) and each.errno == errno.EFBIG:
+            said = f"{name}: the hub sends more bytes for a file than it announced"
+            return WeightsMissing(said, f"Do not use what it sent: delete {folder}, and check HF_ENDPOINT.")
     for each in chain:
         if isinstance(each, HfHubHTTPError) and each.response is not None:
             said = f"{name}: the hub answered with status {each.response.status_code}"

@@ -23,6 +23,7 @@ from pathway_local.rubrics.orders import orders_of, verdict_of_orders
 from pathway_local.rubrics.pair import FIELDS, Order, Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome
+from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import NO_TOKENS, Failure, Score, Tokens, Value, Verdict
 
@@ -166,7 +167,7 @@ class JudgingLoop:
                 skipped.append(case)
                 continue
             if case.id in known:
-                _refuse_moved(case)
+                _refuse_moved(self.run, case)
                 self.tally.rejudged += 1
             unjudged.append((case, texts))
         self.run.keep_metadata(skipped, self.keep)
@@ -215,8 +216,8 @@ class JudgingLoop:
         self.watch(self.tally)
 
 
-def _refuse_moved(case: CaseRef) -> None:
-    if case.numbered:
+def _refuse_moved(run: RunFile, case: CaseRef) -> None:
+    if rows_are_ids(run):
         said = f"row {case.row} of the cases file has other texts than when it was judged"
         raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
 

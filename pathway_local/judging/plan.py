@@ -31,16 +31,15 @@ from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sheets.kinds import Sheet
 
-Names = str | os.PathLike[str] | Rubric
+Names = str | os.PathLike[str]
 
 
-def _several(given: Names | Iterable[Names]) -> tuple[str | Rubric, ...]:
+def _several(given: Names | Iterable[Names]) -> tuple[str, ...]:
     """Read one name or file, or several."""
-    items = [given] if isinstance(given, str | os.PathLike | Rubric) else given
-    return tuple(item if isinstance(item, Rubric) else os.fspath(item) for item in items)
+    return tuple(os.fspath(item) for item in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
-def _kept(given: Names | Iterable[Names]) -> tuple[str | Rubric, ...] | None:
+def _kept(given: Names | Iterable[Names]) -> tuple[str, ...] | None:
     """Read the columns to keep; None for all."""
     columns = _several(given)
     return None if "all" in columns else columns
@@ -64,7 +63,8 @@ class Plan:
 
     Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
     rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. A case judged `alone`
-    has no other in the engine beside it. `allocation` follows from the options of the machine.
+    has no other in the engine beside it. `allocation` follows from the options of the machine. Rubrics are loaded by
+    then: `allow_references` was read at the door.
     """
 
     cases: Path | Sheet
@@ -101,15 +101,8 @@ class Plan:
         ),
     ] = None
     rubric: Annotated[
-        Sequence[str | Rubric],
-        Option(
-            "RUBRIC",
-            "A rubric's name or file; repeat for more.",
-            JUDGE,
-            ("--rubric", "-r"),
-            typed=list[str],
-            read=_several,
-        ),
+        Sequence[Rubric],
+        Option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, ("--rubric", "-r"), typed=list[str]),
     ] = ()
     judge: Annotated[
         Sequence[str],

@@ -19,7 +19,7 @@ from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.rendering.chat import chat_settings, think_budget
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.system.machine import Machine
@@ -85,9 +85,7 @@ def planned_rubrics(plan: Plan, run: RunFile | None) -> dict[str, Rubric]:
     """Return the rubrics of a plan by name, or those of the run that it continues. Raises PathwayError."""
     if plan.rubric:
         named: dict[str, Rubric] = {}
-        for file in plan.rubric:
-            rubric = file if isinstance(file, Rubric) else load_rubric(file, references=plan.allow_references)
-            rubric.check_settled(file if isinstance(file, str) else rubric.name)
+        for rubric in plan.rubric:
             if named.setdefault(rubric.name, rubric).sha256 != rubric.sha256:
                 raise UsageError(f"two rubrics are called {rubric.name!r}", "Give one another name in its file.")
         return named

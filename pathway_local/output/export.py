@@ -144,7 +144,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
         for record in records_of(row):
             own = columns[record.rubric]
             if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
-                _refuse_moved(row)
+                if cases.id_column is None:
+                    raise _moved(row)
                 changed += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
@@ -218,10 +219,9 @@ def _of_judge(facts: Mapping[str, Value]) -> bool:
     return isinstance(command, list) and (command[1:2] == ["judge"] or command[1:3] == ["judges", "test"])
 
 
-def _refuse_moved(case: Case) -> None:
-    if case.numbered:
-        said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
-        raise CasesError(said, "Rows that move need ids: judge with --id COLUMN.")
+def _moved(case: Case) -> CasesError:
+    said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
+    return CasesError(said, "Rows that move need ids: judge with --id COLUMN.")
 
 
 def _prefix(rater: str, rubric: str, several: bool) -> str:

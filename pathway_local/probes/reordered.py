@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pathway_local.errors import RubricError
+from pathway_local.rubrics.compiled import compiled
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.rubric import Rubric, parse_rubric
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.turn import Insert, Turn, TurnPart
 
 _LEVEL = re.compile(
     r"^[\s>*#_•|-]*(?:(?P<word>score|level|stufe|note|niveau|nivel)\s*(?P<named>-?\d+)[*_]*\s*[-–—.:=)|]"
@@ -26,6 +27,8 @@ _CRITERIA = re.compile(r"criteri|kriteri|crit[èe]re", re.I)
 _HEADING = re.compile(r"^(?:#|\*\*).*|.*:\s*$")
 
 
+_MARK = re.compile(r"\{[{%](\d+)[%}]\}")
+
 _Spans = list[tuple[int, int]]
 """The start and the end of each part of a list."""
 
@@ -35,26 +38,36 @@ def reordered(rubric: Rubric, what: str) -> Rubric | None:
 
     If scores have lists of levels of their own, all of these are reversed.
     """
-    matter, mark, body = _split(rubric.text)
-    lines = body.split("\n")
+    parts = [part for turn in rubric.turns for part in turn.parts if not isinstance(part, str)]
+    lines, roles = list[str](), list[int]()
+    for turn in rubric.turns:
+        roles.append(len(lines))
+        lines += [f"{turn.role}:", *_marked(turn, parts).split("\n")]
     lists = _level_lists(lines, rubric) if what == "levels" else [_criteria_spans(lines)]
     if not lists or not all(lists):
         return None
     for spans in lists:
-        parts = [lines[start:end] for start, end in reversed(spans)]
-        lines[spans[0][0] : spans[-1][1]] = [line for part in parts for line in part]
-    text = matter + mark + "\n".join(lines)
-    try:
-        changed = parse_rubric(text, rubric.name)
-    except RubricError:
-        return None
-    return replace(changed, name=f"{rubric.name}, {what} in the other order")
+        moved = [lines[start:end] for start, end in reversed(spans)]
+        lines[spans[0][0] : spans[-1][1]] = [line for part in moved for line in part]
+    ends = [*roles[1:], len(lines)]
+    bodies = ["\n".join(lines[start + 1 : end]) for start, end in zip(roles, ends, strict=True)]
+    turns = tuple(_turn(turn, body, parts) for turn, body in zip(rubric.turns, bodies, strict=True))
+    changed = replace(rubric, name=f"{rubric.name}, {what} in the other order", turns=turns)
+    return replace(changed, text=compiled(changed))
 
 
-def _split(text: str) -> tuple[str, str, str]:
-    """Return the front matter, the line that ends it, and the prompt; a criteria file has no prompt to change."""
-    found = re.search(r"\A(---\n.*?)(\n---\n)", text, re.DOTALL)
-    return (found[1], found[2], text[found.end() :]) if found else ("", "", "")
+def _marked(turn: Turn, parts: Sequence[TurnPart]) -> str:
+    """Return the turn's text with a mark in the place of each input, choice and loop, which tells its number."""
+    at = {id(part): number for number, part in enumerate(parts)}
+    shown = ("{{%d}}" if isinstance(part, Insert) else "{%%%d%%}" for part in turn.parts if not isinstance(part, str))
+    return "".join(part if isinstance(part, str) else next(shown) % at[id(part)] for part in turn.parts)
+
+
+def _turn(turn: Turn, body: str, parts: Sequence[TurnPart]) -> Turn:
+    pieces = _MARK.split(body)
+    made = [parts[int(piece)] if at % 2 else piece for at, piece in enumerate(pieces)]
+    shown = (f"{{{{{part.name}}}}}" if isinstance(part, Insert) else part for part in made)
+    return Turn(turn.role, "".join(part if isinstance(part, str) else "{% … %}" for part in shown), tuple(made))
 
 
 def _level_lists(lines: Sequence[str], rubric: Rubric) -> list[_Spans]:

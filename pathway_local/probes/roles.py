@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.rubric_inputs import Input
+from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.sheets.columns import means_the_same
 
 InputRole = Literal["question", "answer", "reference", "context"]

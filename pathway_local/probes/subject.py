@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pathway_local.adopt.languages import language_of
 from pathway_local.errors import RubricError
+from pathway_local.probes.language import language_of
 from pathway_local.probes.roles import InputRole, Roles
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
-from pathway_local.prompty.turn import (
+from pathway_local.rubrics.turn import (
     MESSAGE_PARTS,
     Both,
     Choice,

@@ -11,7 +11,7 @@ from jinja2 import TemplateSyntaxError
 from pathway_local.errors import RubricError
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import ModelBlock, read_model
-from pathway_local.prompty.turn import Syntax, Turn, joined, labelled, placed_turn
+from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
@@ -19,11 +19,10 @@ from pathway_local.system.yaml_places import Places
 ROLE = re.compile(
     r"^[ \t]*(?:#[ \t]*)?(system|user|assistant|developer)[ \t]*:[ \t]*\r?$", re.MULTILINE | re.IGNORECASE
 )
-UNSETTLED = re.compile(r"^[^\n]*#[ \t]*UNSETTLED\b:?[ \t]*([^\n]*)$", re.MULTILINE)
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules", "settled", "swap"),
+    *("notes", "rules", "confirmed", "swap"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -64,8 +63,8 @@ class Prompty:
     """The parts of a Prompty file.
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
-    `body` is the prompt as it stands; it begins at the file's line `first_line`. `settled` quotes demands of the prompt
-    that the user chose to do without. A `kind` of "pair" compares two responses, whose inputs `swap` names.
+    `body` is the prompt as it stands; it begins at the file's line `first_line`. It is `confirmed` unless `adopt`
+    proposed it and nobody has read it yet. A `kind` of "pair" compares two responses, whose inputs `swap` names.
     """
 
     name: str
@@ -83,7 +82,7 @@ class Prompty:
     declared: bool = True
     sample: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    settled: tuple[str, ...] = ()
+    confirmed: bool = True
     kind: str = ""
     swap: object = None
 
@@ -95,7 +94,7 @@ def parse_prompty(text: str, where: str) -> Prompty:
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
         raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
     places = Places(matter, where, first_line=2)
-    _check_front(front, matter, places)
+    _check_front(front, places)
     inputs = declared_inputs(front, places)
     template = read_template(front.get("template"), places)
     sample = _sample(front.get("sample"), inputs)
@@ -116,17 +115,16 @@ def parse_prompty(text: str, where: str) -> Prompty:
         declared=bool(names),
         sample=sample,
         notices=("tools are not offered to a judge",) if front.get("tools") else (),
-        settled=_settled(front.get("settled"), places),
+        confirmed=_confirmed(front.get("confirmed"), places),
         kind=str(front.get("kind") or ""),
         swap=front.get("swap"),
     )
 
 
-def _settled(block: object, places: Places) -> tuple[str, ...]:
-    """Return the demands of the prompt that the rubric does without, as the file quotes them."""
-    if not isinstance(block, list | None):
-        raise RubricError(f"{places.of('settled')}: settled must be a list", "Such as settled: [half points].")
-    return tuple(map(str, block or ()))
+def _confirmed(value: object, places: Places) -> bool:
+    if not isinstance(value, bool | None):
+        raise RubricError(f"{places.of('confirmed')}: confirmed must be true or false", "Delete it, or correct it.")
+    return value is not False
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
@@ -206,19 +204,12 @@ def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
 
 
-def _check_front(front: Mapping[str, object], matter: str, places: Places) -> None:
+def _check_front(front: Mapping[str, object], places: Places) -> None:
     for key in front:
         if key not in KEYS:
             near = get_close_matches(key, KEYS, n=1)
             hint = f"Did you mean {near[0]!r}? " if near else ""
             raise RubricError(f"{places.of(key)}: unknown key {key!r}", f"{hint}Known are {', '.join(sorted(KEYS))}.")
-    open_point = UNSETTLED.search(matter)
-    if open_point:
-        line = matter[: open_point.start()].count("\n") + places.first_line
-        said = open_point.group(1).strip() or "a point is open"
-        raise RubricError(
-            f"{places.where} line {line}: not settled: {said}", "Correct the line below, then delete this one."
-        )
     for keys, value in _values((), front):
         if isinstance(value, str) and keys[:1] + keys[1:2] not in [("model", key) for key in SERVERS]:
             found = REFERENCE.search(value)

@@ -1,7 +1,7 @@
 """The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import BinaryIO, Self
 from pathway_local import __version__
 from pathway_local.case import Case
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.rubrics.rubric import Rubric, load_rubric
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_cases import cases_of, remember
@@ -26,11 +26,13 @@ from pathway_local.verdict import Value
 class Given:
     """The user's options about the cases. A run that does not exist is created and needs a named rubric.
 
-    `pseudonyms` is the key file of the run's pseudonyms; a new run creates it if it is missing.
+    `read_rubric` reads the rubric's file. `pseudonyms` is the key file of the run's pseudonyms; a new run creates it
+    if it is missing.
     """
 
     run: Path
     cases: Path
+    read_rubric: Callable[[str], Rubric]
     rubric: str | None = None
     id_column: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -117,9 +119,7 @@ class CasesGiven:
             return rubric_of(self._run, name)
         if name is None:
             raise UsageError("a new run needs a rubric", "Give --rubric NAME; see `pathway-local rubrics list`.")
-        rubric = load_rubric(name)
-        rubric.check_settled(name)
-        return rubric
+        return self._given.read_rubric(name)
 
 
 def _sha256(file: BinaryIO) -> str:

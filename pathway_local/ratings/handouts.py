@@ -21,9 +21,9 @@ from pathway_local.verdict import storable
 ID_BYTES = 12
 """24 hex digits: letters and digits are the only characters that every service accepts in a custom_id."""
 
-_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?)"
 _FIND = """
-    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes, job_id
+    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, echoes, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
 _HANDED_TO = """
@@ -46,7 +46,6 @@ class Handout:
     rubric_sha256: str
     case_id: str
     row: int
-    numbered: bool
     case_hash: str
     recipient: str
     echoes: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class Handout:
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Order | None = None) -> Handout:
     """Return a handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
     echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case, order or "ab")).expected
-    place = (case.id, case.row, case.numbered, fingerprint(key, rubric.texts_of(case)))
+    place = (case.id, case.row, fingerprint(key, rubric.texts_of(case)))
     return Handout(f"{secrets.token_hex(ID_BYTES)}{order or ''}", rubric.name, rubric.sha256, *place, recipient, echoes)
 
 
@@ -78,7 +77,7 @@ def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> No
         for item in handouts:
             if item.rubric not in known:
                 raise UnknownName("rubric", item.rubric, known)
-            place = (storable(item.case_id), item.row, item.numbered, item.case_hash)
+            place = (storable(item.case_id), item.row, item.case_hash)
             columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)
             run.database.execute(_ADD, (*columns, storable(item.recipient), to_json(dict(item.echoes))))
 
@@ -94,7 +93,7 @@ def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]
     found: dict[str, Handout] = {}
     rows = run.database.rows_among(_FIND, asked)
     with decoding(run.path):
-        for custom_id, rubric, sha256, case_id, row, numbered, case_hash, recipient, echoes, job in rows:
-            place = (case_id, row, bool(numbered), case_hash, recipient)
+        for custom_id, rubric, sha256, case_id, row, case_hash, recipient, echoes, job in rows:
+            place = (case_id, row, case_hash, recipient)
             found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes), job)
     return found

@@ -4,22 +4,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pathway_local.case import BAD_ROWS, DUPLICATE, BadRow, Case, CaseRef, fingerprint, hash_by_input
+from pathway_local.case import BAD_ROWS, DUPLICATE, Case, CaseRef, fingerprint, hash_by_input
 from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.cells import without_guard
 from pathway_local.sheets.pseudonyms import Pseudonyms
 
-_CASES = "SELECT case_id, row, numbered FROM cases"
+_CASES = "SELECT case_id, row FROM cases"
 _HASHES = """
-    SELECT DISTINCT case_id, row, numbered, case_hash
+    SELECT DISTINCT case_id, row, case_hash
     FROM outcomes JOIN cases ON key = case_key
     JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ?
 """
 _SAMPLED = """
-    SELECT DISTINCT case_id, inclusions.row, numbered, case_hash
+    SELECT DISTINCT case_id, inclusions.row, case_hash
     FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE rubrics.name = ?
 """
@@ -44,12 +46,11 @@ class KnownCase:
 
     id: str
     row: int
-    numbered: bool
     hashes: set[str] = field(default_factory=set)
 
     def ref(self, case_hash: str) -> CaseRef:
         """Return the case with the hash of the texts that were rated; its metadata stay as the run has them."""
-        return CaseRef(self.id, self.row, self.numbered, hash=case_hash)
+        return CaseRef(self.id, self.row, hash=case_hash)
 
     def holding(self, given: str) -> list[str]:
         """Return the hashes of those texts of the case that hold all texts with the hash `given`."""
@@ -70,24 +71,24 @@ class KnownCases:
         self._by_id: dict[str, KnownCase] = {}
         self._by_text: dict[str, list[KnownCase]] = {}
         self._without_zeros: set[str] | None = None
-        for case_id, row, numbered in run.database.rows(_CASES):
-            self._by_id[case_id] = KnownCase(case_id, row, bool(numbered))
+        for case_id, row in run.database.rows(_CASES):
+            self._by_id[case_id] = KnownCase(case_id, row)
         for query in (_HASHES, _SAMPLED):
-            for case_id, row, numbered, case_hash in run.database.rows(query, rubric.name):
-                self._add_texts(KnownCase(case_id, row, bool(numbered)), case_hash)
+            for case_id, row, case_hash in run.database.rows(query, rubric.name):
+                self._add_texts(KnownCase(case_id, row), case_hash)
         self.bad_rows: set[str] = set()
         self.has_duplicates, self.without_id = False, 0
         for case_id, source, kind in run.database.rows(_BAD_ROWS, *BAD_ROWS):
             self._add_bad_row(case_id, source, kind)
-        self.numbered = any(known.numbered for known in self._by_id.values())
+        self.numbered = bool(rows_are_ids(run))
 
-    def add(self, cases: Iterable[Case | BadRow], key: bytes) -> None:
+    def add(self, cases: CasesFile, key: bytes) -> None:
         """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
+        self.numbered |= cases.id_column is None
         for item in cases:
             if isinstance(item, Case) and self._rubric.can_read(item):
-                known = KnownCase(item.id, item.row, item.numbered)
+                known = KnownCase(item.id, item.row)
                 self._add_texts(known, fingerprint(key, self._rubric.texts_of(item)))
-                self.numbered |= item.numbered
             elif isinstance(item, Case):
                 self._add_bad_row(item.id, "", "")
             else:
@@ -119,7 +120,7 @@ class KnownCases:
 
     def by_handout(self, handout: Handout, given: str) -> CaseRef | Unmatched:
         """Return the case that was handed out, with the hash of its texts at that time."""
-        known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row, handout.numbered)
+        known = self._by_id.get(handout.case_id) or KnownCase(handout.case_id, handout.row)
         # A sheet holds texts as the prompt shows them, so one that no case has is no sign of a mistake.
         found = self._differing(handout.case_id, [handout.case_hash], given)
         return found if found and found.texts == "moved" else known.ref(handout.case_hash)
@@ -182,7 +183,7 @@ class KnownCases:
         if len({own for _, own in same}) > 1:
             return Unmatched("several texts of the run's cases fit those that the file holds")
         if len(same) > 1:
-            same = [(known, own) for known, own in same if known.numbered and known.id == number]
+            same = [(known, own) for known, own in same if self.numbered and known.id == number]
             return same[0][0].ref(same[0][1]) if same else Unmatched("several cases of the run have its texts")
         return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
 

@@ -39,7 +39,6 @@ class Inclusion:
     case_id: str
     case_hash: str
     row: int
-    numbered: bool
     stratum: int
     probability: float
     drawn: bool
@@ -115,9 +114,9 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
         )
         sample_id = run.database.execute(columns, (job_id, *key, sample.cases, sample.drawn))
         for each in inclusions:
-            place = (storable(each.case_id), each.case_hash, each.row, each.numbered)
+            place = (storable(each.case_id), each.case_hash, each.row)
             chance = (each.stratum, each.probability, each.drawn)
-            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
+            run.database.execute("INSERT INTO inclusions VALUES (?, ?, ?, ?, ?, ?, ?)", (sample_id, *place, *chance))
     return sample_id
 
 
@@ -133,10 +132,10 @@ def samples(run: RunFile, rubric: str) -> list[Sample]:
 def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:
     """Return every case of a sample's population, in the order of the cases file."""
     query = """
-        SELECT case_id, case_hash, row, numbered, stratum, probability, drawn
+        SELECT case_id, case_hash, row, stratum, probability, drawn
         FROM inclusions WHERE sample_id = ? ORDER BY row, case_id
     """
     return [
-        Inclusion(case_id, case_hash, row, bool(numbered), int(stratum), probability, bool(drawn))
-        for case_id, case_hash, row, numbered, stratum, probability, drawn in run.database.rows(query, sample_id)
+        Inclusion(case_id, case_hash, row, int(stratum), probability, bool(drawn))
+        for case_id, case_hash, row, stratum, probability, drawn in run.database.rows(query, sample_id)
     ]

@@ -135,7 +135,7 @@ def _read_again(
         stratum, is_drawn, chance = fates[place]
         case_hash = fingerprint(run.key, given.rubric.texts_of(case))
         number = numbers.setdefault(stratum, len(numbers))
-        every.append(Inclusion(case.id, case_hash, case.row, case.numbered, number, chance, is_drawn))
+        every.append(Inclusion(case.id, case_hash, case.row, number, chance, is_drawn))
         chosen += [case] if is_drawn else []
     if len(every) != len(ids):
         raise given.changed()

@@ -11,7 +11,6 @@ from itertools import repeat
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
-from pathway_local.prompty.turn import Turn
 from pathway_local.rendering.chat import Chat, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
@@ -19,6 +18,7 @@ from pathway_local.rubrics.form import Reply
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Order
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.turn import Turn
 
 
 class Prompt(Struct, frozen=True):

@@ -99,7 +99,7 @@ def _votes(run: RunFile, rubric: Rubric, members: Sequence[str]) -> list[_Votes]
     found: dict[str, _Votes] = {}
     for record in run.records(rubric=rubric.name):
         if record.rater in members:
-            case = CaseRef(record.case_id, record.row, record.numbered, hash=current.get(record.case_id, ""))
+            case = CaseRef(record.case_id, record.row, hash=current.get(record.case_id, ""))
             votes = found.setdefault(record.case_id, _Votes(case))
             if isinstance(record.outcome, Verdict) and record.case_hash == votes.case.hash:
                 votes.verdicts.append(record.outcome)

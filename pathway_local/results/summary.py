@@ -269,7 +269,7 @@ def _remedy(group: Group, name: str) -> Note:
     limits = Note("cut_tokens", told)
     if isinstance(own, VerdictListField):
         limits = Note("cut_items", {"items": own.items})
-    return Note("cut_adopted" if rubric.format_from == "prompt" else "cut_in_file", {"limits": limits})
+    return Note("cut_in_file", {"limits": limits})
 
 
 def summary_of(run: RunFile) -> list[Table]:

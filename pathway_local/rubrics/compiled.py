@@ -11,12 +11,11 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.turn import Turn
 from pathway_local.rubrics.consistency import Rule
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Pair
-from pathway_local.rubrics.rubric import FormatFrom, Rubric
-from pathway_local.rubrics.rubric_inputs import Input
+from pathway_local.rubrics.rubric import FormatFrom, Input, Rubric
+from pathway_local.rubrics.turn import Turn
 
 _RULES = TypeAdapter(tuple[Rule, ...])
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from pathway_local.errors import CaseError
-from pathway_local.prompty.turn import MESSAGE_PARTS
+from pathway_local.rubrics.turn import MESSAGE_PARTS
 
 MOST, LONGEST_ROLE = 2_000, 60
 INDENT = "    "

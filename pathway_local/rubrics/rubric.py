@@ -2,44 +2,45 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
-from pathway_local.adopt.demands import Reconciled, reconcile
-from pathway_local.adopt.finding import Source
-from pathway_local.adopt.front_matter import in_yaml
-from pathway_local.adopt.placeholders import shown
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, MissingInput, RubricError, UnknownName
-from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
-from pathway_local.prompty.turn import Turn
-from pathway_local.rubrics.consistency import Rule, read_rules
+from pathway_local.errors import CaseError, MissingInput
+from pathway_local.rubrics.consistency import Rule
 from pathway_local.rubrics.conversation import BadConversation, listed, messages_in, parts, written
-from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.pair import Order, Pair, read_pair
-from pathway_local.rubrics.references import resolved
-from pathway_local.rubrics.rubric_format import declares_format, read_format
-from pathway_local.rubrics.rubric_inputs import Input, read_inputs, with_inputs_used
-from pathway_local.system.shipped import shipped
+from pathway_local.rubrics.pair import Order, Pair
+from pathway_local.rubrics.turn import Turn
 
-SUFFIX = ".prompty"
-MOST_BYTES = 4 * LIMIT
+FormatFrom = Literal["file", "criteria"]
 
 
-FormatFrom = Literal["file", "criteria", "prompt"]
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
+
+    `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
+    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
+    rubric's own loop.
+    """
+
+    name: str
+    description: str = ""
+    empty: Literal["judge", "fail"] = "fail"
+    default: str | None = None
+    conversation: bool = False
+    looped: bool = False
 
 
 @dataclass(frozen=True)
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` tell the user how the file was read. `source` is the prompt as the judge reads it, and `settled` quotes
-    demands in it that the user chose to do without. `pair` says how it compares two responses, if it does.
-    `format_from` says where the output format is from: the file declares it, has criteria alone, or its prompt asks for
-    it.
+    `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
+    says whether the file declares the output format or has criteria alone. A rubric is `confirmed` unless `adopt`
+    proposed it and nobody has read it yet.
     """
 
     name: str
@@ -53,29 +54,14 @@ class Rubric:
     rules: tuple[Rule, ...] = ()
     notices: tuple[str, ...] = ()
     sample: Mapping[str, str] | None = None
-    source: Source = field(default=Source(""), repr=False)
-    settled: tuple[str, ...] = ()
     pair: Pair | None = None
     format_from: FormatFrom = "file"
+    confirmed: bool = True
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's text, in 64 hex digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()
-
-    @cached_property
-    def reconciliation(self) -> list[Reconciled]:
-        """Return what the prompt's sentences demand of a reply, each with how the format meets it."""
-        return reconcile(self.source, self.format.outputs.model_dump(), list(self.inputs), self.settled)
-
-    def check_settled(self, where: str) -> None:
-        """Raise RubricError if the prompt demands something that the format does not write and nobody settled."""
-        for row in self.reconciliation:
-            if row.state == "open":
-                said = f"{where} line {row.line}: the prompt demands {row.demand!r}, and the format does not write it"
-                raise RubricError(
-                    said, f"Correct outputs, or accept it in the front matter: settled: [{in_yaml(row.demand)}]"
-                )
 
     def texts_of(self, case: Case) -> dict[str, str]:
         """Return the texts of `case` that this rubric uses, without those that the case lacks."""
@@ -129,74 +115,3 @@ def _shown(wanted: Input, text: str) -> dict[str, str]:
         raise BadConversation(f"the input {wanted.name!r} is not a list of messages, such as [{{role, content}}, …]")
     shown = {wanted.name: text if messages is None else written(messages)}
     return shown | parts(wanted.name, messages) if wanted.looped and messages else shown
-
-
-def parse_rubric(text: str, where: str) -> Rubric:
-    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
-    criteria = is_criteria(text)
-    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where)
-    if not prompty.declared:
-        prompty = with_inputs_used(prompty)
-    source = Source(shown(prompty.body, prompty.template.syntax), prompty.first_line)
-    output_format, rules, format_notices = read_format(prompty, source)
-    inputs, input_notices = read_inputs(prompty, output_format, source)
-    fields = [*output_format.scores, *output_format.fields]
-    return Rubric(
-        name=prompty.name or Path(where).stem,
-        description=prompty.description,
-        inputs=inputs,
-        format=output_format,
-        turns=prompty.turns,
-        sampling=prompty.model.sampling,
-        notes=prompty.notes,
-        text=text,
-        rules=read_rules(rules, inputs, fields, prompty.places),
-        notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
-        sample=prompty.sample,
-        source=source,
-        settled=prompty.settled,
-        pair=read_pair(prompty, output_format, inputs),
-        format_from="criteria" if criteria else "file" if declares_format(prompty) else "prompt",
-    )
-
-
-def builtin_names() -> list[str]:
-    """Return the names of the rubrics that ship with the package."""
-    return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
-
-
-def load_rubric(name: str, *, references: bool = False) -> Rubric:
-    """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
-
-    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
-    """
-    path = rubric_path(name)
-    text = read_text(path)
-    return parse_rubric(resolved(text, path) if references else text, str(path))
-
-
-def rubric_path(name: str) -> Path:
-    """Return the file of the rubric called `name`. Raises UnknownName."""
-    if name in builtin_names():
-        return shipped("prompts") / f"{name}{SUFFIX}"
-    if not Path(name).is_file():
-        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
-        raise UnknownName("rubric", name, builtin_names(), hint)
-    return Path(name)
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a rubric's file, with \\n as line ends. Raises RubricError."""
-    return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
-
-
-def read_prompt(path: Path) -> bytes:
-    """Return the bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
-    if len(data) > MOST_BYTES:
-        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too long for a prompt", "Name another file.")
-    return data

@@ -13,7 +13,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import purged
-from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing
+from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns, remembered_pairing, rows_are_ids
 from pathway_local.runs.run_file import RunFile, StoredRubric
 from pathway_local.runs.taken_back import Removals, removals_of
 from pathway_local.system.private_file import WriterLock
@@ -74,7 +74,7 @@ def look(path: Path, notify: Notify) -> MergePart:
             run.key,
             trail.head(),
             len(trail.entries()),
-            run.cases.numbered,
+            rows_are_ids(run),
             run.rubrics(),
             run.raters(),
             run.settings(),

@@ -18,7 +18,7 @@ from pathway_local.verdict import Value
 
 _BATCH = 1_000
 
-_CASE = "key, case_id, row, numbered, metadata, kinds"
+_CASE = "key, case_id, row, metadata, kinds"
 _OUTCOME = (
     f"case_key, rater_id, case_hash, superseded, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, "
     "job_id, sheet_job"
@@ -28,9 +28,9 @@ _ADD = f"INSERT INTO outcomes ({_OUTCOME}) VALUES ({placeholders(range(17))})"
 _KNOWN = f"SELECT id, {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ?"
 _REPLACED = f"SELECT {_OUTCOME} FROM outcomes WHERE case_key = ? AND rater_id = ? AND superseded = 1"
 _ADD_JOB = "INSERT INTO jobs (command, facts, started, ended, status, counts) VALUES (?, ?, ?, ?, ?, ?)"
-_HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, numbered, case_hash, recipient, echoes"
+_HANDOUT = "custom_id, job_id, rubric_id, rubric_sha256, case_id, row, case_hash, recipient, echoes"
 _SAMPLE = "job_id, rubric_id, seed, strata, cases, drawn"
-_INCLUSION = "sample_id, case_id, case_hash, row, numbered, stratum, probability, drawn"
+_INCLUSION = "sample_id, case_id, case_hash, row, stratum, probability, drawn"
 
 HASH, SUPERSEDED, SCORES, FIELDS, MARKS, FAILURE, SHEET = 2, 3, 4, 5, 6, 7, -1
 """Places of columns in an outcome's row."""
@@ -127,15 +127,15 @@ class MergedRows:
         while batch := list(islice(rows, _BATCH)):
             new = []
             with db.writing():
-                for key, case_id, row, numbered, metadata, kinds in batch:
+                for key, case_id, row, metadata, kinds in batch:
                     if case_id in self._keys:
                         shared.add(key)
                         self._add_metadata(self._keys[case_id], metadata, kinds)
                     else:
                         self._keys[case_id] = len(self._keys) + 1
-                        new.append((self._keys[case_id], case_id, row, numbered, metadata, kinds))
+                        new.append((self._keys[case_id], case_id, row, metadata, kinds))
                     keys[key] = self._keys[case_id]
-                db.execute_all(f"INSERT INTO cases ({_CASE}) VALUES (?, ?, ?, ?, ?, ?)", new)
+                db.execute_all(f"INSERT INTO cases ({_CASE}) VALUES (?, ?, ?, ?, ?)", new)
         return keys, shared
 
     def _add_metadata(self, key: int, metadata: str, kinds: str | None) -> None:
@@ -214,7 +214,7 @@ class MergedRows:
             )
             for rekeyed in [_rekeyed(json.loads(echoes), text, hashes, same_key=part.key == self.run.key)]
         ]
-        db.execute_all(f"INSERT OR IGNORE INTO handouts ({_HANDOUT}) VALUES ({placeholders(range(10))})", handouts)
+        db.execute_all(f"INSERT OR IGNORE INTO handouts ({_HANDOUT}) VALUES ({placeholders(range(9))})", handouts)
         known = set(db.rows(f"SELECT {_SAMPLE} FROM samples"))
         for id, job, rubric, *rest in part.database.rows(f"SELECT id, {_SAMPLE} FROM samples ORDER BY id"):
             row = (jobs[job], rubrics[rubric], *rest)
@@ -227,7 +227,7 @@ class MergedRows:
                     f"SELECT {_INCLUSION} FROM inclusions WHERE sample_id = ?", id
                 )
             ]
-            db.execute_all(f"INSERT INTO inclusions ({_INCLUSION}) VALUES ({placeholders(range(8))})", included)
+            db.execute_all(f"INSERT INTO inclusions ({_INCLUSION}) VALUES ({placeholders(range(7))})", included)
 
     def _outgrown(self, part: RunFile, new: tuple[Any, ...]) -> bool:
         """Whether an earlier part holds a larger draw that grew from this one; remove one that grew into it.

@@ -18,7 +18,6 @@ class Record(Struct, frozen=True):
 
     case_id: str
     row: int
-    numbered: bool
     metadata: Mapping[str, str]
     rater: str
     rubric: str

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
@@ -14,6 +14,8 @@ SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
 ENCODING = "encoding"
 KEEP, ALL = "keep", "all"
+
+_SOME = "SELECT EXISTS (SELECT 1 FROM cases) OR EXISTS (SELECT 1 FROM inclusions) OR EXISTS (SELECT 1 FROM handouts)"
 
 
 def cases_of(
@@ -29,7 +31,7 @@ def cases_of(
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
     With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
-    and RunFileError if the run's cases have row numbers as ids and these have an id column, or vice versa.
+    and RunFileError if the run's cases have row numbers as ids and these have an id column.
     """
     known = list(rubrics)
     needed = {rubric.name: tuple(rubric.inputs) for rubric in known}
@@ -41,8 +43,9 @@ def cases_of(
     encoding = encoding or (_remembered_encoding(run, path) if run and isinstance(path, Path) else "")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
     cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
-    if run is not None:
-        run.cases.refuse_mix(numbered=cases.id_column is None)
+    if run is not None and cases.id_column is not None and rows_are_ids(run):
+        said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
+        raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
     cases.pseudonyms = _checked(pseudonyms, run, cases)
     return cases
 
@@ -92,9 +95,19 @@ def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) ->
     if known is not None and known != given.mark:
         said = "the pseudonyms in this run were made with another key"
         raise UsageError(said, "Give --pseudonyms with the file of that key.")
-    if run is not None and known is None and run.cases.numbered is not None:
+    if run is not None and known is None and rows_are_ids(run) is not None:
         raise UsageError("the ids in this run are not pseudonyms", "Leave --pseudonyms out, or name another run file.")
     return given
+
+
+def rows_are_ids(run: RunFile) -> bool | None:
+    """Whether the ids of the run's cases are their row numbers, which move when a sheet is sorted; None without cases.
+
+    Such ids join nothing unless the texts match.
+    """
+    [(some,)] = run.database.rows(_SOME)
+    kept = run.get_setting(SETTING)
+    return kept.get("id") is None if some and isinstance(kept, dict) else None
 
 
 def remembered_pairing(run: RunFile) -> str:

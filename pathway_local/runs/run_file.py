@@ -64,7 +64,7 @@ _BAD_ROWS = """
 """
 # CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
 _RECORDS = f"""
-    SELECT case_id, row, numbered, metadata, kinds, rater_id, case_hash, {COLUMNS},
+    SELECT case_id, row, metadata, kinds, rater_id, case_hash, {COLUMNS},
         prompt_tokens, cached_tokens, generated_tokens
     FROM cases CROSS JOIN outcomes ON case_key = key
     WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
@@ -162,13 +162,8 @@ class RunFile:
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        numbered = self.cases.numbered
-        try:
-            with self._db.together():
-                yield
-        except BaseException:
-            self.cases.numbered = numbered
-            raise
+        with self._db.together():
+            yield
 
     def add_rubric(self, name: str, text: str, compiled: str) -> str:
         """Store a rubric's whole text, and what `rubrics.compiled` made of it; return the SHA-256 of the text in hex.
@@ -351,13 +346,13 @@ class RunFile:
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
         query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)
         among = () if cases is None else (to_json(list(cases)),)
-        for case_id, row, numbered, metadata, kinds, *rest in self._db.stream(query, *raters, *among):
+        for case_id, row, metadata, kinds, *rest in self._db.stream(query, *raters, *among):
             rater_id, case_hash, *rest = rest
             rater = raters[rater_id]
             with decoding(self.path):
                 kept, outcome, tokens = dict(json.loads(metadata)), from_columns(rest[:-3]), Tokens(*rest[-3:])
             who = rater.name, rater.rubric
-            yield Record(case_id, row, bool(numbered), kept, *who, outcome, case_hash, tokens, kinds)
+            yield Record(case_id, row, kept, *who, outcome, case_hash, tokens, kinds)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")

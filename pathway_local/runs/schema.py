@@ -11,7 +11,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 12
+FORM = 13
 """Raise it with each change of the schema or of what a stored value means."""
 
 SCHEMA = (
@@ -52,7 +52,6 @@ SCHEMA = (
         key INTEGER PRIMARY KEY,
         case_id TEXT NOT NULL UNIQUE,
         row INTEGER NOT NULL,
-        numbered INTEGER NOT NULL,
         metadata TEXT NOT NULL,
         kinds TEXT
     )""",
@@ -92,7 +91,6 @@ SCHEMA = (
         rubric_sha256 TEXT NOT NULL,
         case_id TEXT NOT NULL,
         row INTEGER NOT NULL,
-        numbered INTEGER NOT NULL,
         case_hash TEXT NOT NULL,
         recipient TEXT NOT NULL,
         echoes TEXT NOT NULL
@@ -112,7 +110,6 @@ SCHEMA = (
         case_id TEXT NOT NULL,
         case_hash TEXT NOT NULL,
         row INTEGER NOT NULL,
-        numbered INTEGER NOT NULL,
         stratum TEXT NOT NULL,
         probability REAL NOT NULL,
         drawn INTEGER NOT NULL,

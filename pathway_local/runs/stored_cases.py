@@ -4,38 +4,27 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RunFileError
 from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import storable
 
 _KNOWN = "SELECT case_id, key, row, metadata, kinds FROM cases WHERE case_id IN ({})"
-_ADD = "INSERT INTO cases (key, case_id, row, numbered, metadata, kinds) VALUES (?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO cases (key, case_id, row, metadata, kinds) VALUES (?, ?, ?, ?, ?)"
 _MOVE = "UPDATE cases SET row = ?, metadata = ?, kinds = ? WHERE key = ?"
-_NUMBERED = """
-    SELECT COALESCE((SELECT numbered FROM cases), (SELECT numbered FROM inclusions), (SELECT numbered FROM handouts))
-"""
 
 
 class StoredCases:
-    """The cases of an open run; `numbered` is whether row numbers are their ids, None before the first case."""
-
-    numbered: bool | None
+    """The cases of an open run."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        [(numbered,)] = db.rows(_NUMBERED)
-        self.numbered = None if numbered is None else bool(numbered)
 
     def update(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> dict[str, int]:
         """Update row and metadata of the cases that the run has, inside `writing`; return their keys by stored id.
 
-        Only metadata columns named in `keep` are stored (None: all). Raises RunFileError if row numbers and other ids
-        would mix.
+        Only metadata columns named in `keep` are stored (None: all).
         """
-        for case in cases:
-            self.refuse_mix(numbered=case.numbered)
         found = self._db.rows_among(_KNOWN, [storable(case.id) for case in cases])
         known = {case_id: (key, *stored) for case_id, key, *stored in found}
         moved = []
@@ -58,21 +47,10 @@ class StoredCases:
             key = known.get(case_id)
             if key is None:
                 key = last = last + 1
-                new.append((key, case_id, case.row, case.numbered, *_updated(case, keep)))
-                self.numbered = case.numbered
+                new.append((key, case_id, case.row, *_updated(case, keep)))
             keys.append(key)
         self._db.execute_all(_ADD, new)
         return keys
-
-    def refuse_mix(self, *, numbered: bool) -> None:
-        """Raise RunFileError if this run's cases have the other kind of ids."""
-        if self.numbered in (None, numbered):
-            return
-        kinds = ("ids from a column", "row numbers as ids")
-        raise RunFileError(
-            f"{self._db.path}: its cases have {kinds[bool(self.numbered)]}, these have {kinds[numbered]}",
-            "Name the id column as before, or name another run file.",
-        )
 
 
 def _updated(

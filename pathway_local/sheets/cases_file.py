@@ -143,14 +143,13 @@ class CasesFile:
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
         kinds = self._kinds(row, name)
-        numbered = self.id_column is None
         own = {column: text for column, text in row.cells.items() if column not in self._used}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
-            return BadRow(name, row.number, self.path.name, place, reason, numbered, readable, kind, kinds)
+            return BadRow(name, row.number, self.path.name, place, reason, readable, kind, kinds)
         inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
         metadata = dict.fromkeys(self.metadata, "") | own
-        return Case(name, inputs, metadata, row.number, numbered, kinds)
+        return Case(name, inputs, metadata, row.number, kinds)
 
     def _kinds(self, row: Row, id: str) -> dict[str, str] | None:
         """Return the kinds of the row's metadata, and under "" that of its id if the case has the sheet's own."""

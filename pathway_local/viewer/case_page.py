@@ -164,7 +164,7 @@ def _ref(records: Sequence[Record], now: str | None, say: Language) -> tuple[Cas
     first = records[0]
     if all(record.case_hash != now for record in records):
         return None, say("view_other_texts")
-    return CaseRef(first.case_id, first.row, first.numbered, hash=now), ""
+    return CaseRef(first.case_id, first.row, hash=now), ""
 
 
 def _filled(texts: Mapping[str, str]) -> tuple[Passage, ...]:

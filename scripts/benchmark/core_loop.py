@@ -20,9 +20,9 @@ from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.judging.probe import Probe
 from pathway_local.passes import EngineConfig, Pass
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.rubrics.rubric import load_rubric
 
 COLUMNS = ["variant", "steps", "mixed", "ms per step", "ms per case", "of it all threads", "job / free"]
 WARM_UP = 4

@@ -26,8 +26,8 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.probe import Distribution, Probe
 from pathway_local.passes import EngineConfig
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.rubrics.rubric import load_rubric
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
@@ -105,7 +105,7 @@ class Stage:
         plan = Plan(
             cases,
             self._folder / f"{self._runs}.run",
-            rubric=[rubric],
+            rubric=[self._rubrics[rubric]],
             judge=["bench"],
             models=self._registry,
             detail=detail,

@@ -15,7 +15,7 @@ from demo_judge.world import Split
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.kappa import cohen_kappa
@@ -61,7 +61,9 @@ class Trial:
             (cases,) = SAMPLES.glob(f"{rubric}.*")
         else:
             write_cases(cases, rubric, Split(split), self.cases, self.seed)
-        plan = Plan(cases, run, rubric=(rubric,), judge=(self.judge,), models=self.models, id="id", keep=None)
+        plan = Plan(
+            cases, run, rubric=(load_rubric(rubric),), judge=(self.judge,), models=self.models, id="id", keep=None
+        )
         run_job(plan, _Notices(), ("figures",), loaded)
         return run
 

@@ -12,6 +12,7 @@ from demo_judge.world import Split
 from pathway_local.api.progress import LineProgress
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.self_test import self_test
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
@@ -28,7 +29,8 @@ def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, 
     work.mkdir(parents=True, exist_ok=True)
     cases, run = work / f"{rubric}.jsonl", work / f"{rubric}.run"
     write_cases(cases, rubric, Split.VALUES, DRAWN_FROM * size, seed)
-    plan, watcher = Plan(cases, run, rubric=(rubric,), judge=(judge,), models=models, id="id"), LineProgress(shown=True)
+    plan = Plan(cases, run, rubric=(load_rubric(rubric),), judge=(judge,), models=models, id="id")
+    watcher = LineProgress(shown=True)
     test = draw_test(plan, {}, size, (), watcher.notice)
     run_self_test(test, plan, watcher, ("self-test",))
     with RunFile.read(run, "self-test") as read:

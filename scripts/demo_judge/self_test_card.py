@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import Any
 
 from pathway_local.probes.probe_list import SAID
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.verdict import Value
 
 RESULTS = "self_test.json"

@@ -13,6 +13,7 @@ from gpu_check.work import ROOT
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted
 
@@ -44,7 +45,7 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
     with EngineCache() as loaded:
         for rubric, name in SAMPLES.items():
             path, run = ROOT / "examples" / name, folder / f"{rubric}.run"
-            plan = Plan(path, run, rubric=[rubric], judge=["demo"], models=registry, seal=seal)
+            plan = Plan(path, run, rubric=[load_rubric(rubric)], judge=["demo"], models=registry, seal=seal)
             tallies = run_job(plan, Watcher(), ["gpu-check", rubric], loaded)
             failures += sum(tally.failures.total() for tally in tallies)
             with RunFile.read(run) as read:

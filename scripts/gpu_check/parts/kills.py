@@ -14,7 +14,7 @@ from gpu_check.processes import Process, alive
 from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
-from pathway_local.rubrics.rubric import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.system.machine import this_machine
 
 RUBRIC = "pathway-answer"

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-from pathway_local.adopt.finding import Finding
 from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import ROLE
 
@@ -28,7 +27,7 @@ class ChatPrompt:
 
     body: str
     bare: str
-    findings: tuple[Finding, ...]
+    turns: tuple[str, ...]
 
 
 def split_chat(text: str, where: str, first_line: int) -> ChatPrompt | None:
@@ -39,11 +38,13 @@ def split_chat(text: str, where: str, first_line: int) -> ChatPrompt | None:
     text = _END.sub("", text)
     marks = list(_BEGIN.finditer(text))
     if not marks:
+        if "<|im_start|>" in text or "<|start_header_id|>" in text:
+            raise RubricError(f"{where}: a chat token has no fixed role behind it", HINT)
         return None
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     turns: list[str] = []
-    found: list[Finding] = []
     roles: list[str] = []
+    line = first_line
     for mark, end in zip(marks, ends, strict=True):
         line = first_line + text.count("\n", 0, mark.start())
         role = _role(mark, f"{where} line {line}")
@@ -53,15 +54,14 @@ def split_chat(text: str, where: str, first_line: int) -> ChatPrompt | None:
             continue
         if ROLE.search(said):
             raise RubricError(f"{where} line {line}: this turn has a line that would begin another turn", HINT)
-        found.append(Finding("turn", f"{role}, from {_shown(mark.group())}", line))
         turns.append(f"{role}:\n{said}\n")
         roles.append(role)
     if text[: marks[0].start()].strip():
         raise RubricError(f"{where} line {first_line}: text stands before the first chat token", HINT)
     if not roles or roles[-1] != "user":
         said = "begins the judge's reply" if "assistant" in roles[-1:] else "has no user turn at its end"
-        raise RubricError(f"{where} line {found[-1].line if found else first_line}: the prompt {said}", HINT)
-    return ChatPrompt("\n".join(turns), _BEGIN.sub("", text), tuple(found))
+        raise RubricError(f"{where} line {line}: the prompt {said}", HINT)
+    return ChatPrompt("\n".join(turns), _BEGIN.sub("", text), tuple(roles))
 
 
 def _role(mark: re.Match[str], where: str) -> str:

@@ -2,46 +2,27 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from typing import Literal
 
-from pathway_local.adopt.finding import Source
-from pathway_local.adopt.inputs import may_be_empty
 from pathway_local.errors import RubricError
 from pathway_local.prompty.prompty_file import Prompty
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric import Input
 
 KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
-
-    `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
-    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
-    rubric's own loop.
-    """
-
-    name: str
-    description: str = ""
-    empty: Literal["judge", "fail"] = "fail"
-    default: str | None = None
-    conversation: bool = False
-    looped: bool = False
-
-
-def read_inputs(
-    prompty: Prompty, output_format: OutputFormat, source: Source
-) -> tuple[dict[str, Input], tuple[str, ...]]:
+def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str, Input], tuple[str, ...]]:
     """Return the inputs by name, and notes for the user. Raises RubricError."""
     notices: list[str] = []
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
+    if not inputs:
+        hint = "Insert inputs as {{ answer }}, or declare how the prompt marks them (template:)."
+        raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
     looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
-    inputs = {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}
-    return _with_empties(inputs, prompty, source, notices), tuple(notices)
+    return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
 
 
 def with_inputs_used(prompty: Prompty) -> Prompty:
@@ -96,17 +77,3 @@ def _place_of(name: str, prompty: Prompty) -> str:
     line = prompty.first_line + prompty.body[: found.start(1)].count("\n")
     column = found.start(1) - (prompty.body.rfind("\n", 0, found.start(1)) + 1) + 1
     return f"{prompty.places.where} line {line}, column {column}"
-
-
-def _with_empties(
-    inputs: Mapping[str, Input], prompty: Prompty, source: Source, notices: list[str]
-) -> dict[str, Input]:
-    """Set `empty: judge` for inputs that may be empty by the prompt, if the front matter does not say."""
-    declared = {name: block for name, block in prompty.inputs.items() if isinstance(block, Mapping)}
-    silent = [name for name in inputs if "empty" not in declared.get(name, {})]
-    settled = dict(inputs)
-    for name in silent:
-        if inputs[name].empty == "fail" and may_be_empty(source, name):
-            settled[name] = replace(inputs[name], empty="judge")
-            notices.append(f"an empty {name!r} is judged: the prompt says that it may be empty")
-    return settled

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.errors import RubricError
-from pathway_local.rubrics.rubric import builtin_names
+from pathway_local.prompty.rubric_file import builtin_names
 from pathway_local.system.safe_yaml import load_yaml
 
 FILE = Path(__file__).with_name("guides.yaml")

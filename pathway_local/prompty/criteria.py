@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock
 from pathway_local.prompty.prompty_file import Prompty, split_turns
-from pathway_local.prompty.turn import Turn, placed_turn
+from pathway_local.rubrics.turn import Turn, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 

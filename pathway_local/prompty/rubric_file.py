@@ -1,0 +1,140 @@
+"""Reads a rubric from its file, the only place where prompts' files become rubrics."""
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from pathway_local.errors import RubricError, UnknownName
+from pathway_local.prompty.criteria import criteria_prompty, is_criteria
+from pathway_local.prompty.front_matter import write_front
+from pathway_local.prompty.pair_block import read_pair
+from pathway_local.prompty.placeholders import find_placeholders
+from pathway_local.prompty.prompty_file import LIMIT, ROLE, parse_prompty, text_of
+from pathway_local.prompty.references import resolved
+from pathway_local.prompty.rubric_format import read_format
+from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
+from pathway_local.rubrics.consistency import read_rules
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.system.shipped import shipped
+
+SUFFIX = ".prompty"
+MOST_BYTES = 4 * LIMIT
+
+
+def parse_rubric(text: str, where: str) -> Rubric:
+    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
+    criteria = is_criteria(text)
+    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where)
+    if not prompty.declared:
+        prompty = with_inputs_used(prompty)
+    output_format, format_notices = read_format(prompty)
+    inputs, input_notices = read_inputs(prompty, output_format)
+    fields = [*output_format.scores, *output_format.fields]
+    return Rubric(
+        name=prompty.name or Path(where).stem,
+        description=prompty.description,
+        inputs=inputs,
+        format=output_format,
+        turns=prompty.turns,
+        sampling=prompty.model.sampling,
+        notes=prompty.notes,
+        text=text,
+        rules=read_rules(prompty.rules, inputs, fields, prompty.places),
+        notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
+        sample=prompty.sample,
+        pair=read_pair(prompty, output_format, inputs),
+        format_from="criteria" if criteria else "file",
+        confirmed=prompty.confirmed,
+    )
+
+
+def builtin_names() -> list[str]:
+    """Return the names of the rubrics that ship with the package."""
+    return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
+
+
+def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = False) -> Rubric:
+    """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
+
+    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
+    Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
+    """
+    path = rubric_path(name)
+    text = beside_prompt(read_text(path), path)
+    rubric = parse_rubric(resolved(text, path) if references else text, str(path))
+    if not unconfirmed:
+        check_confirmed(rubric, name)
+    return rubric
+
+
+def beside_prompt(text: str, path: Path) -> str:
+    """Return the text of a rubric's file; where its first line is `prompt: FILE`, with that file's prompt in it.
+
+    Raises RubricError for a prompt outside the rubric's folder or with front matter of its own.
+    """
+    found = re.match(r"\ufeff?prompt:[ \t]*(\S.*?)[ \t]*\n", text)
+    if not found:
+        return text
+    prompt = (path.parent / found[1].strip("'\"")).resolve()
+    if not prompt.is_relative_to(path.parent.resolve()):
+        raise RubricError(f"{path}: {found[1]} lies outside the rubric's folder", "Move the prompt beside the rubric.")
+    body, front = read_text(prompt), text[found.end() :].rstrip("\n") + "\n"
+    if body.startswith("---\n"):
+        raise RubricError(f"{path}: {found[1]} has front matter of its own", "Declare the format there.")
+    return f"---\n{with_template(front, body)}---\n{body}"
+
+
+def with_template(front: str, body: str) -> str:
+    """Return front matter that says how the prompt marks its inputs, and which they are, unless it does so already."""
+    found, added = find_placeholders(body), dict[str, object]()
+    if not re.search(r"(?m)^template:", front):
+        added["template"] = {"format": found.syntax, "parser": "prompty" if ROLE.match(body.lstrip()) else "text"}
+    if not re.search(r"(?m)^inputs:", front) and found.syntax != "none":
+        added["inputs"] = {name: {"type": "string"} for name in found.names if name not in found.unsure}
+    return front + write_front(added)
+
+
+def declare_rubric(name: str, prompt: str, outputs: object, inputs: Sequence[str] = ()) -> Rubric:
+    """Return a rubric of a prompt and the declaration of its reply: spelled fields, or a JSON Schema.
+
+    Without `inputs`, they are those that the prompt marks. Raises RubricError.
+    """
+    front: dict[str, object] = {"name": name, "outputs": outputs}
+    front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
+    return parse_rubric(f"---\n{with_template(write_front(front), prompt)}---\n{prompt}", name)
+
+
+def check_confirmed(rubric: Rubric, where: str) -> None:
+    """Raise RubricError if nobody has confirmed yet what `adopt` proposed."""
+    if not rubric.confirmed:
+        said = f"{where}: nobody has confirmed this rubric, which `rubrics adopt` proposed"
+        show = f"pathway-local rubrics show {shlex.quote(where)} --full"
+        raise RubricError(said, f"Read it ({show}), then delete its line confirmed: false.")
+
+
+def rubric_path(name: str) -> Path:
+    """Return the file of the rubric called `name`. Raises UnknownName."""
+    if name in builtin_names():
+        return shipped("prompts") / f"{name}{SUFFIX}"
+    if not Path(name).is_file():
+        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        raise UnknownName("rubric", name, builtin_names(), hint)
+    return Path(name)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a rubric's file, with \\n as line ends. Raises RubricError."""
+    return text_of(read_prompt(path), str(path)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_prompt(path: Path) -> bytes:
+    """Return the bytes of a prompt's file. Raises RubricError if it can't be read or is too large for a prompt."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise RubricError(f"{path} can't be read: {error.strerror}", "Check the path.") from None
+    if len(data) > MOST_BYTES:
+        raise RubricError(f"{path}: more than {MOST_BYTES:,} bytes are too long for a prompt", "Name another file.")
+    return data

@@ -1,0 +1,24 @@
+"""Adopts a prompt as the command does with --yes."""
+
+from pathway_local.adopt.adoption import Proposal, propose, rubric_text
+from pathway_local.adopt.prompt import read_prompt
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.rubrics.rubric import Rubric
+
+
+def proposed(prompt: str | bytes, where: str = "mine.txt") -> Proposal:
+    """Return what the recognisers propose."""
+    return propose(read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where))
+
+
+def adopted_text(prompt: str | bytes, where: str = "mine.txt") -> str:
+    """Return the rubric's file, whose fields must all be whole."""
+    read = read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where)
+    found = propose(read)
+    assert found.fields and not found.open and found.inputs.said, found
+    return rubric_text(read, found, where, confirmed=True)
+
+
+def adopted(prompt: str | bytes, where: str = "mine.txt") -> Rubric:
+    """Return the rubric, whose fields must all be whole."""
+    return parse_rubric(adopted_text(prompt, where), "mine.prompty")
