@@ -21,7 +21,8 @@ import os, signal, sys
 from pathlib import Path
 from pathway_local.sheets import pseudonyms
 from pathway_local.system import output_file, private_file
-from pathway_local.judges import default_template, fetch_record
+from pathway_local.judges import fetch_record
+from pathway_local.judges.chat import default_template
 from pathway_local.runs.run_file import RunFile
 
 def kill(*_, **__):
@@ -80,7 +81,7 @@ def test_a_key_that_was_left_is_told_by_the_doctor_and_by_purge(tmp_path: Path) 
     assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
     with RunFile.create(desk.work / "may.run"):
         pass
-    assert str(part) in desk.typed("purge", "may.run", "--all", "--yes").stderr
+    assert str(part) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr
 
 
 @pytest.mark.parametrize("force", [False, True])
