@@ -223,7 +223,7 @@ def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Pa
     assert f"helpful score by Dee: {between} scores between levels count in the mean alone." in shown.words
     assert "mix of 3s, 3.5s" in run("divergence", answers).words
     assert run("report", answers, "--out", "r.html").code == 0
-    assert run("panel", answers, "--name", "both", "--of", "gpt,Dee", "--rule", "median").code == 0
+    assert run("runs", "panel", answers, "--name", "both", "--of", "gpt,Dee", "--rule", "median").code == 0
 
 
 def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:

@@ -64,7 +64,7 @@ def test_calibrate_and_panel_name_them(run: Run, rated: Path, few_resamples: Non
         add(opened, "committee/Di", same, text, kind="human", rows=rows)
     found = run("calibrate", rated, "--judge", "mine", *AGAINST).words
     assert "committee/A b and committee/Di gave the same scores to all 24 cases of both" in found
-    found = run("panel", rated, "--name", "all", "--of", "committee/A b,a-B").words
+    found = run("runs", "panel", rated, "--name", "all", "--of", "committee/A b,a-B").words
     assert f"Warning: {ALIKE}" in found
 
 

@@ -184,7 +184,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
 
 def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
     printed = judged.typed(*judged.judging(judged.work / "cases.jsonl")).stderr
-    told = json.loads(judged.typed("audit", "may.run", "--json").stdout)
+    told = json.loads(judged.typed("runs", "audit", "may.run", "--json").stdout)
     assert told["head"] in printed
     assert [each["event"] for each in told["entries"]][:4] == ["job begins", "job goes on", "job ends", "export"]
     begins, goes_on, _, export = (each["facts"] for each in told["entries"][:4])
@@ -201,28 +201,30 @@ def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
 
 
 def test_the_command_finds_a_change(judged: Desk) -> None:
-    head = json.loads(judged.typed("audit", "may.run", "--json").stdout)["head"]
-    assert "0 entries came after it" in judged.typed("audit", "may.run", "--head", head).stderr
+    head = json.loads(judged.typed("runs", "audit", "may.run", "--json").stdout)["head"]
+    assert "0 entries came after it" in judged.typed("runs", "audit", "may.run", "--head", head).stderr
     changed = judged.work / "changed.run"
     shutil.copy(judged.work / "may.run", changed)
     with without_triggers(changed) as db:
         db.execute("UPDATE audit SET entry = replace(entry, 'cases.jsonl', 'others.jsonl') WHERE id = 1")
-    assert "entry 1 of its audit trail" in judged.typed("audit", changed.name, code=4).stderr
+    assert "entry 1 of its audit trail" in judged.typed("runs", "audit", changed.name, code=4).stderr
     with without_triggers(changed) as db:
         rechained(db)
-    judged.typed("audit", changed.name)
-    assert "no entry" in judged.typed("audit", changed.name, "--head", head, code=4).stderr
+    judged.typed("runs", "audit", changed.name)
+    assert "no entry" in judged.typed("runs", "audit", changed.name, "--head", head, code=4).stderr
 
 
 def test_the_command_finds_the_entries_about_a_file(judged: Desk) -> None:
-    assert "recorded in entry 1" in judged.typed("audit", "may.run", "--file", "cases.jsonl").stderr
+    assert "recorded in entry 1" in judged.typed("runs", "audit", "may.run", "--file", "cases.jsonl").stderr
     assert (
         "verdicts.csv as it is now: recorded in entry 4"
-        in judged.typed("audit", "may.run", "--file", "verdicts.csv").stderr
+        in judged.typed("runs", "audit", "may.run", "--file", "verdicts.csv").stderr
     )
     (judged.work / "other.csv").write_bytes((judged.work / "verdicts.csv").read_bytes() + b"\n")
-    assert "no entry records other.csv" in judged.typed("audit", "may.run", "--file", "other.csv", code=4).stderr
-    assert "can't be read" in judged.typed("audit", "may.run", "--file", "missing.csv", code=2).stderr
+    assert (
+        "no entry records other.csv" in judged.typed("runs", "audit", "may.run", "--file", "other.csv", code=4).stderr
+    )
+    assert "can't be read" in judged.typed("runs", "audit", "may.run", "--file", "missing.csv", code=2).stderr
 
 
 def test_facts_are_told_in_words() -> None:

@@ -311,17 +311,17 @@ def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
 def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
     desk.typed(*desk.judging(desk.cases(5)))
-    said = desk.typed("audit", "may.run").stderr
+    said = desk.typed("runs", "audit", "may.run").stderr
     assert "the outcomes match the trail" in said
     shutil.copy(desk.work / "may.run", desk.work / "killed.run")
     by_hand(desk.work / "may.run", "DELETE FROM outcomes WHERE case_key = 2")
     head = said.split("audit hash ")[1].split()[0]
-    changed = desk.typed("audit", "may.run", "--head", head, code=4).stderr
+    changed = desk.typed("runs", "audit", "may.run", "--head", head, code=4).stderr
     assert "its content is not that of entry 3 of its audit trail" in changed
     assert "not that of entry 3" in desk.typed("doctor", "may.run", "--models", "models.yaml", code=5).stdout
     with RunFile.open(desk.work / "killed.run") as run:
         run.jobs.begin(["judge"], {})
         run.put(1, case("late", 999), VERDICT)
-    assert "the outcomes match the trail" in desk.typed("audit", "killed.run").stderr
+    assert "the outcomes match the trail" in desk.typed("runs", "audit", "killed.run").stderr
     by_hand(desk.work / "killed.run", "UPDATE outcomes SET fields = '{}'")
-    assert "its content is not that of entry" in desk.typed("audit", "killed.run", code=4).stderr
+    assert "its content is not that of entry" in desk.typed("runs", "audit", "killed.run", code=4).stderr

@@ -130,4 +130,4 @@ def test_what_a_killed_command_has_left_is_told_by_the_doctor_and_by_purge(desk:
     for name in ("may.run", "cases.jsonl"):
         told = {each["name"]: each for each in json.loads(desk.typed("doctor", name, "--json", code=5).stdout)}
         assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
-    assert str(part) in desk.typed("purge", "may.run", "--all", "--yes").stderr
+    assert str(part) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr

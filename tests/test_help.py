@@ -65,6 +65,10 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
         command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
 
 
+def test_there_are_few_commands() -> None:
+    assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 18
+
+
 def test_options_of_judge_are_in_groups() -> None:
     headings = re.findall(r"^(\w.*):$", _page("judge"), re.MULTILINE)
     assert headings == [

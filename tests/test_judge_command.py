@@ -19,7 +19,7 @@ def test_raters_of_one_judge_go_on_each_with_its_own_engine_settings(desk: Desk)
     desk.typed(*desk.judging(few, "--rater", "ben"))
     said = desk.typed("judge", more.name, "--run", "may.run", "--models", "models.yaml").stderr
     assert said.count("sealed:") == 2, "an engine for each"
-    job = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1]
+    job = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1]
     assert (job["facts"]["judged"], job["facts"]["skipped"]) == (2, 4)
 
 

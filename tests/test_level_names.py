@@ -30,7 +30,7 @@ NAMED = {
 }
 """The names that each file gives its levels, lowest first."""
 
-NAMELESS = {"halves.txt", "loop.prompty"}
+NAMELESS = {"halves.txt", "loop.prompty", "plain.txt", "beside.yaml"}
 
 DECLARED = {"grade.txt": ("--fields", "reasoning: text; grade: I < P < C", "--line", "GRADE: {grade}")}
 

@@ -13,7 +13,7 @@ def _judged(desk: Desk) -> set[str]:
 
 
 def _counts(desk: Desk) -> tuple[int, int]:
-    facts = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1]["facts"]
+    facts = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1]["facts"]
     return facts["judged"], facts["skipped"]
 
 
@@ -25,7 +25,7 @@ def test_a_limited_run_grows_to_the_whole_and_judges_no_case_twice(desk: Desk) -
     first = _judged(desk)
     desk.typed(*desk.judging(cases, "--limit", 5, "--seed", 3))
     assert (_judged(desk), _counts(desk)) == (first, (0, 5)), "the same draw"
-    begun, *_ = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"]
+    begun, *_ = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"]
     assert begun["facts"]["limit"] == {"file": "cases.jsonl", "size": 5, "rows": 40, "seed": 3}
     going_on = ("judge", "cases.jsonl", "--run", "may.run", "--models", "models.yaml")
     desk.typed(*going_on, "--limit", 12)

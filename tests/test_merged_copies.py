@@ -126,7 +126,8 @@ def test_purged_texts_do_not_return(
     purge(tmp_path / "a.run", "text", ["purge"])
     said = refused(run, tmp_path, *order)
     assert (
-        "a.run was purged of texts, and b.run still holds texts" in said and "pathway-local purge b.run --text`" in said
+        "a.run was purged of texts, and b.run still holds texts" in said
+        and "pathway-local runs purge b.run --text`" in said
     )
     shutil.copy(tmp_path / "a.run", tmp_path / "c.run")
     rate("a.run", "cara", 5)

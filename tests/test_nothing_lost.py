@@ -86,7 +86,7 @@ def test_signals_stop_it_and_it_goes_on(
     assert f"stopped. To continue: {shlex.join(['pathway-local', *_slow(desk, 0.04)])}" in said
     assert "Traceback" not in said
     assert 0 < len(outcomes(desk.work / "may.run")) < CASES
-    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
     assert job["event"] == "job ends"
     assert job["facts"]["status"] in ("stopped", "failed")  # the latter where the second signal came in time
     _whole(desk, undisturbed)
@@ -146,7 +146,7 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "stopped. To continue: pathway-local judge" in said
-    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
     assert job["facts"]["status"] == "stopped"
 
 
@@ -178,7 +178,7 @@ def test_a_terminal_that_goes_ends_the_job_cleanly(desk: Desk, undisturbed: list
         watched.hang_up()
         watched.process.send_signal(signal.SIGHUP)
         assert watched.process.wait(60) == 130
-    [job] = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1:]
+    [job] = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1:]
     assert job["facts"]["status"] == "stopped"
     _whole(desk, undisturbed)
 
@@ -309,7 +309,7 @@ def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> N
 def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
     desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'jumping_clock'}"
     desk.typed(*_slow(desk))
-    entries = json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"]
+    entries = json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"]
     assert len({entry["at"][:10] for entry in entries}) > 1  # the clock did jump
     assert outcomes(desk.work / "may.run") == undisturbed
 

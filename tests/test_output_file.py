@@ -80,7 +80,7 @@ def test_a_key_that_was_left_is_told_by_the_doctor_and_by_purge(tmp_path: Path) 
     assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
     with RunFile.create(desk.work / "may.run"):
         pass
-    assert str(part) in desk.typed("purge", "may.run", "--all", "--yes").stderr
+    assert str(part) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr
 
 
 @pytest.mark.parametrize("force", [False, True])

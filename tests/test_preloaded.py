@@ -29,7 +29,7 @@ def test_it_says_stores_and_ends_alike(desk: Desk) -> None:
         assert len(measured) == 3
         found.append((out, [line for line in err if line not in measured], code, outcomes(run)))
     assert found[0] == found[1]
-    for command in (["summary", "none.run"], ["nonsense"], ["audit", "may.run", "--json"], []):
+    for command in (["summary", "none.run"], ["nonsense"], ["runs", "audit", "may.run", "--json"], []):
         assert _ended(desk.begun(*command)) == _ended(desk.begun(*command, afresh=True))
 
 

@@ -76,7 +76,7 @@ def test_a_run_with_pseudonyms_and_without_text_tells_neither(desk: Desk) -> Non
     assert all(row["score"] and row["score_confidence"] and not row.get("reason") for row in rows)
 
     again = desk.typed(*desk.judging(cases, "--pseudonyms", "key", "--json"))
-    assert json.loads(desk.typed("audit", "may.run", "--json").stdout)["entries"][-1]["facts"]["skipped"] == 4
+    assert json.loads(desk.typed("runs", "audit", "may.run", "--json").stdout)["entries"][-1]["facts"]["skipped"] == 4
     assert "judged again" not in again.stderr
     desk.typed("export", "may.run", "--onto", cases.name, "--pseudonyms", "key", "--out", "onto.jsonl")
     onto = [json.loads(line) for line in (desk.work / "onto.jsonl").read_text().splitlines()]

@@ -99,7 +99,7 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
     desk.typed(*exporting, f"--only=student={SECRET}", "--out", "b.jsonl")
     desk.typed(*exporting, "--only", "2", "--out", "c.jsonl")
     path = desk.work / "may.run"
-    assert "recorded in entry 2" in desk.typed("audit", "may.run", "--file", "a.jsonl").stderr
+    assert "recorded in entry 2" in desk.typed("runs", "audit", "may.run", "--file", "a.jsonl").stderr
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
         said = [" ".join(job.command) for job in run.jobs.all()]
@@ -110,16 +110,16 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
         with run.database.writing():
             run.database.execute("UPDATE jobs SET command = ?", (f'["--only", "student={SECRET}"]',))
         run.jobs.end(job, "done", {})
-    told = desk.typed("purge", "may.run", "--all", "--yes").stderr
+    told = desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr
     assert "names of raters and of files" in told
     whole = path.read_bytes()
     assert all(sha256_of(file).encode() not in whole for file in desk.work.glob("*.jsonl"))
-    assert "no entry records a.jsonl" in desk.typed("audit", "may.run", "--file", "a.jsonl", code=4).stderr
+    assert "no entry records a.jsonl" in desk.typed("runs", "audit", "may.run", "--file", "a.jsonl", code=4).stderr
     assert "exported from this run: a.jsonl, b.jsonl, c.jsonl" in told
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as run:
         assert [job.command for job in run.jobs.all()] == [()] * 4
-    desk.typed("audit", "may.run")
+    desk.typed("runs", "audit", "may.run")
 
 
 def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
@@ -142,13 +142,13 @@ def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
 def test_by_command_it_asks_and_tells_what_it_can_not_reach(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
     desk.typed(*desk.judging(desk.cases(3), "--out", "verdicts.csv"))
-    assert "--text or --all" in desk.typed("purge", "may.run", code=2).stderr
-    assert "--yes" in desk.typed("purge", "may.run", "--text", code=2).stderr
-    said = desk.typed("purge", "may.run", "--text", "--yes").stderr
+    assert "--text or --all" in desk.typed("runs", "purge", "may.run", code=2).stderr
+    assert "--yes" in desk.typed("runs", "purge", "may.run", "--text", code=2).stderr
+    said = desk.typed("runs", "purge", "may.run", "--text", "--yes").stderr
     assert "removed: 3 texts" in said
     assert "exported from this run: verdicts.csv" in said
     assert "the cases file" in said
-    assert "purge" in desk.typed("audit", "may.run").stdout
+    assert "purge" in desk.typed("runs", "audit", "may.run").stdout
 
 
 def test_fields_that_hold_scores_outlive_the_texts(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
 
 
 def test_the_trail_is_told_in_words(desk: Desk) -> None:
-    told = desk.typed("audit", "may.run").stdout
+    told = desk.typed("runs", "audit", "may.run").stdout
     assert "written rate-Ann.xlsx" in told and "{" not in told
 
 
@@ -53,12 +53,12 @@ def test_a_panel_and_divergence(desk: Desk) -> None:
     found = json.loads(desk.typed("divergence", "may.run", "--json").stdout)
     assert found[0]["kinds"] == {"agree": 4, "apart": 2}
     assert [case["spread"] for case in found[0]["first"]] == [4, 2]
-    shown = desk.typed("panel", "may.run", "--name", "people", "--of", "Ann, Bob", "--rule", "median").stdout
+    shown = desk.typed("runs", "panel", "may.run", "--name", "people", "--of", "Ann, Bob", "--rule", "median").stdout
     assert "the median of Ann, Bob" in shown
     assert "no rater is called 'Eve'" in desk.typed(
-        "panel", "may.run", "--name", "x", "--of", "Ann,Eve", code=2
+        "runs", "panel", "may.run", "--name", "x", "--of", "Ann,Eve", code=2
     ).stderr  # fmt: skip
-    desk.typed("panel", "may.run", "--name", "x", "--of", "Ann,Bob", "--rule", "mode", code=2)
+    desk.typed("runs", "panel", "may.run", "--name", "x", "--of", "Ann,Bob", "--rule", "mode", code=2)
 
 
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:

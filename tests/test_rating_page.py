@@ -212,7 +212,7 @@ def test_pages_are_imported_after_a_merge(parts: tuple[str, str], again: bool, r
     write_rows(Path("bad.json"), [{**row, "text_version": "0" * 32} for row in rows])
     told = run("import", "all.run", "bad.json", "--kind", "human")
     assert told.code == 3 and "its text_version is not that of the texts on the page" in told.err
-    assert run("audit", "all.run").code == 0
+    assert run("runs", "audit", "all.run").code == 0
 
 
 def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:

@@ -88,7 +88,7 @@ def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
     assert "4 ratings of all/ann, 4 ratings of all/bob" in removed.err
     assert "the panel both was made of these ratings and went with them\n" in removed.err
     assert intact(path)["removed"] == {"all/ann": 4, "all/bob": 4}
-    assert "4 of all/ann, 4 of all/bob" in run("audit", path).out
+    assert "4 of all/ann, 4 of all/bob" in run("runs", "audit", path).out
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as read:
         assert [rater.name for _, rater in read.raters()] == ["demo"]
@@ -128,7 +128,7 @@ def test_a_panel_goes_with_the_ratings_that_it_was_made_of(tmp_path: Path, run: 
     path = tmp_path / "my.run"
     for scores in ((1, 2), (1, 2, 4, 5)):
         run("import", path, sheet(tmp_path / f"{len(scores)}.csv", *scores), "--kind", "human", "--rater", "ann")
-    make = ("panel", path, "--name", "both", "--of", "demo,ann", "--rule", "median")
+    make = ("runs", "panel", path, "--name", "both", "--of", "demo,ann", "--rule", "median")
     assert run(*make).code == 0
     undone = run("runs", "undo", path)
     assert "removed: 2 ratings of ann, the panel both" in undone.err

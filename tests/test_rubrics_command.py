@@ -65,7 +65,7 @@ def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) 
                 assert " ".join(line.split()) in said.words, (command, line, said.out, said.err)
     assert ran == page.count("\n$ ")
     for command in re.findall(r"`pathway-local rubrics (\w+)", page):
-        assert command in {"list", "show", "adopt", "check"}
+        assert command in {"list", "show", "new", "adopt", "check"}
 
 
 def test_check_counts_as_the_judge_does(run: Run, judge_folder: Path) -> None:

@@ -272,7 +272,7 @@ class History:
     def panel(self, kill: int) -> None:
         world = self.world
         ended = self.typed(
-            *["panel", "may.run", "--name", "both", "--of", "scripted,ann", "--rule", "median"],
+            *["runs", "panel", "may.run", "--name", "both", "--of", "scripted,ann", "--rule", "median"],
             kill=kill,
             codes=(0, 2) if world.run.exists() else (4,),
         )
@@ -286,7 +286,7 @@ class History:
     def purge(self, what: str, kill: int) -> None:
         world = self.world
         there = world.run.exists()
-        ended = self.typed("purge", "may.run", f"--{what}", "--yes", kill=kill, codes=(0,) if there else (4,))
+        ended = self.typed("runs", "purge", "may.run", f"--{what}", "--yes", kill=kill, codes=(0,) if there else (4,))
         if not there:
             return
         found = world.found()  # opening it ends what the kill left half done
@@ -385,7 +385,7 @@ class History:
     def audit(self) -> None:
         heads = self.world.heads
         kept = ["--head", self.rng.choice(heads)] if heads else []
-        self.typed("audit", "may.run", *kept, codes=(0,))
+        self.typed("runs", "audit", "may.run", *kept, codes=(0,))
 
     def summary(self) -> None:
         self.typed("summary", "may.run", codes=(0,))
@@ -393,7 +393,8 @@ class History:
     def typed(self, *arguments: str, kill: int = 0, codes: Iterable[int]) -> Ended:
         """Run a command; it ends with one of these codes, or it was killed."""
         self.typed_so_far.append(f"{' '.join(arguments)} (killed: {kill}%)")
-        step = kill and 1 + kill * STEPS[arguments[0]] // 100
+        of = next((STEPS[word] for word in reversed(arguments[:2]) if word in STEPS), 0)
+        step = kill and 1 + kill * of // 100
         ended = self.forks.typed(self.world.folder, *arguments, kill=step)
         assert ended.code in (*codes, *([KILLED] if kill else [])), f"{arguments} ended with {ended}"
         assert "Traceback" not in ended.err and "fault:" not in ended.err

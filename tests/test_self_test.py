@@ -264,7 +264,7 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
 
 COMMANDS = (
     "summary {}", "export {} --out x.csv", "read {} --cases c.jsonl --out x.html", "report {} --out x.html",
-    "agreement {}", "calibrate {} --against p", "divergence {}", "panel {} --name p --of a,b",
+    "agreement {}", "calibrate {} --against p", "divergence {}", "runs panel {} --name p --of a,b",
     "compare {} --pairs a,b",
     "view {} --cases c.jsonl", "judge c.jsonl -r facts.prompty --run {}", "judge c.jsonl --run {} --dry-run",
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",
@@ -290,5 +290,5 @@ def test_other_commands_refuse_the_run_of_a_self_test(
         said = typed(*command.format("t.run").split())
         assert (said.code, "holds a self-test of judges" in said.words) == (4, True), (command, said)
     assert not (tmp_path / "m.run").exists()
-    for command in ("audit t.run", "purge t.run --all --yes", "audit t.run"):
+    for command in ("runs audit t.run", "runs purge t.run --all --yes", "runs audit t.run"):
         assert typed(*command.split()).code == 0

@@ -195,17 +195,17 @@ def test_a_merged_run_goes_on_without_a_shard(shop: Shop) -> None:
 
 
 def test_every_trail_can_still_be_checked(run: Run, here: Callable[..., Path]) -> None:
-    heads = [json.loads(run("audit", part, "--json").out)["head"] for part in PARTS]
+    heads = [json.loads(run("runs", "audit", part, "--json").out)["head"] for part in PARTS]
     run("runs", "merge", *PARTS[:2], "--cases", "cases.jsonl", "--out", "two.run")
     run("runs", "merge", "two.run", PARTS[2], "--cases", "cases.jsonl", "--out", "all.run")
-    told = run("audit", "all.run")
+    told = run("runs", "audit", "all.run")
     assert told.code == 0 and "the outcomes match the trail" in told.err
     for part, head in zip(PARTS, heads, strict=True):
         assert f"merged: {part}, 3 entries, each as it was recorded; audit hash {head}" in told.err
-        assert "0 entries came after it" in run("audit", "all.run", "--head", head).err
-    whole = json.loads(run("audit", "all.run", "--json").out)
+        assert "0 entries came after it" in run("runs", "audit", "all.run", "--head", head).err
+    whole = json.loads(run("runs", "audit", "all.run", "--json").out)
     assert {part["file"] for part in whole["parts"]} == {"two.run", *PARTS}
-    assert "recorded in entry 1" in run("audit", "all.run", "--file", "cases.jsonl").err
+    assert "recorded in entry 1" in run("runs", "audit", "all.run", "--file", "cases.jsonl").err
     for statement, found in [
         ("UPDATE merged_audit SET entry = replace(entry, 'job', 'jab') WHERE id = 2", "was changed"),
         ("DELETE FROM merged_audit WHERE id = 2", "is missing"),
@@ -216,7 +216,7 @@ def test_every_trail_can_still_be_checked(run: Run, here: Callable[..., Path]) -
         with sqlite3.connect(here("changed.run"), isolation_level=None) as db:
             db.execute(statement)
         db.close()
-        refused = run("audit", "changed.run")
+        refused = run("runs", "audit", "changed.run")
         assert refused.code == 4 and found in refused.words, statement
 
 
@@ -236,12 +236,12 @@ def test_people_come_along_and_imports_can_be_undone(run: Run, here: Callable[..
         make_panel(opened, "both", ["scripted", "anna"], "mean", [])
     rating(run, here, PARTS[0], first, 5)
     run("runs", "undo", PARTS[0])
-    again = "pathway-local panel all.run --name both --of scripted,anna --rule mean"
+    again = "pathway-local runs panel all.run --name both --of scripted,anna --rule mean"
     assert f"the panel both was made before the merge; make it again: {again}" in run(*MERGE).words
     with RunFile.read(here("all.run")) as read:
         assert [record.case_id for record in read.records(rater="anna")] == [second]
     assert "1 rating of anna" in run("runs", "undo", "all.run").err
-    assert run("audit", "all.run").code == 0
+    assert run("runs", "audit", "all.run").code == 0
 
 
 def test_a_case_that_two_runs_judged_alike_counts_once(run: Run, here: Callable[..., Path]) -> None:
@@ -305,7 +305,7 @@ def test_runs_that_do_not_fit_are_refused_and_nothing_is_written(run: Run, here:
         db.execute("UPDATE outcomes SET superseded = 1 WHERE id = 2")
     db.close()
     assert "its content is not that of entry 3" in refused(PARTS[0], "broken.run", *out, code=4)
-    run("purge", PARTS[2], "--all", "--yes")
+    run("runs", "purge", PARTS[2], "--all", "--yes")
     assert "it was purged at" in refused(*PARTS, *out)
 
 

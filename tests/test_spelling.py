@@ -1,18 +1,29 @@
 """Fields that are declared in one line."""
 
 import random
-from typing import Any
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import pytest
+from pydantic import BaseModel, Field
 from typed_here import Run, typing_in
 
-from pathway_local.errors import FormatError
+import pathway_local as pl
+from pathway_local.errors import FormatError, RubricError
 from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.spelling import Field, field_of, fields_in, outputs_in
+from pathway_local.rubrics.spelling import Field as Spelled
+from pathway_local.rubrics.spelling import field_of, fields_in, outputs_in
+
+PAGE = Path(__file__).parents[1] / "docs" / "rubrics.md"
+KINDS = {str(kind.model_fields["type"].default) for kind in get_args(get_args(AnyField)[0])}
 
 NAMED = {0: "no", 1: "yes"}
-SPELLED: dict[str, Field] = {
+SPELLED: dict[str, Spelled] = {
     "text": {"type": "text"},
     " text  120 ": {"type": "text", "tokens": 120},
     "line 40": {"type": "text", "tokens": 40, "lines": "one"},
@@ -220,3 +231,74 @@ def test_a_prompt_is_adopted_with_a_declaration(
         assert not (tmp_path / "x.prompty").exists()
     again = run("rubrics", "adopt", "p.prompty", "--fields", "score: 1-5", "-o", "x.prompty")
     assert again.code == 2 and "outputs already" in again.err
+
+
+def test_the_page_opens_with_a_table_of_every_kind_and_each_spelling_of_it_means_that_kind() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 350
+    head = page.partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| [^`|]", head, re.MULTILINE)
+    assert {kind for kind, _ in rows} == KINDS
+    for kind, spellings in rows:
+        for spelling in re.findall(r"`([^`]+)`", spellings):
+            assert field_of(spelling.replace("\\|", "|"))["type"] == kind, spelling
+    replies = re.findall(r"^\| [^`|]+ \| `(--fields .*)` \|$", head, re.MULTILINE)
+    assert len(replies) == 6
+    for reply in replies:
+        words = shlex.split(reply)
+        lines = [line for flag, line in pairwise(words) if flag == "--line"]
+        OutputFormat.load(outputs_in(words[1], lines))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "said"),
+    [
+        ("{fields: {grade: {type: score, levels: {0: no, 1: yes}}}}", "YAML reads yes, no, on and off"),
+        ("{fields: {grade: no}}", "YAML reads yes, no, on and off"),
+        ("{fields: {s: 1-5, time: 12:30}}", "is no spelling of a field: put it in quotes"),
+        ("{fields: {c: [a: text, v: no < yes] as share}}", "stands in quotes"),
+        ("{scroe: 1-5}", "has neither fields nor a schema"),
+        ('{fields: "s: 1-5", tokens: 5}', "outputs.tokens: unknown key"),
+        ("{fields: {t: {type: text, token: 5}, s: 1-5}}", "token: unknown key"),
+    ],
+)
+def test_yamls_own_traps_are_named_and_no_unknown_key_is_a_field(tmp_path: Path, outputs: str, said: str) -> None:
+    (tmp_path / "p.txt").write_text("Judge {answer}.\n")
+    (tmp_path / "r.yaml").write_text(f"prompt: p.txt\noutputs: {outputs}\n")
+    with pytest.raises(RubricError) as refused:
+        load_rubric(str(tmp_path / "r.yaml"))
+    assert said in f"{refused.value} {refused.value.hint}" and "r.yaml line 2" in str(refused.value)
+
+
+def test_a_yaml_beside_a_prompt_declares_it(tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("Judge {answer} by {{x}}. $x$\n")
+    (tmp_path / "r.yaml").write_text('prompt: p.txt\noutputs: "why: text; grade: I < C"\n')
+    rubric = load_rubric(str(tmp_path / "r.yaml"))
+    assert list(rubric.inputs) == ["answer"] and rubric.format.scores["grade"].levels == {0: "I", 1: "C"}
+    assert rubric.turns[0].render({"answer": "A"}, {"answer": "A"}).startswith("Judge A by {x}.")
+    for name in ("../p.txt", "/etc/passwd", "gone.txt"):
+        (tmp_path / "r.yaml").write_text(f'prompt: {name}\noutputs: "grade: I < C"\n')
+        with pytest.raises(RubricError, match=r"outside the rubric's folder|can't be read"):
+            load_rubric(str(tmp_path / "r.yaml"))
+    (tmp_path / "p.txt").write_text("Judge it.\n")
+    (tmp_path / "r.yaml").write_text('prompt: p.txt\noutputs: "grade: I < C"\n')
+    with pytest.raises(RubricError, match="no case would reach the judge"):
+        load_rubric(str(tmp_path / "r.yaml"))
+
+
+def test_a_program_declares_a_format_by_a_line_or_a_pydantic_model() -> None:
+    class Reply(BaseModel):
+        why: str
+        score: Annotated[int, Field(ge=1, le=5)]
+        tone: Annotated[str, Field(json_schema_extra={"spelling": "rude < polite"})]
+
+    class Vague(BaseModel):
+        score: float
+
+    rubric = pl.Rubric.declare("Judge {answer}.", Reply, name="mine")
+    assert rubric.inputs == ["answer"] and rubric.scores["tone"] == {0: "rude", 1: "polite"}
+    assert list(rubric.scores["score"]) == [1, 2, 3, 4, 5]
+    alone = pl.Rubric.declare("Judge it.", "why: text; score: no < yes", name="mine", inputs=["answer"])
+    assert alone.inputs == ["answer"] and alone.scores["score"] == {0: "no", 1: "yes"}
+    with pytest.raises(pl.RubricError, match="score: a number needs minimum and maximum"):
+        pl.Rubric.declare("Judge {answer}.", Vague, name="mine")

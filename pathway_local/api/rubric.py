@@ -1,10 +1,10 @@
 """A rubric as a Python program loads and checks it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pathway_local.api.names import Name, check_names
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.verdict import Number
@@ -24,6 +24,17 @@ class Rubric:
         """Return a built-in rubric by its name, or the rubric in a file. Raises RubricError, UsageError."""
         check_names(name)
         return cls(os.fspath(name), load_rubric(os.fspath(name)))
+
+    @classmethod
+    def declare(cls, prompt: str, outputs: object, *, name: str, inputs: Sequence[str] = ()) -> "Rubric":
+        """Return a rubric of a prompt and its reply's format. Raises RubricError.
+
+        `outputs` is a text such as "reasons: text; score: 1-5", a JSON Schema, or a Pydantic model; a field of the
+        model says by `json_schema_extra={"spelling": "no < yes"}` what its type can't. Without `inputs`, they are those
+        that the prompt marks, such as {{answer}}.
+        """
+        schema = getattr(outputs, "model_json_schema", None)
+        return cls(name, declare_rubric(name, prompt, schema() if schema else outputs, inputs))
 
     def __repr__(self) -> str:
         return f"Rubric({self.file!r})"

@@ -1,6 +1,5 @@
 """`pathway-local rubrics adopt`: proposes a rubric for a prompt, shows what it would mean, and asks for a yes."""
 
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -11,20 +10,18 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.inputs import Inputs
+from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.cli.command_help import option
-from pathway_local.cli.declared import Fields, Lines, declared_outputs
+from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
-from pathway_local.cli.terminal import check_new, data, notice, print_text
+from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.errors import UsageError
 from pathway_local.prompty.criteria import is_criteria
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
-from pathway_local.rendering.rubric_check import inspect
-from pathway_local.rubrics.declaration import declaration_of, spelling_of
+from pathway_local.rubrics.declaration import spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
 
@@ -37,7 +34,7 @@ def adopt(
     out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
     fields: Fields = "",
     lines: Lines = None,
-    inputs: Annotated[str, option("NAMES", "The inputs that the judge is given, separated by commas.")] = "",
+    inputs: Inputs = "",
     swap: Annotated[str, option("A:B", "The inputs with response A and B of a comparison, such as one:other.")] = "",
     yes: Annotated[bool, option("", "Confirm what is proposed.", "", "--yes")] = False,
     force: Force = False,
@@ -58,7 +55,7 @@ def adopt(
     _need_whole(proposal, file)
     declared = bool(fields) and not proposal.questions
     rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
-    _show(rubric, proposal)
+    show_rubric(rubric)
     for question in proposal.questions:
         notice(question)
     if out is None:
@@ -82,10 +79,7 @@ def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, 
     elif lines:
         raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     if inputs:
-        names = [name for name in re.split(r"[\s,]+", inputs) if name]
-        if strange := next((name for name in names if not re.fullmatch(r"[A-Za-z_]\w*", name)), None):
-            raise UsageError(f"--inputs: {strange[:60]!r} is no name of an input", "Use letters, digits and _.")
-        proposal = replace(proposal, inputs=Inputs(dict.fromkeys(names, "")), questions=())
+        proposal = replace(proposal, inputs=FoundInputs(dict.fromkeys(input_names(inputs), "")), questions=())
     if swap:
         first, colon, second = (part.strip() for part in swap.partition(":"))
         if not colon or not {first, second} <= proposal.inputs.said.keys():
@@ -146,13 +140,3 @@ def _lines(prompt: Prompt, rows: Sequence[int]) -> str:
     return "; ".join(
         f"line {prompt.source.line(row)}: {prompt.source.lines[row].strip()[:60]}" for row in dict.fromkeys(rows)
     )
-
-
-def _show(rubric: Rubric, proposal: Proposal) -> None:
-    """Show the declaration, and an example of a prompt and its reply."""
-    found = inspect(rubric)
-    print_text("Declaration", declaration_of(rubric.format.outputs).options())
-    for first, second in proposal.swap.items():
-        data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
-    print_text("Example of a reply", found.reply)
-    print_text("Example of a prompt", found.example)

@@ -1,11 +1,11 @@
-"""`pathway-local audit`: who did what with a run."""
+"""`pathway-local runs audit`: who did what with a run."""
 
 import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import AsJson, Run
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
@@ -16,10 +16,7 @@ from pathway_local.verdict import Value
 
 LONGEST = 60
 
-app = App()
 
-
-@app.with_examples("pathway-local audit my.run", "pathway-local audit my.run --json")
 def audit(
     run: Run,
     head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",

@@ -27,15 +27,12 @@ COMMANDS = {
     "judges": "List, show, fit, check, test and fetch judges.",
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
-    "panel": "Combine several raters into one.",
     "divergence": "Show where raters disagree, and the cases to look at first.",
     "agreement": "Show how well judges, people and hosted judges agree.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "calibrate": "Correct a judge's mean with people's labels of a sample.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "audit": "Show who did what with a run, and check that nobody changed it since.",
-    "runs": "Take back an import, remove a rater, keep columns, or merge runs.",
-    "purge": "Remove texts, or everything about cases, from a run for good.",
+    "runs": "Check, combine, purge and merge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 

@@ -1,34 +1,31 @@
-"""`pathway-local panel`: combine several raters into one."""
+"""`pathway-local runs panel`: combine several raters into one."""
 
 import sys
 from typing import Annotated
 
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import Run
 from pathway_local.cli.terminal import data
-from pathway_local.results.alike_people import alike_people
-from pathway_local.results.panel import Rule, make_panel
-from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.rater import PanelRule
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 
-app = App()
 
-
-@app.with_examples(
-    "pathway-local panel my.run --name both --of demo,author",
-    "pathway-local panel my.run --name middle --of demo,author --rule median",
-)
 def panel(
     run: Run,
     name: Annotated[str, option("NAME", "Name of the new rater.")],
     of: Annotated[str, option("NAMES", "Raters to combine, separated by commas.")],
-    rule: Annotated[Rule, option("RULE", "mean, median or majority of their scores.")] = "mean",
+    rule: Annotated[PanelRule, option("RULE", "mean, median or majority of their scores.")] = "mean",
 ) -> None:
     """Combine several raters into one: their mean, median or majority on each case, with the spread.
 
     Give the same command again to bring the panel up to date with its members.
     """
+    # Imported here: numpy takes a while, and the other commands about a run don't need it.
+    from pathway_local.results.alike_people import alike_people
+    from pathway_local.results.panel import make_panel
+    from pathway_local.results.ratings_matrix import ratings_matrices
+
     members = [member.strip() for member in of.split(",") if member.strip()]
     with RunFile.open(run) as opened:
         found = make_panel(opened, name, members, rule, sys.argv)

@@ -1,9 +1,9 @@
-"""`pathway-local purge`: removes texts, or everything about cases, from a run."""
+"""`pathway-local runs purge`: removes texts, or everything about cases, from a run."""
 
 import sys
 from typing import Annotated
 
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import Run, Yes
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
@@ -23,10 +23,7 @@ OUT_OF_REACH = (
     "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
 )
 
-app = App()
 
-
-@app.with_examples("pathway-local purge my.run --text", "pathway-local purge my.run --all --yes")
 def purge(
     run: Run,
     text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,

@@ -1,4 +1,4 @@
-"""`pathway-local rubrics`: list, show, adopt and check rubrics."""
+"""`pathway-local rubrics`: list, show, make, adopt and check rubrics."""
 
 import shlex
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from pathway_local.cli.adopt import adopt
 from pathway_local.cli.command_help import App, option
+from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
@@ -24,7 +25,9 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 
 app = App(
-    "List, show, adopt and check rubrics.", "pathway-local rubrics list", "pathway-local rubrics show pathway-answer"
+    "List, show, make, adopt and check rubrics.",
+    "pathway-local rubrics list",
+    "pathway-local rubrics show pathway-answer",
 )
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
@@ -76,6 +79,11 @@ def show(
 
 
 app.with_examples(
+    "pathway-local rubrics new polite.prompty",
+    "pathway-local rubrics new polite.prompty --language pt",
+)(new)
+
+app.with_examples(
     "pathway-local rubrics adopt my-prompt.txt", "pathway-local rubrics adopt my-prompt.txt -o my-rubric.prompty"
 )(adopt)
 
@@ -105,6 +113,7 @@ def check(
     for said in (*rubric.notices, *found.advice):
         notice(said)
     print_text("Example of a reply", found.reply)
+    print_text("The longest reply", found.longest)
     _show_inputs(rubric)
     _show_lengths(found, judge)
     print_text("Example of a prompt", found.example)

@@ -1,4 +1,4 @@
-"""`pathway-local runs`: takes ratings out of a run again, keeps columns of its cases, and merges runs."""
+"""`pathway-local runs`: what is done with a run as a whole, besides judging, importing and showing results."""
 
 import shlex
 import sys
@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.cli.audit import audit
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
+from pathway_local.cli.panel import panel
 from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.purge import purge
 from pathway_local.cli.terminal import need_consent, notice, talk, tell
 from pathway_local.judging.option import columns_by_input
 from pathway_local.ratings.kept_columns import keep_columns
@@ -22,7 +25,14 @@ from pathway_local.runs.run_rubrics import rubrics_of
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
-app = App("Take ratings out of a run, keep columns of its cases, or merge runs. The audit trail records it.", *EXAMPLES)
+app = App("Check, combine, purge and merge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
+
+app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit my.run --json")(audit)
+app.with_examples(
+    "pathway-local runs panel my.run --name both --of demo,author",
+    "pathway-local runs panel my.run --name middle --of demo,author --rule median",
+)(panel)
+app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --all --yes")(purge)
 
 
 @app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
@@ -115,14 +125,14 @@ def _tell(run: Path, removed: Removed) -> None:
         talk.say(f"restored: {removed.restored:,} earlier ratings that the import had replaced")
     with RunFile.read(run) as read:
         left = {rater.name for _, rater in read.raters()}
-    for panel in removed.panels:
-        told = f"the panel {panel.name} was made of these ratings and went with them"
-        if left.issuperset(panel.members):
-            how = ["--name", panel.name, "--of", ",".join(panel.members), "--rule", str(panel.spec["rule"])]
-            told += f"; make it again: {shlex.join(['pathway-local', 'panel', str(run), *how])}"
+    for each in removed.panels:
+        told = f"the panel {each.name} was made of these ratings and went with them"
+        if left.issuperset(each.members):
+            how = ["--name", each.name, "--of", ",".join(each.members), "--rule", str(each.spec["rule"])]
+            told += f"; make it again: {shlex.join(['pathway-local', 'runs', 'panel', str(run), *how])}"
         notice(told)
 
 
 def _counted(removed: Removed) -> str:
     counts = [f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in removed.ratings.items()]
-    return ", ".join([*counts, *(f"the panel {panel.name}" for panel in removed.panels)])
+    return ", ".join([*counts, *(f"the panel {each.name}" for each in removed.panels)])

@@ -35,7 +35,7 @@ def view(
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
     meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back
-    after you end the viewer. `runs remove-rater` and `purge` need the viewer to have ended, too.
+    after you end the viewer. `runs remove-rater` and `runs purge` need the viewer to have ended, too.
     """
     if not version_of("starlette") or not version_of("uvicorn"):
         hint = "Install them: `pip install '.[view]'` in this project's folder."

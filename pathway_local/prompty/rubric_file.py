@@ -1,12 +1,16 @@
 """Reads a rubric from its file, the only place where prompts' files become rubrics."""
 
+import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from pathway_local.errors import RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
+from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.pair_block import read_pair
-from pathway_local.prompty.prompty_file import LIMIT, parse_prompty, text_of
+from pathway_local.prompty.placeholders import find_placeholders
+from pathway_local.prompty.prompty_file import LIMIT, ROLE, parse_prompty, text_of
 from pathway_local.prompty.references import resolved
 from pathway_local.prompty.rubric_format import read_format
 from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
@@ -57,11 +61,48 @@ def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = Fals
     Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
     path = rubric_path(name)
-    text = read_text(path)
+    text = beside_prompt(read_text(path), path)
     rubric = parse_rubric(resolved(text, path) if references else text, str(path))
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric
+
+
+def beside_prompt(text: str, path: Path) -> str:
+    """Return the text of a rubric's file; where its first line is `prompt: FILE`, with that file's prompt in it.
+
+    Raises RubricError for a prompt outside the rubric's folder or with front matter of its own.
+    """
+    found = re.match(r"\ufeff?prompt:[ \t]*(\S.*?)[ \t]*\n", text)
+    if not found:
+        return text
+    prompt = (path.parent / found[1].strip("'\"")).resolve()
+    if not prompt.is_relative_to(path.parent.resolve()):
+        raise RubricError(f"{path}: {found[1]} lies outside the rubric's folder", "Move the prompt beside the rubric.")
+    body, front = read_text(prompt), text[found.end() :].rstrip("\n") + "\n"
+    if body.startswith("---\n"):
+        raise RubricError(f"{path}: {found[1]} has front matter of its own", "Declare the format there.")
+    return f"---\n{with_template(front, body)}---\n{body}"
+
+
+def with_template(front: str, body: str) -> str:
+    """Return front matter that says how the prompt marks its inputs, and which they are, unless it does so already."""
+    found, added = find_placeholders(body), dict[str, object]()
+    if not re.search(r"(?m)^template:", front):
+        added["template"] = {"format": found.syntax, "parser": "prompty" if ROLE.match(body.lstrip()) else "text"}
+    if not re.search(r"(?m)^inputs:", front) and found.syntax != "none":
+        added["inputs"] = {name: {"type": "string"} for name in found.names if name not in found.unsure}
+    return front + write_front(added)
+
+
+def declare_rubric(name: str, prompt: str, outputs: object, inputs: Sequence[str] = ()) -> Rubric:
+    """Return a rubric of a prompt and the declaration of its reply: spelled fields, or a JSON Schema.
+
+    Without `inputs`, they are those that the prompt marks. Raises RubricError.
+    """
+    front: dict[str, object] = {"name": name, "outputs": outputs}
+    front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
+    return parse_rubric(f"---\n{with_template(write_front(front), prompt)}---\n{prompt}", name)
 
 
 def check_confirmed(rubric: Rubric, where: str) -> None:

@@ -26,7 +26,7 @@ def _declared(prompty: Prompty) -> object:
         return outputs_of_schema(outputs)
     except ValueError as error:
         at = prompty.places.of("outputs") if prompty.outputs is not None else where
-        raise FormatError(f"{at}: {error}", 'See "Declare the format" in docs/rubrics.md.') from None
+        raise FormatError(f"{at}: {error}", "docs/rubrics.md opens with the spellings of fields.") from None
 
 
 def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:

@@ -18,6 +18,9 @@ def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str
     notices: list[str] = []
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
+    if not inputs:
+        hint = "Insert inputs as {{ answer }}, or declare how the prompt marks them (template:)."
+        raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
     looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
     return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
 

@@ -57,7 +57,7 @@ class Lengths:
 class Inspection:
     """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
 
-    `lengths` is None without a judge; `advice` suggests improvements.
+    `longest` shows a reply at its longest. `lengths` is None without a judge; `advice` suggests improvements.
     """
 
     rubric: Rubric
@@ -66,6 +66,7 @@ class Inspection:
     example: str
     start: str
     reply: str
+    longest: str
     lengths: Lengths | None
     advice: tuple[str, ...]
 
@@ -80,6 +81,7 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
     reply, lengths = rubric.format.reply(inputs), None
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
+    longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
     if judge is None:
         shown = rubric.completed(inputs)
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
@@ -88,7 +90,7 @@ def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
         writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
         lengths = check_room(writer)
         example, advice = example_prompt(writer), tuple(_advice_by_tokens(lengths))
-    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, lengths, advice)
+    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:

@@ -4,20 +4,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median_low
-from typing import Literal
 
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import REPEATS, Rater, refuse_adjudicators_name
+from pathway_local.rater import REPEATS, PanelRule, Rater, refuse_adjudicators_name
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import MEAN, SPREAD, Failure, Number, Outcome, Score, Value, Verdict
-
-Rule = Literal["mean", "median", "majority"]
 
 LEAST = 2
 """The fewest members that must have scored a case."""
@@ -48,7 +45,7 @@ def mean_of(verdict: Verdict, score: str) -> float | None:
 
 
 def make_panel(
-    run: RunFile, name: str, members: Sequence[str], rule: Rule, command: Sequence[str]
+    run: RunFile, name: str, members: Sequence[str], rule: PanelRule, command: Sequence[str]
 ) -> list[PanelResult]:
     """Store the panel's verdict of every case, under each rubric that all members rated.
 
@@ -70,7 +67,7 @@ def make_panel(
     return made
 
 
-def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: Rule) -> list[Rubric]:
+def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: PanelRule) -> list[Rubric]:
     """The rubrics under which all members are raters. Raises UsageError."""
     refuse_adjudicators_name(name, "--name")
     raters = [rater for _, rater in run.raters()]
@@ -107,7 +104,7 @@ def _votes(run: RunFile, rubric: Rubric, members: Sequence[str]) -> list[_Votes]
 
 
 def _store(
-    run: RunFile, name: str, members: Sequence[str], rule: Rule, rubric: Rubric, votes: Sequence[_Votes]
+    run: RunFile, name: str, members: Sequence[str], rule: PanelRule, rubric: Rubric, votes: Sequence[_Votes]
 ) -> PanelResult:
     spec: dict[str, Value] = {"rubric": rubric.sha256, "of": list(members), "rule": rule}
     rater = run.add_rater(Rater(name, "panel", rubric.name, spec))
@@ -123,7 +120,7 @@ def _store(
     return made
 
 
-def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], rule: Rule, size: int) -> Outcome:
+def _verdict(verdicts: Sequence[Verdict], declared: Mapping[str, ScoreField], rule: PanelRule, size: int) -> Outcome:
     scores: dict[str, Score] = {}
     fields: dict[str, Value] = {}
     marks: dict[str, None] = {}

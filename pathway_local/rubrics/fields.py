@@ -238,6 +238,9 @@ class TextField(FieldKind):
         return literal(str(value)) if in_json else str(value)
 
     def example(self, name: str) -> Value:
+        return f"({name})"
+
+    def longest(self, name: str) -> Value:
         return f"({name}: up to {self.tokens} tokens)"
 
     def as_schema(self) -> dict[str, JsonValue]:
@@ -277,7 +280,10 @@ class TextListField(FieldKind):
         return json.dumps(value, ensure_ascii=False)
 
     def example(self, name: str) -> Value:
-        return [f"({name}: up to {self.items} texts)"]
+        return [f"({name})"]
+
+    def longest(self, name: str) -> Value:
+        return [f"({number}: up to {self.tokens} tokens)" for number in range(1, self.items + 1)]
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}

@@ -15,6 +15,7 @@ from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import cores_of
 from pathway_local.rubrics.fields import EchoField, JsonField, ScoreField
 from pathway_local.rubrics.form import Form, Part, Reply, Slot, text_at
+from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
@@ -178,7 +179,13 @@ def _field(name: str, field: Any) -> object:
             return field_of(field)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
-    for key in ("levels", "written", "choices") if isinstance(field, Mapping) else ():
+    if isinstance(field, bool):
+        raise ValueError(f"{name}: YAML reads yes, no, on and off as true and false: put the spelling in quotes")
+    if isinstance(field, FieldKind):
+        return field
+    if not isinstance(field, Mapping):
+        raise ValueError(f"{name}: {str(field)[:60]} is no spelling of a field: put it in quotes, such as '1-5'")
+    for key in ("levels", "written", "choices"):
         block = field.get(key)
         words = block.values() if isinstance(block, Mapping) else block if isinstance(block, list | tuple) else ()
         if any(isinstance(word, bool) for word in words):

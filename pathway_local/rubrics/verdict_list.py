@@ -116,9 +116,11 @@ class VerdictListField(FieldKind):
         return json.dumps(value, ensure_ascii=False)
 
     def example(self, name: str) -> Value:
-        members = self.members.items()
-        written = {key: each.write(each.example(key), True) for key, each in members}
-        return [{key: json.loads(text) for key, text in written.items()}]
+        return [{key: json.loads(each.write(each.example(key), True)) for key, each in self.members.items()}]
+
+    def longest(self, name: str) -> Value:
+        one: Value = {key: json.loads(each.write(each.longest(key), True)) for key, each in self.members.items()}
+        return [one] * self.items
 
     def as_schema(self) -> dict[str, JsonValue]:
         properties: dict[str, JsonValue] = {}

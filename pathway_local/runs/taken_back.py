@@ -74,7 +74,7 @@ def refuse_removed(runs: Sequence[Part]) -> None:
         copies = not set(first[1].values()).isdisjoint(second[1].values())
         if newly and not there and other.has_texts and (one.purged or copies):  # texts after `there` are new
             said = f"{one.path.name} was purged of texts, and {other.path.name} still holds texts"
-            hint = f"Purge it, too: `pathway-local purge {quote(str(other.path))} --text`; or leave one run out."
+            hint = f"Purge it, too: `pathway-local runs purge {quote(str(other.path))} --text`; or leave one run out."
             raise RunFileError(said, hint)
 
 

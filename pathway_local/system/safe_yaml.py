@@ -46,6 +46,9 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark
         at = f" line {mark.line + first_line}, column {mark.column + 1}" if mark else ""
-        raise error(f"{where}{at}: {problem.problem or 'invalid YAML'}", "Fix the YAML there.") from None
+        raise error(
+            f"{where}{at}: {problem.problem or 'invalid YAML'}",
+            "Fix the YAML there; a value that holds : or begins with [, { or a quotation mark stands in quotes.",
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError):
         raise error(f"{where}: invalid YAML", "Fix the file.") from None

@@ -35,6 +35,7 @@ def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
     """
     first = error.errors(include_url=False, include_input=False)[0]
     said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
+    said = said.replace("Extra inputs are not permitted", "unknown key")
     tag = str(first.get("ctx", {}).get("tag", ""))
     if len(tag) > LONGEST_TAG:
         said = said.replace(tag, f"{tag[:LONGEST_TAG]}…")

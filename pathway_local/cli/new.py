@@ -1,0 +1,69 @@
+"""`pathway-local rubrics new`: from nothing to a rubric that judges, in one dialog or one line of options."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from pathway_local.cli.command_help import option
+from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
+from pathway_local.cli.options import Force
+from pathway_local.cli.terminal import check_new, notice
+from pathway_local.errors import UnknownName, UsageError
+from pathway_local.prompty.new_rubric import new_rubric, phrases, with_meanings
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.system.output_file import output_file
+
+T = TypeVar("T")
+
+USUAL = "reasons: text; score: 1-5"
+
+
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric file to write, such as polite.prompty.")],
+    criterion: Annotated[str, option("TEXT", "What is judged, such as 'Is the answer polite?'.")] = "",
+    inputs: Inputs = "",
+    fields: Fields = "",
+    lines: Lines = None,
+    language: Annotated[str, option("LANGUAGE", "The prompt's and the questions': en, de, es, fr or pt.")] = "en",
+    force: Force = False,
+) -> None:
+    """Write a rubric with its prompt from a criterion, the inputs and the declared format; asks for what is missing."""
+    check_new(file, force=force)
+    if language not in phrases():
+        raise UnknownName("language", language, phrases())
+    said, given = phrases()[language], {"--criterion": criterion, "--inputs": inputs, "--fields": fields}
+    missing = [flag for flag, value in given.items() if not value.strip()]
+    if missing and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{missing[0]} is missing", "Give it, or answer the questions in a terminal.")
+    criterion = _answer(criterion, said["ask_criterion"], None, str.strip)
+    names = _answer(inputs, said["ask_inputs"], "question, answer", input_names)
+    declared = _answer(fields, said["ask_fields"], USUAL, lambda typed: declared_outputs(typed, lines))
+
+    def ask(score: str, level: str) -> str:
+        question = said["ask_level"].format(score=score, level=level)
+        return str(typer.prompt(question, default="", show_default=False, err=True)) if missing else ""
+
+    outputs, meanings = with_meanings(OutputFormat.load(declared).outputs, ask)
+    text = new_rubric(file.stem, language, criterion, names, outputs, meanings)
+    show_rubric(parse_rubric(text, str(file)))
+    if missing and not typer.confirm(said["ask_yes"], default=True, err=True):
+        notice("nothing was written")
+        return
+    with output_file(file, force=force) as written:
+        written.write(text.encode())
+    notice(f"wrote {file}; judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
+
+
+def _answer(given: str, question: str, default: str | None, read: Callable[[str], T]) -> T:
+    """Return what was given as an option, or typed in answer to the question, which is asked until it can be read."""
+    while not given.strip():
+        try:
+            return read(typer.prompt(question, default=default, err=True))
+        except UsageError as error:
+            notice(f"{error}. {error.hint}")
+    return read(given)
