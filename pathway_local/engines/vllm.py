@@ -358,7 +358,7 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
     """Size the cache for a whole context and a short case for each pass of a batch, within CPU_PART of memory; choose a
     context if none is given.
 
-    With a quarter of the short cases, 22 of 64 passes were in flight, and 200 cases took 1.5 times the processor time.
+    With a quarter of the short cases, 22 of 64 passes were in flight, and 200 cases took 1.6 times the processor time.
     """
     described = read_json(Path(config.model) / "config.json")
     shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
