@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import engine_scripts
 import pytest
@@ -15,12 +16,13 @@ from tiny_judge import make_tiny_judge
 from typed import Desk
 from typed_here import Run, leave_alone, typing_in
 from walks import Walker
+from xdist.scheduler import LoadScopeScheduling
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
-from pathway_local.judges import chat_frame, template_process
+from pathway_local.judges.chat import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.statistics.figure import Estimate
@@ -44,15 +46,29 @@ IMPORT_VLLM = ("test_failures", "test_engine_settings", "test_gpu_loop")
 """Files that import vLLM into the tests' own process, which takes some 15 s: one worker gets them all."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each file to one worker, and all that share `vllm_host` to the same; those and the longest come first."""
-    sharing = {item.path for item in items if "vllm_host" in getattr(item, "fixturenames", ())}
-    for item in items:
-        group = "vllm" if item.path in sharing else IMPORT_VLLM[0] if item.path.stem in IMPORT_VLLM else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Begin with the files that share `vllm_host`, and the longest."""
     places = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: (item.path not in sharing, places.get(item.path.stem, len(LONGEST))))
+    items.sort(key=lambda item: (item.path.stem not in SHARING, places.get(item.path.stem, len(LONGEST))))
+
+
+class ByFile(LoadScopeScheduling):
+    """Gives each file to one worker, and all that share `vllm_host` to the same.
+
+    With pytest 9.2, pytest-xdist 3.8 ignores the groups of `--dist loadgroup`, and each worker would load its own.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        name = Path(nodeid.partition("::")[0]).stem
+        return "vllm" if name in SHARING else IMPORT_VLLM[0] if name in IMPORT_VLLM else name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    return ByFile(config, log)
 
 
 @pytest.fixture
@@ -119,8 +135,10 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 
 @pytest.fixture(scope="session")
-def vllm_host(tiny_judge: Path) -> Iterator[Host]:
-    """Real vLLM in its sealed process, with the tiny judge in float32."""
+def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """Real vLLM in its sealed process, with the tiny judge in float32: loaded once, by one of the workers."""
+    if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
+        (tmp_path_factory.getbasetemp().parent / f"vllm-{run}").touch(exist_ok=False)
     with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))) as host:
         yield host
 

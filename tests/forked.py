@@ -26,13 +26,13 @@ from typed import RUBRIC
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
 from pathway_local.engines.host import Host
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import job, preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
 from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 

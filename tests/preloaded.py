@@ -177,7 +177,7 @@ def _preload() -> None:
             import_module(module.name)
     for name in ("scripted_kind", "transformers", "typer", "rich.table"):
         import_module(name)
-    from pathway_local.judges import chat_frame, template_process
+    from pathway_local.judges.chat import chat_frame, template_process
 
     chat_frame.answer = template_process.answer  # as in the tests' own process
     assert tempfile.tempdir is None

@@ -6,12 +6,12 @@ from pathlib import Path
 from families import Family, write_tokenizer
 from scripted_engine import ScriptedEngine
 
+from pathway_local.judges.chat.turns import chat_of, think_budget
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.rendering.chat import chat_of, think_budget, thinking_of
-from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 TEMPLATE = (

@@ -14,9 +14,9 @@ from typed import Desk
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import JudgeUse, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer

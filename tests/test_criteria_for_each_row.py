@@ -79,7 +79,8 @@ def test_a_broken_rule_marks_the_verdict_and_the_summary_counts_it(
     broken = [case for case, row in rows.items() if "rule:same-as-reference" in row["marks"]]
     assert broken == [case for case in rows if case.startswith("same") and rows[case]["score"] != "5"]
     assert broken
-    assert f"criteria by {tiny_judge.name}: {len(broken)} marked rule:same-as-reference" in said
+    [counted] = [line.split() for line in said.splitlines() if "rule:same-as-reference" in line]
+    assert str(len(broken)) in counted
 
 
 def test_what_rows_share_comes_first() -> None:

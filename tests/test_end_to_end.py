@@ -1,7 +1,6 @@
 """The command as a user types it, with real vLLM and a tiny judge of random weights."""
 
 import csv
-import json
 import sqlite3
 import stat
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from typed_here import Run, typing_in
+from typed_here import Run, rows, typing_in
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -75,15 +74,15 @@ def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Pa
     before = sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone()
     done = run("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json", cwd=folder)
     assert sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone() == before
-    found = json.loads(done.stdout)
-    assert [group["rubric"] for group in found] == ["gold-answer", "pathway-answer"]
+    assert {row["rubric"] for row in rows(done.stdout, "scores")} == {"gold-answer", "pathway-answer"}
     by = ("summary", judged.name, "--by", "audience")
     hidden = here(*by, "--min-group", 10)
-    assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.err
+    assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.words
     assert "staff" not in hidden.out + hidden.err
-    assert "staff †" in here(*by).out
-    groups = json.loads(here(*by, "--json").out)
-    assert {group["audience"] for group in groups} == {"prospective", "enrolled", "staff"}
+    shown = here(*by).out.splitlines()
+    assert all("†" in line for line in shown if line.strip().startswith("staff")) and "staff" in "".join(shown)
+    groups = rows(here(*by, "--json").out, "groups")
+    assert {group["group"] for group in groups} == {"prospective", "enrolled", "staff"}
 
 
 def test_other_settings_are_another_rater(judged: Path, folder: Path, tiny_judge: Path) -> None:

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from pathway_local.engines.cause import described, last_exception, tells_nothing
 from pathway_local.engines.child import _cause
-from pathway_local.engines.failures import start_error
+from pathway_local.engines.failures import described, last_exception, start_error, tells_nothing
 from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing

@@ -20,7 +20,7 @@ from pathway_local.engines.admission import Admission
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.rendering.chat import Thinking
+from pathway_local.rendering.prompt import Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.verdict import NO_TOKENS
 

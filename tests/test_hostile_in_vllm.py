@@ -13,10 +13,10 @@ from typing import get_args
 import pytest
 
 from pathway_local.engines.host import Host
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import Sampling
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.form import Form

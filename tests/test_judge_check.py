@@ -10,7 +10,7 @@ from stored_judge import BY_NAME, spec_of, store_judge
 from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
-from pathway_local.judges.default_template import TEMPLATES, default_template, write_template
+from pathway_local.judges.chat.default_template import TEMPLATES, default_template, write_template
 from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec

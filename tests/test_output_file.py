@@ -21,7 +21,8 @@ import os, signal, sys
 from pathlib import Path
 from pathway_local.sheets import pseudonyms
 from pathway_local.system import output_file, private_file
-from pathway_local.judges import default_template, fetch_record
+from pathway_local.judges import fetch_record
+from pathway_local.judges.chat import default_template
 from pathway_local.runs.run_file import RunFile
 
 def kill(*_, **__):

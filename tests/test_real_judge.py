@@ -9,21 +9,21 @@ import pytest
 
 from pathway_local.engines.host import Host
 from pathway_local.errors import WeightsMissing
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.fetch import fetch
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
 
 NAME = "smollm2-135m"
 CONTEXT = 4096
-CASES = {"vllm": ("The library opens at 8 and costs 4 euros.", "No."), "transformers": ("It opens at 8.",)}
-TOKENS = {"vllm": 60, "transformers": 16}
-"""Budgets of texts: transformers keeps no prefixes, and takes several times as long."""
+CASES = {"vllm": ("The library opens at 8 and costs 4 euros.",), "transformers": ("It opens at 8.",)}
+TOKENS = {"vllm": 30, "transformers": 16}
+"""Budgets of texts: transformers keeps no prefixes, and takes several times as long. So it runs in the soak alone."""
 
 WITHIN_LINES = ("contextual-relevance", "criteria")
 """Rubrics that put a case's texts into a line with their own."""
@@ -70,7 +70,7 @@ def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, tokenizer: 
     assert list(prompt.ids[:same]) == wanted[:same] and same > 200
 
 
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=["vllm", pytest.param("transformers", marks=pytest.mark.soak)])
 def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Host]:
     with closing(Host(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))) as host:
         yield host

@@ -10,14 +10,14 @@ from scripted_engine import ScriptedEngine
 from pathway_local.case import CaseRef
 from pathway_local.cli.judge_options import with_budget
 from pathway_local.errors import UsageError
+from pathway_local.judges.chat.turns import chat_of, chat_settings, think_budget, thinking_sampling
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
 from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.rendering.chat import chat_of, chat_settings, think_budget, thinking_of, thinking_sampling
-from pathway_local.rendering.prompt import Prompt, PromptWriter
+from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.form import Reading
 from pathway_local.rubrics.output_format import OutputFormat

@@ -20,12 +20,12 @@ from scripted_engine import ScriptedEngine
 from benchmark.made_cases import write_cases
 from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.vllm import CPU_BLOCK
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
-from pathway_local.rendering.chat import Chat
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.run_cases import cases_of

@@ -179,7 +179,7 @@ def check(
     """Check that a judge is complete and ready, without loading it; show the prompt of a sample case."""
     # Imported here: transformers takes seconds to import, and the other commands don't need it.
     from pathway_local.checks.judge_check import check_judge
-    from pathway_local.judges.default_template import write_template
+    from pathway_local.judges.chat.default_template import write_template
 
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)

@@ -12,12 +12,12 @@ from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
+from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.prompty.guide import guide_to
 from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
-from pathway_local.rendering.chat import chat_of
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text

@@ -11,6 +11,7 @@ from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
+from pathway_local.judges.chat.turns import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
@@ -18,7 +19,6 @@ from pathway_local.output.export import is_judges_own
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.self_test import self_test_page
 from pathway_local.probes.drawing import ProbeSet
-from pathway_local.rendering.chat import think_budget
 from pathway_local.results.self_test import SelfTest, self_test, write_self_test
 from pathway_local.results.views.self_test import self_test_view
 from pathway_local.runs.audit import now

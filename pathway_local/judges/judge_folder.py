@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.judges.architecture import Architecture, Config, architecture, context, text_config
+from pathway_local.judges.chat.template_reading import read_template
 from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding
-from pathway_local.judges.template_reading import read_template
 from pathway_local.judges.weights import read_json, weight_files, weights_bytes
 
 SMALL_ENOUGH_FOR_CPU = 3 * 10**9

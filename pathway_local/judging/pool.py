@@ -6,11 +6,10 @@ from collections.abc import Callable, Generator, Mapping
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, ReplyUnfinished
-from pathway_local.judging.probe import Distribution, Place, Probe
 from pathway_local.judging.replay import Replay
+from pathway_local.judging.value_probabilities import Distribution, Place, ValueProbabilities
 from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling, new_pass_id
-from pathway_local.rendering.chat import Thinking
-from pathway_local.rendering.prompt import Prompt
+from pathway_local.rendering.prompt import Prompt, Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.form import Form, Reading
@@ -62,7 +61,7 @@ class Pool:
         self.in_flight = 0
         self._start = start
         self._engine: Engine | None = None
-        self._probe = Probe(tokenizer)
+        self._values = ValueProbabilities(tokenizer)
         self._by_pass: dict[str, PassGenerator] = {}
         self._ready: deque[Completion] = deque()
 
@@ -133,7 +132,7 @@ class Pool:
     def _reply_pass(self, request: Request, own: tuple[int, ...], after: str) -> Pass:
         reply, stops, shared = request.prompt.reply, self.tokenizer.end_ids, request.prompt.shared
         room = max(1, min(reply.form.limit, self.context - len(shared) - len(own)))
-        watched = self._probe.watched(reply.form)
+        watched = self._values.watched(reply.form)
         grammar = reply.form.grammar(stops)
         return Pass(new_pass_id(), own, grammar, room, request.sampling, stops, watched, shared, after)
 
@@ -148,5 +147,5 @@ class Pool:
                 at, gap = replay.before(reading.spans[slot.name][0])
                 texts, own = form.score_texts(slot, gap), item.own + result.ids[:at]
                 place = Place(texts, len(gap.encode()), len(form.ending(slot.name).literal.encode()))
-                found[slot.name] = yield from self._probe.passes(item.shared, own, place, item.id, noted[at:])
+                found[slot.name] = yield from self._values.passes(item.shared, own, place, item.id, noted[at:])
         return found

@@ -13,14 +13,14 @@ from pathway_local.engines.allocation import ONE_ENGINE
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import CasesError, UsageError
+from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, planned_raters, planned_rubrics
 from pathway_local.judging.reply_reading import is_draw
-from pathway_local.rendering.chat import chat_of, thinking_of
-from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.limit import Limit, last_seed

@@ -28,7 +28,8 @@ class Replay:
     def before(self, offset: int) -> tuple[int, str]:
         """Return the number of tokens that end before the blanks in front of `offset`, and the text from there to it.
 
-        A probe continues from these tokens. The blanks are left out, since a token may join a blank with the score.
+        The pass for a score's probabilities continues from these tokens. The blanks are left out, since a token may
+        join a blank with the score.
         """
         blank = len(self.text[:offset].rstrip())
         tokens = bisect_right(self.ends, self._bytes(blank))

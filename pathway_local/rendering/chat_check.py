@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.default_template import default_template
+from pathway_local.judges.chat.default_template import default_template
+from pathway_local.judges.chat.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 SYSTEM_TURN = "system turn"

@@ -6,12 +6,15 @@ without special tokens, and put between the rubric's ids, so that it can change 
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
-from pathway_local.rendering.chat import Chat, Thinking
+from pathway_local.judges.chat.turns import Chat, thinking_sampling
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule
 from pathway_local.rubrics.form import Reply
@@ -38,6 +41,34 @@ class Prompt(Struct, frozen=True):
     def ids(self) -> tuple[int, ...]:
         """All ids in their order, for a judge that does not think."""
         return self.shared + self.own + self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Free thinking before the reply: the token `end_id` or the budget ends it, then the ids of `closing` follow."""
+
+    budget: int
+    end_id: int
+    closing: tuple[int, ...]
+    sampling: Sampling = GREEDY
+
+    @property
+    def most(self) -> int:
+        """The most tokens that it can take."""
+        return self.budget + len(self.closing)
+
+    def seeded(self, seed: int) -> "Thinking":
+        """Return the same with another seed."""
+        return replace(self, sampling=self.sampling.seeded(seed))
+
+
+def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply: Sampling) -> Thinking | None:
+    """Return how the judge thinks before a reply that is drawn with `reply`; None if it does not think."""
+    how = judge.thinking
+    if how is None or not budget:
+        return None
+    sampling = thinking_sampling(judge, reply)
+    return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
 
 
 Piece = tuple[int, ...] | str

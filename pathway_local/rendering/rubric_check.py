@@ -8,7 +8,7 @@ from typing import get_args
 import llguidance
 
 from pathway_local.errors import CaseError, EngineError, FormatError
-from pathway_local.rendering.chat import Chat
+from pathway_local.judges.chat.turns import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextListField

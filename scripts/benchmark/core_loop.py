@@ -18,7 +18,7 @@ from benchmark.stage import no_passes
 from benchmark.variants import BASE, FREE, JUDGES
 from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.judging.pool import Pool, Request
-from pathway_local.judging.probe import Probe
+from pathway_local.judging.value_probabilities import ValueProbabilities
 from pathway_local.passes import EngineConfig, Pass
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -89,7 +89,7 @@ class CoreLoop:
         constrained, lengths = self._alone(passes)
         free = [replace(item, grammar=None, max_tokens=n) for item, n in zip(passes, lengths, strict=True)]
         found = {FREE: self._alone(free)[0], BASE: constrained}
-        with patch.object(Probe, "passes", no_passes):
+        with patch.object(ValueProbabilities, "passes", no_passes):
             found[JUDGES[1]] = self._judged(detail, cases, seed)
         return found | {JUDGES[0]: self._judged(detail, cases, seed)}
 

@@ -24,7 +24,7 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.probe import Distribution, Probe
+from pathway_local.judging.value_probabilities import Distribution, ValueProbabilities
 from pathway_local.passes import EngineConfig
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
@@ -73,7 +73,7 @@ class Stage:
         if ENGINES[variant] != "judge":
             return self._measure_raw(variant, detail, count, seed)
         own = seed + OTHER_SEEDS * JUDGES.index(variant)
-        patched = patch.object(Probe, "passes", no_passes) if variant != "judge" else nullcontext()
+        patched = patch.object(ValueProbabilities, "passes", no_passes) if variant != "judge" else nullcontext()
         for file, rubric in self._rubrics.items():  # loads the engine and caches the rubric's start
             self._judged(self._work.cases(rubric, 2, 999), file, detail)
         files = {name: self._work.cases(rubric, count, own) for name, rubric in self._rubrics.items()}
@@ -173,6 +173,6 @@ def gpu_gib() -> float | None:
 
 
 def no_passes(*_: object) -> Any:
-    """Replace `Probe.passes`: no pass, no probabilities."""
+    """Replace `ValueProbabilities.passes`: no pass, no probabilities."""
     return Distribution({}, None)
     yield

@@ -8,7 +8,7 @@ from families import FAMILIES, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from pathway_local.judging.pool import Pool, Request
-from pathway_local.judging.probe import Distribution, Noted, Place, Probe
+from pathway_local.judging.value_probabilities import Distribution, Noted, Place, ValueProbabilities
 from pathway_local.passes import Pass, PassResult
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -29,18 +29,20 @@ def made_up(item: Pass) -> dict[int, float]:
     return {token: math.log((1 + (token * 7 + len(item.ids) * 3) % 11) / 9000) for token in item.logprob_ids}
 
 
-def settle(probe: Probe, texts: Mapping[int, str], said: Noted = ()) -> tuple[Mapping[int, float], list[Pass]]:
+def settle(
+    values: ValueProbabilities, texts: Mapping[int, str], said: Noted = ()
+) -> tuple[Mapping[int, float], list[Pass]]:
     """The distribution, and the passes that it took, each answered by `made_up`."""
-    found, asked = answered(probe, Place(texts), made_up, said)
+    found, asked = answered(values, Place(texts), made_up, said)
     return found.probabilities, asked
 
 
 def answered(
-    probe: Probe, place: Place, answer: Callable[[Pass], Mapping[int, float]], said: Noted = ()
+    values: ValueProbabilities, place: Place, answer: Callable[[Pass], Mapping[int, float]], said: Noted = ()
 ) -> tuple[Distribution, list[Pass]]:
-    """What the probe finds at a place from these answers, and the passes that it took."""
+    """What is found at a place from these answers, and the passes that it took."""
     asked: list[Pass] = []
-    passes = probe.passes((1,), (2,), place, "0", said)
+    passes = values.passes((1,), (2,), place, "0", said)
     try:
         item = next(passes)
         while True:
@@ -56,15 +58,15 @@ def test_what_a_reply_said_needs_no_pass_and_gives_the_same(
 ) -> None:
     reply = OutputFormat.load(outputs).reply({}, "score")
     [slot] = reply.form.slots
-    probe = Probe(tokenizer)
-    watched = probe.watched(reply.form)
+    values = ValueProbabilities(tokenizer)
+    watched = values.watched(reply.form)
     texts = reply.form.score_texts(slot, " ")
-    plain, asked = settle(probe, texts)
+    plain, asked = settle(values, texts)
     assert sum(plain.values()) == pytest.approx(1)
     ids = tokenizer.encode(" 1")
     places = [Pass("", (1, 2, *ids[:at]), None, 1, logprob_ids=watched) for at in range(len(ids) + 1)]
     said = list(zip((*ids, tokenizer.eos_id), map(made_up, places), strict=True))
-    noted, left = settle(probe, texts, said)
+    noted, left = settle(values, texts, said)
     paths = {item.ids[2:] for item in asked}
     assert {item.ids[2:] for item in left} == paths - {ids[:at] for at in range(len(ids) + 1)}
     assert len(left) < len(asked)
@@ -74,7 +76,7 @@ def test_what_a_reply_said_needs_no_pass_and_gives_the_same(
 def test_a_longer_reply_is_not_watched(tokenizer: JudgeTokenizer) -> None:
     fields = {**FIVE["fields"], "why": {"type": "text", "tokens": 40}}  # type: ignore[dict-item]
     reply = OutputFormat.load({"layout": "{why}\n\nScore: {s}", "fields": fields}).reply({})
-    assert Probe(tokenizer).watched(reply.form) == ()
+    assert ValueProbabilities(tokenizer).watched(reply.form) == ()
 
 
 def test_a_reply_of_one_score_is_one_pass(tokenizer: JudgeTokenizer) -> None:
@@ -95,8 +97,8 @@ def test_a_reply_of_one_score_is_one_pass(tokenizer: JudgeTokenizer) -> None:
 
 def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeTokenizer) -> None:
     """1 and 10 part where the reply ends: a judge that ends its turns by another token than its end token says 1."""
-    probe = Probe(tokenizer)
-    passes = probe.passes((1,), (), Place({1: "1", 10: "10"}), "0")
+    values = ValueProbabilities(tokenizer)
+    passes = values.passes((1,), (), Place({1: "1", 10: "10"}), "0")
     item = next(passes)
     ends = {tokenizer.eos_id, *tokenizer.end_ids}
     while not ends & set(item.logprob_ids):
@@ -112,9 +114,9 @@ def test_the_end_of_a_turn_ends_a_score_like_the_end_token(tokenizer: JudgeToken
 
 def test_many_values_are_asked_for_in_parts(tokenizer: JudgeTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {value: str(value) for value in range(1, 8)}
-    whole, [once] = settle(Probe(tokenizer), texts)
-    monkeypatch.setattr("pathway_local.judging.probe.MOST_NAMED", 3)
-    parts, asked = settle(Probe(tokenizer), texts)
+    whole, [once] = settle(ValueProbabilities(tokenizer), texts)
+    monkeypatch.setattr("pathway_local.judging.value_probabilities.MOST_NAMED", 3)
+    parts, asked = settle(ValueProbabilities(tokenizer), texts)
     assert max(len(item.logprob_ids) for item in asked) == 3
     assert [token for item in asked for token in item.logprob_ids] == list(once.logprob_ids)
     assert parts == pytest.approx(whole)
@@ -179,15 +181,15 @@ def test_the_mass_is_what_the_judge_gave_to_whole_legal_values(
     slot = form.slots[0]
     behind = len(form.ending("s").literal)
     judge = judge_of(tokenizer, texts)
-    found, _ = answered(Probe(tokenizer), Place(form.score_texts(slot, " "), 1, behind), judge)
+    found, _ = answered(ValueProbabilities(tokenizer), Place(form.score_texts(slot, " "), 1, behind), judge)
     assert found.mass == pytest.approx(mass, abs=0.001)
     assert sum(found.probabilities.values()) == pytest.approx(1)
 
 
 def test_log_probabilities_from_under_the_grammar_give_no_mass(tokenizer: JudgeTokenizer) -> None:
     reply = OutputFormat.load(FIVE).reply({}, "score")
-    probe = Probe(tokenizer)
+    values = ValueProbabilities(tokenizer)
     texts, ids = reply.form.score_texts(reply.form.slots[0], " "), tokenizer.encode(" 1")
-    likely = dict.fromkeys(probe.watched(reply.form), -1.0)
-    found, _ = answered(probe, Place(texts, 1), made_up, [(token, likely) for token in (*ids, tokenizer.eos_id)])
+    likely = dict.fromkeys(values.watched(reply.form), -1.0)
+    found, _ = answered(values, Place(texts, 1), made_up, [(token, likely) for token in (*ids, tokenizer.eos_id)])
     assert found.mass is None

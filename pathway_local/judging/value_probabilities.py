@@ -18,10 +18,10 @@ from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number
 
 NEGLIGIBLE = 1e-3
-"""The probe does not follow spellings that are less likely than this so far."""
+"""Spellings that are less likely than this so far are not followed."""
 
 FOLLOWED = 0.01
-"""Where only one value is left, the probe follows its spelling to its end if that is likelier than this; else it counts
+"""Where only one value is left, its spelling is followed to its end if that is likelier than this; else it counts
 the value as if the judge would have finished it."""
 
 MOST_NAMED = 128
@@ -48,7 +48,7 @@ class Distribution(NamedTuple):
     mass: float | None
 
 
-Probing = Generator[Pass, PassResult, Distribution]
+Passes = Generator[Pass, PassResult, Distribution]
 
 
 class Place(NamedTuple):
@@ -86,12 +86,12 @@ class _Fork:
     leads: tuple[tuple[int, dict[Number, bytes]], ...]
 
 
-class Probe:
+class ValueProbabilities:
     """Finds how likely each value is, given everything that the judge wrote before it.
 
     Different tokens can spell a value's text (a blank joined with a digit or not), and one text can begin
-    another (1 and 10). So the probe walks a tree of tokens and multiplies shares along each path: a token that leaves
-    one value gives its probability to that value; at a token that leaves several, the probe asks for the next token.
+    another (1 and 10). So this walks a tree of tokens and multiplies shares along each path: a token that leaves
+    one value gives its probability to that value; at a token that leaves several, it asks for the next token.
     Without this, 10 would count as 1, and a value with two spellings would count as half.
     """
 
@@ -114,7 +114,7 @@ class Probe:
             todo += [left for _, left in fork.leads if len(left) > 1]
         return tuple(sorted(found)) if len(found) <= MOST_WATCHED else ()
 
-    def passes(self, shared: Ids, own: Ids, place: Place, after: str, noted: Noted = ()) -> Probing:
+    def passes(self, shared: Ids, own: Ids, place: Place, after: str, noted: Noted = ()) -> Passes:
         """Return the distribution over the values of a place behind the ids `shared` and `own`.
 
         `after` is the id of the pass that wrote the reply. Log-probabilities that the reply `noted` there need no pass;

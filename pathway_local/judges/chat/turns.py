@@ -1,13 +1,12 @@
-"""A judge's turns and its thinking before a reply, both from its entry in models.yaml."""
+"""How a judge takes turns, and how long and by what drawing it thinks before a reply: all from its entry."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from pydantic import JsonValue
 
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.passes import GREEDY, Sampling
-from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.passes import Sampling
 
 MOST_DIGITS = 10
 
@@ -20,25 +19,6 @@ class Chat:
     folds_system: bool = False
     switches: tuple[tuple[str, object], ...] = ()
     opening: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Thinking:
-    """Free thinking before the reply: the token `end_id` or the budget ends it, then the ids of `closing` follow."""
-
-    budget: int
-    end_id: int
-    closing: tuple[int, ...]
-    sampling: Sampling = GREEDY
-
-    @property
-    def most(self) -> int:
-        """The most tokens that it can take."""
-        return self.budget + len(self.closing)
-
-    def seeded(self, seed: int) -> "Thinking":
-        """Return the same with another seed."""
-        return replace(self, sampling=self.sampling.seeded(seed))
 
 
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
@@ -81,15 +61,6 @@ def thinking_sampling(judge: JudgeSpec, reply: Sampling) -> Sampling:
     if how.temperature is None:
         return reply
     return Sampling(how.temperature, how.top_p or 1.0, how.top_k or 0, reply.seed)
-
-
-def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply: Sampling) -> Thinking | None:
-    """Return how the judge thinks before a reply that is drawn with `reply`; None if it does not think."""
-    how = judge.thinking
-    if how is None or not budget:
-        return None
-    sampling = thinking_sampling(judge, reply)
-    return Thinking(budget, tokenizer.id_of(how.end), tokenizer.encode(how.closing), sampling)
 
 
 def chat_settings(judge: JudgeSpec, budget: int, reply: Sampling) -> dict[str, JsonValue]:
