@@ -205,7 +205,7 @@ def test_panels_lack_the_cases_of_both_copies(tmp_path: Path, run: Run, rate: Ca
         make_panel(opened, "both", ["demo", "ann"], "mean", [])
     shutil.copy(tmp_path / "a.run", tmp_path / "b.run")
     rate("b.run", "cara", 4, 2)
-    again = "panel all.run --name both --of demo,ann --rule mean"
+    again = "runs panel all.run --name both --of demo,ann --rule mean"
     assert f"make it again: pathway-local {again}" in merged(run, tmp_path, "a.run", "b.run").words
     with RunFile.read(tmp_path / "all.run") as read:
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann", "cara"]
