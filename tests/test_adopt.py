@@ -54,7 +54,8 @@ def test_an_original_is_adopted_with_one_yes_in_the_layout_of_ours(file: str, to
         pytest.skip("the original prompts are not beside this checkout")
     data, ours = (ORIGINALS / file).read_bytes(), load_rubric(BUILT_IN[file])
     rubric = adopted(data, file)
-    assert proposed(data, file).questions == ()
+    asked = proposed(data, file).questions
+    assert all("no mark shows where inputs go" in each or "so the rubric adds" in each for each in asked)
     assert rubric.format.outputs.layout == ours.format.outputs.layout
     kinds = [{name: field.type for name, field in each.format.outputs.fields.items()} for each in (rubric, ours)]
     assert kinds[0] == kinds[1]
@@ -367,3 +368,30 @@ def test_any_text_is_refused_or_left_open_or_proposed_and_what_is_proposed_loads
             rubric = adopted(text)
             check_grammars(rubric.format, example_inputs(rubric), None)
             assert re.search(r"\w", rubric.text)
+
+
+def asked(prompt: str) -> str:
+    return " ".join(proposed(prompt).questions)
+
+
+def test_what_a_prompt_does_not_say_outright_is_asked() -> None:
+    given = (
+        "You will be given a reference answer and the assistant's answer. Is it right? Answer only with Yes or No.\n"
+    )
+    assert "does the judge need no other text" in asked(given)
+    two = 'A: {response_a}\nB: {response_b}\nWhich of the two responses {what}? Answer only with "A" or "B".\n'
+    assert "counts as the better one" in asked(two.replace("{what}", "will upset people"))
+    assert not asked(two.replace("{what}", "is better"))
+    added = 'Judge {answer}. First explain your reasoning. Then answer with only one word: "yes" or "no".\n'
+    assert "so the rubric adds" in asked(added)
+
+
+def test_names_of_levels_are_no_inputs_and_letters_alone_have_no_order() -> None:
+    levels = "".join(f"Score {number}: {{{{level{number}}}}}\n" for number in (1, 2, 3))
+    assert fields(f"Judge {{{{answer}}}}.\n{levels}Answer only with a number from 1 to 3.\n") == {"score": "1-3"}
+    assert fields("Judge {answer}. Answer only with one letter: K or L.\n") == {"verdict": "K ? L"}
+
+
+def test_labels_whose_slots_hold_no_score_are_not_read_as_one_word() -> None:
+    report = "## Summary\n[a short summary]\n\n## Judgement\n[whether they agree]\n"
+    assert fields(f"Judge {{answer}}. Respond only with this report, TRUE or FALSE at its end:\n\n{report}") == {}

@@ -10,7 +10,7 @@ from pathway_local.adopt.json_blocks import json_blocks
 from pathway_local.adopt.key_lists import key_lists
 from pathway_local.adopt.last_lines import last_lines
 from pathway_local.adopt.pairs import compares, preference, swap_of
-from pathway_local.adopt.parts import labelled_parts, tagged_parts
+from pathway_local.adopt.parts import has_labels, labelled_parts, tagged_parts
 from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.scales import Levels, another_scale, levels_in
 from pathway_local.adopt.short_replies import short_replies
@@ -68,6 +68,11 @@ def propose(prompt: Prompt) -> Proposal:
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
     questions = [f'the prompt also names "{key}": must the reply hold it?' for line in keyed for key in _KEY.findall(line) if key not in names]  # fmt: skip # noqa: E501
+    if any(value.spelling.startswith("prefer ") for value in values) and not any_of("better").search(source.text):
+        questions.append("the response that the judge chooses counts as the better one: is that meant?")
+    if found.closing:
+        added = found.closing.partition("\n")[0]
+        questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
     if not language_of(source.text):
         questions.append("the prompt is in a language whose words are not known here: is all of this right?")
     return Proposal(
@@ -112,7 +117,7 @@ def _found(prompt: Prompt, levels: list[Levels]) -> Found | None:
         or tagged_parts(source)
         or labelled_parts(source)
         or last_lines(source)
-        or short_replies(source, levels)
+        or (None if has_labels(source) else short_replies(source, levels))
     )
 
 

@@ -36,6 +36,8 @@ def inputs_of(prompt: Prompt) -> Inputs:
         questions = [f"is {name} an input, or a blank that the judge fills in?" for name in unsure]
     if not names or (prompt.placeholders.syntax == "none" and not prompt.declared):
         names, rows = _mentioned(source)
+        lists = f"no mark shows where inputs go; line {source.line(rows[0])} lists these" if rows else ""
+        questions += [f"{lists}: does the judge need no other text?"] if rows else []
     elif not prompt.declared:
         questions += [
             f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'

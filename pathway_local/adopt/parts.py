@@ -95,6 +95,11 @@ def labelled_parts(source: Source) -> Found | None:
     return Found("labelled slots", layout, tuple(slots))
 
 
+def has_labels(source: Source) -> bool:
+    """Return whether labels with slots stand in a row, whatever they hold: then no shorter reply is meant."""
+    return any(len(run) > 1 for run in _runs(source))
+
+
 def _runs(source: Source) -> Iterator[list[Label]]:
     """Yield runs of labels with a slot each, behind the label or below it, with blank lines between at most."""
     run: list[Label] = []

@@ -145,4 +145,4 @@ def _title(text: str) -> str:
     plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)\s*(?:\*|:|$)", text.strip(" *:([|-–—"))[0]
     plain = plain if "(" not in plain or ")" in plain else plain.partition("(")[0]
     plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
-    return plain if 0 < len(plain) <= 60 else ""
+    return plain if 0 < len(plain) <= 60 and not set("{}") & set(text) else ""

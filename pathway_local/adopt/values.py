@@ -161,7 +161,8 @@ def ordered(words: Sequence[str], source: Source) -> str:
             " < ".join(quoted(rest[ranks.index(rank)]) for rank in sorted(each for each in ranks if each is not None))
             + special
         )
-    unsure = len(rest) > 2 and any(any_of("degree").search(word.replace("_", " ")) for word in rest)
+    short = all(len(word) < 3 for word in rest)  # letters stand for words, and the prompt may not say for which
+    unsure = short or (len(rest) > 2 and any(any_of("degree").search(word.replace("_", " ")) for word in rest))
     return (f" {OPEN} " if unsure or None not in ranks else " | ").join(map(quoted, rest)) + special
 
 
