@@ -40,7 +40,6 @@ KINDS = {
 """Kinds of formats, each with a prompt of the corpus."""
 
 DECLARED = {
-    "stars": "stars: 1-5",
     "people": "analysis: text; score: 1 < 2 < 3",
     "nominal": "kind: A | B | C",
     "hundredths": "similarity_score: 0-1 by 0.01",
