@@ -433,6 +433,25 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
     assert found["sample"]["seed"] == 1
 
 
+@pytest.mark.parametrize(("drawn", "twice", "warned"), [(20, 0, False), (40, 0, True), (40, 19, True), (40, 20, False)])
+def test_many_labels_of_which_few_were_given_twice_are_told(
+    run: Run, tmp_path: Path, drawn: int, twice: int, warned: bool
+) -> None:
+    path, calibrate = tmp_path / "may.run", ("calibrate", tmp_path / "may.run", "--against", "committee")
+    ids = [f"s-{number}" for number in range(200)]
+    rows = cases(ids=ids)
+    with judged_run(path, rows=rows) as made:
+        store_draw(made, rows, range(drawn), seed=1)
+        for name, count in (("Ann", drawn), ("Bob", twice)):
+            given = said(*([1, 4, 5, 2] * 10)[:count], ids=ids[:count])
+            add(made, f"committee/{name}", given, kind="human", rows=rows[:count], sheet=True)
+    warning = "not about what a second rating of the same cases would give. Have 20 of the labelled cases or more"
+    assert (warning in run(*calibrate).words) == warned
+    (found,) = json.loads(run(*calibrate, "--json").out)
+    assert any(warning in line for line in found["warnings"]) == warned
+    assert warning not in run(*calibrate, "--target", "population").words
+
+
 def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "samples.run"
     ids = [f"s-{number:02}" for number in range(60)]
