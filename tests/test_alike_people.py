@@ -6,6 +6,7 @@ import pytest
 from rated_run import add, cases, judged_run
 from typed_here import Run
 
+from pathway_local.ratings.import_notes import names_one_person
 from pathway_local.results.alike_people import alike_people
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
@@ -35,6 +36,9 @@ def rated(tmp_path: Path) -> Path:
     "command",
     [
         ("agreement",),
+        ("summary",),
+        ("summary", "--json"),
+        ("plan", "--between", "bot=x,y", "--labels", "--half-width", "0.2"),
         ("compare", "--between", "bot=x,y"),
         ("divergence",),
         ("compare", "--between", "bot=x,y", "--json"),
@@ -72,3 +76,19 @@ def test_a_report_names_them(run: Run, rated: Path, few_resamples: None) -> None
     assert run("report", rated, "--out", "report.html").code == 0
     page = (rated.parent / "report.html").read_text()
     assert "committee/A b and a-B count as two people" in page
+
+
+def test_a_plan_names_only_the_people_whose_labels_it_plans(run: Run, rated: Path) -> None:
+    goal = ("--half-width", "0.2", "--json")
+    assert ALIKE not in run("plan", rated, "--against", "committee", *goal).words
+    names = {"committee/A b": "committee/A", "a-B": "committee/a."}
+    with RunFile.open(rated) as opened:
+        for old, new in names.items():
+            opened.database.rows("UPDATE raters SET name = ? WHERE name = ?", new, old)
+        opened.commit()
+    assert "committee/A and committee/a. count as two" in run("plan", rated, "--against", "committee", *goal).words
+
+
+def test_a_point_and_the_case_of_letters_make_no_other_person() -> None:
+    assert names_one_person("A.", "a") and names_one_person("committee/A. B.", "ab")
+    assert not names_one_person("?", "!") and not names_one_person("A1", "A2")

@@ -77,6 +77,19 @@ def test_copied_cells_that_a_spreadsheet_may_run_are_counted(
         assert [row[:3] for row in csv.reader(file)] == texts
 
 
+@pytest.mark.parametrize(("head", "is_said"), [("=Custo (€)", True), ("Custo (€)", False)])
+def test_a_header_that_a_spreadsheet_may_run_is_copied_and_named(
+    head: str, is_said: bool, run: RunFile, tmp_path: Path
+) -> None:
+    source, copy = tmp_path / "cases.csv", tmp_path / "out.csv"
+    with source.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["id", "question", "answer", head], [IDS[0], "why?", "so", "0.0492"]])
+    said = export_onto(run, cases_of(source, [TINY], run), copy, force=False)
+    assert ("the header has names that a spreadsheet may run as formulas, copied as they are" in said) == is_said
+    with copy.open(newline="", encoding="utf-8") as file:
+        assert next(csv.reader(file))[3] == head
+
+
 def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path: Path) -> None:
     with (tmp_path / "cases.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -156,6 +156,20 @@ def test_each_kind_of_file_in_and_each_kind_out(tmp_path: Path, source: str, tar
         assert (row["case"], type(row["case"])) == (id, type(id))
 
 
+HEAD = "=Custo (€)"
+
+
+@pytest.mark.parametrize("target", ENDINGS)
+def test_a_header_that_would_run_is_a_text_and_its_numbers_stay_numbers(tmp_path: Path, target: str) -> None:
+    rows = [{"id": 17, "question": "q", "answer": "a", HEAD: 0.0492}]
+    with judged(tmp_path / "a.run", write_cases(tmp_path / "cases.jsonl", rows)) as run:
+        export(run, tmp_path / f"out.{target}", force=False)
+    [row] = read(tmp_path / f"out.{target}")
+    assert row[f"'{HEAD}" if target in ("csv", "xlsx") else HEAD] == ("0.0492" if target == "csv" else 0.0492)
+    if target == "xlsx":
+        assert {cell.data_type for cell in openpyxl.load_workbook(tmp_path / "out.xlsx").worksheets[0][1]} == {"s"}
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_copy_of_the_sheet_keeps_its_own_cells(tmp_path: Path, ending: str) -> None:
     path = write_cases(tmp_path / f"cases.{ending}")

@@ -156,6 +156,8 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
     if changed:
         remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
+    if delimited and any(map(may_run, cases.sheet.columns)):
+        remarks.append("the header has names that a spreadsheet may run as formulas, copied as they are")
     if runs:
         remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
     return remarks

@@ -20,9 +20,13 @@ LEAST_ALIKE = 8
 
 
 def names_one_person(first: str, second: str) -> bool:
-    """Whether two raters' names differ only in their group, or in case, accents, blanks, dashes and underscores."""
-    mine, others = ({folded(name), folded(name.partition(GROUP)[2] or name)} for name in (first, second))
+    """Whether two raters' names differ only in their group, or in case, accents, blanks and punctuation."""
+    mine, others = ({_bare(name), _bare(name.partition(GROUP)[2] or name)} for name in (first, second))
     return bool(mine & others)
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, folded(name))) or name
 
 
 def _removal(run: RunFile, new: str, other: str) -> str:

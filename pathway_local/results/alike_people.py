@@ -1,11 +1,13 @@
 """Warnings of two people who may be one: figures that count people would count that person twice."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from pathway_local.ratings.import_notes import LEAST_ALIKE, names_one_person
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.words.language import ENGLISH, Language
 from pathway_local.words.note import Note
@@ -27,6 +29,16 @@ def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator
             yield Note("alike_names", {**told, "twice": f"{first}={second}"}, "warning")
         if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and (both[:, 0] == both[:, 1]).all():
             yield Note("alike_scores", {**told, "cases": len(both)}, "warning")
+
+
+def alike_in(data: Ratings) -> list[Note]:
+    """Return each such warning of a run once."""
+    people = Counter(rater.rubric for rater in data.raters if rater.kind == "human")
+    several = [rubric for name, rubric in data.rubrics.items() if people[name] > 1]
+    found = list[Note]()
+    for matrix in data.matrices(several):
+        found += [note for note in alike(matrix) if note not in found]
+    return found
 
 
 def alike_people(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from pathway_local.errors import UsageError
 from pathway_local.rater import JUDGES, raters_named
+from pathway_local.results.alike_people import alike_people
 from pathway_local.results.calibration import calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
@@ -50,7 +51,8 @@ class Planned:
 class StudyPlan:
     """The number of `units`, such as labels, with which all `figures` of a command reach a goal; 0 if none can.
 
-    `command` shows the figures. The error of the goal is that of one figure. `people` names whose labels count.
+    `command` shows the figures. The error of the goal is that of one figure. `people` names whose labels count, and
+    `warnings` those of them who may be one.
     """
 
     goal: Goal
@@ -58,6 +60,7 @@ class StudyPlan:
     command: str
     figures: tuple[Planned, ...]
     people: str = "people"
+    warnings: tuple[str, ...] = ()
 
     @property
     def planned(self) -> int:
@@ -92,22 +95,25 @@ def plan_difference(
         for each in found
     ]
     values = f"values of {comparison.cluster}" if comparison.cluster else ""
+    warnings = [line for matrix in every for line in alike_people(matrix)] if by_labels else []
     units = "labels" if by_labels else values or ("questions" if comparison.pair_by else "cases")
-    return _planned(drafts, goal, units, "compare")
+    return replace(_planned(drafts, goal, units, "compare"), warnings=tuple(dict.fromkeys(warnings)))
 
 
 def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Goal) -> StudyPlan:
     """Plan the corrected mean of each judge on each score. Raises UsageError."""
-    drafts = []
+    drafts, warnings = list[Planned](), list[str]()
     for matrix in matrices:
         people = set(raters_named(plan.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
+        warnings += alike_people(matrix, columns)
         for place in matrix.places(plan.judges) or matrix.of_kind("judge"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, plan), rated=rated))
-    return replace(_planned(drafts, goal, "labels", "calibrate"), people=plan.against)
+    planned = _planned(drafts, goal, "labels", "calibrate")
+    return replace(planned, people=plan.against, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def _planned(drafts: Sequence[Planned], goal: Goal, units: str, command: str) -> StudyPlan:

@@ -1,9 +1,11 @@
 """A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from pathway_local.results import MIN_GROUP
+from pathway_local.results.alike_people import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
 from pathway_local.results.preferences import Preferences
 from pathway_local.results.ratings import Ratings
@@ -44,7 +46,10 @@ def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
     [groups] = tally(data.records(), data.rubrics, [by], cluster)
-    yield from summary_tables(data, groups, by, options.min_group or 1, cluster)
+    warnings = alike_in(data)
+    for table in summary_tables(data, groups, by, options.min_group or 1, cluster):
+        yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
+        warnings = []
 
 
 def summary_tables(

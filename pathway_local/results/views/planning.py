@@ -34,7 +34,9 @@ def planning_view(plan: StudyPlan) -> View:
     notes += [_assumed(each) for each in shown if each.between]
     notes += dict.fromkeys(_left_out(each, plan.people) for each in shown if _now(each) < each.rated)
     table = TableView("", HEADS, rows, 3)
-    return View((table,), Remarks(tuple(said), tuple(notes)), cells.footnotes())
+    return View(
+        (table,), Remarks(tuple(said), tuple(notes), tuple(f"{line}." for line in plan.warnings)), cells.footnotes()
+    )
 
 
 def _assumed(each: Planned) -> str:
