@@ -15,12 +15,11 @@ from agreement_run import COMMITTEE, HELPFUL, answered, answers_run, fill_in, sc
 from rated_run import TINY, add, cases, judged_run, said, store_draw
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
-from typed_here import Run, rows, sentences
+from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.ratings.samples import draw
-from pathway_local.results.against_people import MEAN_OF_OTHERS
 from pathway_local.results.panel import make_panel
 from pathway_local.results.sampled_labels import _unlike
 from pathway_local.runs.run_file import RunFile
@@ -61,6 +60,16 @@ def test_the_page_says_how_to_read_every_figure_as_the_program_does() -> None:
         assert f"| {each.label} | {each.reading}" in PAGE
 
 
+def figures_in(out: str, table: str, first: str = "", second: str = "") -> dict[str, dict[str, Any]]:
+    """The figures of the last such row of an analysis, each with what stands beside it."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows(out, table):
+        if first in ("", row.get("first")) and second in ("", row.get("second")):
+            beside = {name: cell for name, cell in row.items() if not isinstance(cell, dict)}
+            found |= {name: beside | cell for name, cell in row.items() if isinstance(cell, dict)}
+    return found
+
+
 def figures(found: dict[str, Any], table: str, first: str = "", second: str = "") -> dict[str, dict[str, Any]]:
     rows = [row for row in found["figures"] if row["table"] == table]
     return {
@@ -72,50 +81,45 @@ def figures(found: dict[str, Any], table: str, first: str = "", second: str = ""
 
 def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
     said_here = run("agreement", answers, "--rater", "demo", "--rater", "committee/Ann", "--json")
-    (found,) = json.loads(said_here.out)
     _, worth, _ = answered()
     judge, person = scores_of("demo", worth), scores_of("Ann", worth)
     with RunFile.read(answers) as read:
         drawn = {record.row - 1 for record in read.records("committee/Ann")}
     both = np.array(sorted(place for place in drawn if place % 40 != 3))
-    own = figures(found, "pairs", "demo", "committee/Ann")
+    own = figures_in(said_here.out, "pairs", "demo", "committee/Ann")
     assert own["exact"]["value"] == pytest.approx(np.mean(judge[both] == person[both]))
     assert own["mean_difference"]["value"] == pytest.approx(np.mean(judge[both] - person[both]))
     expected = cohen_kappa_score(judge[both], person[both], labels=[1, 2, 3, 4, 5], weights="quadratic")
     assert own["kappa_quadratic"]["value"] == pytest.approx(expected)
     assert own["exact"]["cases"] == len(both)
     assert (own["exact"]["first_coverage"], own["exact"]["second_coverage"]) == (312 / 320, 120 / 320)
-    assert np.sum(found["confusion"][0]["counts"]) == len(both)
-    assert {"alpha_ordinal", "ac2_quadratic", "icc_2_1"} <= figures(found, "together").keys()
-    assert found["raters"][0] | {"coverage": 0} == {
-        "name": "demo", "kind": "judge", "scored": 312, "rated": 312, "coverage": 0, "failures": 8, "other_texts": 0,
+    assert sum(sum(row["counts"].values()) for row in rows(said_here.out, "confusion")) == len(both)
+    assert {"alpha_ordinal", "ac2_quadratic", "icc_2_1"} <= figures_in(said_here.out, "together").keys()
+    assert rows(said_here.out, "raters")[0] | {"coverage": 0} == {
+        "rater": "demo", "kind": "judge", "scored": 312, "rated": 312, "coverage": 0, "failures": 8, "other_texts": 0,
     }  # fmt: skip
 
 
 def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     make = ("agreement", answers, "--cluster", "student", "--by", "audience", "--figure", "spearman", "--json")
-    (found,) = json.loads(run(*make, "--min-group", 10).out)
-    average = [row for row in found["figures"] if row["table"] == "benchmark difference"]
-    assert [(row["first"], row["second"]) for row in average] == [("demo", "a person"), ("gpt", "a person")]
-    left = [
-        row for row in found["figures"] if row["table"] == "benchmark" and row["second"].endswith("than committee/Cy")
-    ]
-    assert {row["first"] for row in left} == {"demo", "gpt", "committee/Cy"}
-    (difference,) = [row for row in found["figures"] if row["table"] == "judges"]
-    two = {row["first"]: row["value"] for row in found["figures"] if row["table"] == "with people"}
-    assert difference["value"] == pytest.approx(two["demo"] - two["gpt"])
-    assert difference["standing"] in ("better", "not worse", "worse", "can't tell")
-    groups = {row["group"] for row in found["figures"] if row["table"] == "groups"}
-    assert groups == {"staff", "enrolled"}
-    raters = {row["first"]: row["second"] for row in found["figures"] if row["table"] == "groups"}
-    assert raters == {"demo": "people", "gpt": "people"} | {f"committee/{name}": MEAN_OF_OTHERS for name in COMMITTEE}
+    out = run(*make, "--min-group", 10).out
+    assert [row["judge"] for row in rows(out, "benchmark")] == ["demo", "gpt"]
+    left = [row["judge"] for row in rows(out, "benchmark_left_out") if row["person"] == "committee/Cy"]
+    assert left == ["demo", "gpt"]
+    (two,) = rows(out, "judges")
+    apart = two["first_figure"]["value"] - two["second_figure"]["value"]
+    assert (two["first"], two["second"], two["difference"]["value"]) == ("demo", "gpt", pytest.approx(apart))
+    assert two["standing"] in ("better", "not worse", "worse", "can't tell")
+    assert {row["group"] for row in rows(out, "group_errors")} == {"staff", "enrolled"}
+    assert {row["rater"] for row in rows(out, "group_errors")} == {"demo", "gpt"}
+    assert {row["rater"] for row in rows(out, "group_errors_of_people")} == {f"committee/{name}" for name in COMMITTEE}
     _, worth, _ = answered()
     drawn, _ = draw([f"a-{place:03}" for place in range(len(worth))], [""] * len(worth), 120, 7)
     scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
-    (ann,) = [row for row in found["figures"] if row["table"] == "severity" and row["first"] == "committee/Ann"]
-    assert ann["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
-    assert (ann["cases"], ann["interval"]) == (120, "t")
-    assert {row["interval"] for row in found["figures"] if row.get("interval")} <= {
+    (ann,) = [row for row in rows(out, "severity") if row["rater"] == "committee/Ann"]
+    assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
+    assert (ann["cases"], ann["difference"]["interval"]) == (120, "t")
+    assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
         "jackknife with t", "jackknife with log-odds and t", "t",
     }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
@@ -145,10 +149,10 @@ def test_tables_for_others_hold_no_text_no_case_and_no_small_group(run: Run, ans
 def test_a_file_of_figures_has_a_reason_or_a_number_in_each_row(run: Run, answers: Path, tmp_path: Path) -> None:
     run("agreement", answers, "--rater", "demo", "--rater", "committee", "--out", "figures.csv")
     with (tmp_path / "figures.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) > 60
-    for row in rows:
-        assert row["reason"] or all(math.isfinite(float(row[name])) for name in ("value", "low", "high"))
+        lines = [row for row in csv.DictReader(file) if row["figure"]]
+    assert len(lines) > 60
+    for row in lines:
+        assert row.get("reason") or all(math.isfinite(float(row[name])) for name in ("value", "low", "high"))
     assert run("agreement", answers, "--out", "figures.csv").code == 2
 
 
@@ -172,17 +176,19 @@ def test_what_is_not_defined_says_why(run: Run, small: RunFile) -> None:
         "not defined, because there is no case to compare",
     ):
         assert reason in shown.words
-    (found,) = json.loads(run("agreement", small.path, "--json").out)
-    assert all(row["value"] is not None or row["reason"] for row in found["figures"])
+    every = [row for each in json.loads(run("agreement", small.path, "--json").out) for row in each["rows"]]
+    cells = [cell for row in every for cell in row.values() if isinstance(cell, dict) and "value" in cell]
+    assert cells and all(cell["value"] is not None or cell["reason"] for cell in cells)
 
 
 def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
-    (found,) = json.loads(run("agreement", small.path, "--rater", "demo", "--rater", "ann", "--json").out)
-    assert figures(found, "pairs")["exact"]["cases"] == 3
-    assert figures(found, "special")["exact"]["value"] == pytest.approx(3 / 4)
-    four = {"both": 0, "first_only": 0, "second_only": 1, "neither": 3}
-    assert found["confusion"][0]["special"] == four
-    assert (found["levels"], found["special"]) == ([1, 2, 4, 5], [3])
+    out = run("agreement", small.path, "--rater", "demo", "--rater", "ann", "--json").out
+    assert figures_in(out, "pairs")["exact"]["cases"] == 3
+    (special,) = rows(out, "special")
+    assert special["exact"]["value"] == pytest.approx(3 / 4)
+    assert [special[name] for name in ("both", "first_only", "second_only", "neither")] == [0, 0, 1, 3]
+    raters = json.loads(out)[0]
+    assert (raters["levels"], raters["special"]) == ([1, 2, 4, 5], [3])
 
 
 def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> None:
@@ -212,11 +218,11 @@ def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Pa
     with RunFile.read(answers) as read:
         kept = {record.case_id: record.outcome for record in read.records("Dee")}
     assert [kept[f"a-{place:03}"].scores["score"].value for place in range(60)] == list(halves[:60])
-    found = figures(json.loads(run("agreement", answers, "--json").out)[0], "pairs", "gpt", "Dee")
+    found = figures_in(run("agreement", answers, "--json").out, "pairs", "gpt", "Dee")
     assert {name for name, row in found.items() if row["value"] is not None} == {
         name for name, each in COEFFICIENTS.items() if each.cases == "pair" and not each.needs_levels
     }
-    assert found["kappa"]["reason"] == "not defined, because Dee has scores between the levels of the scale"
+    assert found["kappa"]["reason"] == "Dee has scores between the levels of the scale"
     difference = scores_of("gpt", worth)[:60] - halves[:60]
     assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
     shown = run("summary", answers)
@@ -231,11 +237,11 @@ def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
     small.commit()
     shown = run("agreement", small.path, "--rater", "demo", "--rater", "people", "--full")
     assert "not defined, because people is a mean of others, which is not a level of the scale" in shown.words
-    (found,) = json.loads(run("agreement", small.path, "--json").out)
-    pairs = {(row["first"], row["second"]) for row in found["figures"] if row["table"] == "pairs"}
+    out = run("agreement", small.path, "--json").out
+    pairs = {(row["first"], row["second"]) for row in rows(out, "pairs")}
     assert ("demo", "people") in pairs
     assert ("people", "ann") not in pairs
-    assert "a panel is not compared with its own members" in found["notices"][0]
+    assert "a panel is not compared with its own members" in notes(out, "own_members")[0]
 
 
 def test_few_clusters_are_told(run: Run, tmp_path: Path) -> None:
@@ -257,9 +263,9 @@ NOMINAL = parse_rubric(
 def test_nominal_scores_get_nominal_figures(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "kinds.run", NOMINAL) as made:
         add(made, "ann", said(1, 4, 4, 5), NOMINAL, kind="human", rows=cases(NOMINAL))
-    (found,) = json.loads(run("agreement", tmp_path / "kinds.run", "--json").out)
-    assert figures(found, "pairs").keys() == {"exact", "kappa"}
-    assert figures(found, "together").keys() == {"alpha_nominal", "ac1"}
+    out = run("agreement", tmp_path / "kinds.run", "--json").out
+    assert figures_in(out, "pairs").keys() == {"exact", "kappa"}
+    assert figures_in(out, "together").keys() == {"alpha_nominal", "ac1"}
     shown = run("calibrate", tmp_path / "kinds.run", "--against", "ann", "--assume-random")
     assert "judge's mean" not in shown.words and "`summary` shows the mean of the scores given" in shown.words
     assert "not defined, because the scale is nominal" in shown.words
@@ -303,8 +309,8 @@ def test_a_rubric_that_a_rater_has_not_rated_is_left_out_and_told(
     name, *options = command
     found = run(name, two_rubrics, *options, "--json")
     assert found.code == 0, found
-    every = [row for each in json.loads(found.out) for row in ([each] if "rubric" in each else each["rows"])]
-    assert {each["rubric"] for each in every} == {rated}
+    named = [row for each in json.loads(found.out) for row in ([each] if "rubric" in each else each["rows"])]
+    assert {each["rubric"] for each in named} == {rated}
     other = {"tiny": "other", "other": "tiny"}[rated]
     assert found.err == f"note: {other} is left out: {missing} has not rated under it\n"
     refused = run(name, two_rubrics, *options, "--rubric", other)
@@ -325,7 +331,7 @@ def test_one_persons_two_ratings_are_compared_under_the_rubric_that_has_both(run
     with RunFile.open(two_rubrics) as made:
         add(made, "ann-again", said(1, 4, 3, 4), kind="human")
     found = run("agreement", two_rubrics, "--twice", "ann=ann-again", "--json")
-    assert [each["rubric"] for each in json.loads(found.out)] == ["tiny"]
+    assert {each["rubric"] for each in json.loads(found.out)} == {"tiny"}
 
 
 def test_calibrate_names_a_judge_that_it_can_correct(run: Run, two_rubrics: Path) -> None:
@@ -365,8 +371,8 @@ def test_no_command_is_advised_that_lacks_a_sample(run: Run, tmp_path: Path) -> 
     shown = run("agreement", tmp_path / "may.run").words
     assert "people's labels of a random sample (`sample`) can correct its mean" in shown and "`pathway" not in shown
     alone = run("agreement", tmp_path / "may.run", "--rater", "ann", "--rater", "bob", "--json")
-    (found,) = json.loads(alone.out)
-    assert not any("judge" in line for line in (*found["sentences"], *found["notes"])), found
+    said_alone = [note["text"] for each in json.loads(alone.out) for note in each["notes"]]
+    assert not any("judge" in text for text in said_alone), said_alone
     other = run("agreement", tmp_path / "may.run", "--against", "demo").words
     assert "there are no scores of another judge to compare with demo" in other
 
@@ -426,6 +432,25 @@ def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path)
         store_draw(again, rows[:36], range(20, 36), seed=2)
     (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
     assert found["sample"]["seed"] == 1
+
+
+@pytest.mark.parametrize(("drawn", "twice", "warned"), [(20, 0, False), (40, 0, True), (40, 19, True), (40, 20, False)])
+def test_many_labels_of_which_few_were_given_twice_are_told(
+    run: Run, tmp_path: Path, drawn: int, twice: int, warned: bool
+) -> None:
+    path, calibrate = tmp_path / "may.run", ("calibrate", tmp_path / "may.run", "--against", "committee")
+    ids = [f"s-{number}" for number in range(200)]
+    rows = cases(ids=ids)
+    with judged_run(path, rows=rows) as made:
+        store_draw(made, rows, range(drawn), seed=1)
+        for name, count in (("Ann", drawn), ("Bob", twice)):
+            given = said(*([1, 4, 5, 2] * 10)[:count], ids=ids[:count])
+            add(made, f"committee/{name}", given, kind="human", rows=rows[:count], sheet=True)
+    warning = "not about what a second rating of the same cases would give. Have 20 of the labelled cases or more"
+    assert (warning in run(*calibrate).words) == warned
+    (found,) = json.loads(run(*calibrate, "--json").out)
+    assert any(warning in line for line in found["warnings"]) == warned
+    assert warning not in run(*calibrate, "--target", "population").words
 
 
 def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import answers_run
-from typed_here import Run, typing_in
+from typed_here import Run, rows, typing_in
 
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient
 from pathway_local.statistics.resampling import Statistic
@@ -40,11 +40,11 @@ def test_a_stand_in_is_shown_everywhere(
     heads = [line for line in shown.out.splitlines() if "share above" in line and READING not in line]
     assert len(heads) == 1
     assert f"share above: {READING}" in shown.words
-    (found,) = json.loads(run(*two, "--json").out)
-    rows = [row for row in found["figures"] if row["figure"] == "higher"]
-    assert [row["table"] for row in rows] == [table]
-    assert 0 < rows[0]["low"] < rows[0]["value"] < rows[0]["high"] < 1
-    assert found["readings"]["higher"] == f"share above: {READING}"
+    tables = {each["table"]: each for each in json.loads(run(*two, "--json").out)}
+    assert [name for name, each in tables.items() if "higher" in each["rows"][0]] == [table]
+    [figure] = [row["higher"] for row in tables[table]["rows"]]
+    assert 0 < figure["low"] < figure["value"] < figure["high"] < 1
+    assert tables[table]["readings"]["higher"] == READING
     assert run(*two, "--out", "figures.csv").code == 0
     assert ",higher," in (tmp_path / "figures.csv").read_text()
 
@@ -54,8 +54,7 @@ def test_judges_can_be_compared_by_a_stand_in(run: Run, monkeypatch: pytest.Monk
     refused = run("agreement", "answers.run", "--figure", "higher")
     assert (refused.code, "no figure is called 'higher'" in refused.err) == (2, True)
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
-    (found,) = json.loads(run("agreement", "answers.run", "--figure", "higher", "--json").out)
-    (difference,) = [row for row in found["figures"] if row["table"] == "judges"]
-    sides = {row["first"]: row["value"] for row in found["figures"] if row["table"] == "with people"}
-    assert difference["figure"] == "higher"
-    assert difference["value"] == pytest.approx(sides["gpt"] - sides["demo"])
+    (two,) = rows(run("agreement", "answers.run", "--figure", "higher", "--json").out, "judges")
+    assert two["coefficient"] == "higher"
+    apart = two["second_figure"]["value"] - two["first_figure"]["value"]
+    assert two["difference"]["value"] == pytest.approx(apart)

@@ -10,12 +10,13 @@ from rated_run import add, cases, judged_run, said
 from typed_here import typing_in
 
 from pathway_local.case import Case
-from pathway_local.cli.agreement import _check_no_column, _first_and_second, _level
 from pathway_local.errors import UsageError
 from pathway_local.results.agreement import ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
+from pathway_local.results.agreement_tables import agreement_tables, check_no_column, first_and_second, level_of
+from pathway_local.results.analysis import OptionError
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.views.agreement import agreement_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 
@@ -63,18 +64,12 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
     assert isinstance(value, float) and value == pytest.approx(-1.6, abs=0.5)
     [twice] = score.twice
     assert (twice.first.name, twice.second.name, twice.agreement.cases) == ("ann", "ann-again", 40)
-    view = agreement_view(score)
-    titles = [table.title for table in view.tables]
-    for title in ("the same person twice", "document level: correlation by topic"):
-        assert title in titles
-    assert any(title.startswith("drift: scores at the last version") for title in titles)
-    uneven = agreement_view(replace(score, people=replace(score.people, unweighted=True)))
-    told = [table.title for table in uneven.tables if table.title not in titles]
-    begun = ("severity:", "drift:", "errors against people by version", "for comparison, errors of each person")
-    assert len(told) == len(begun) and all(map(str.startswith, told, begun))
-    assert all(title.endswith("each case counts once") for title in told)
-    named = {row.table for row in score.rows()}
-    assert {"twice", "drift", "document level"} <= named
+    tables = {table.key: table for table in agreement_tables(score)}
+    assert {"twice", "drift", "level"} <= tables.keys()
+    assert not [each for table in tables.values() for each in table.notes if each.key == "each_case_once"]
+    uneven = agreement_tables(replace(score, people=replace(score.people, unweighted=True)))
+    told = [table.key for table in uneven if any(note.key == "each_case_once" for note in table.notes)]
+    assert told == ["severity", "drift", "group_errors", "group_errors_of_people"]
 
 
 def test_drift_over_the_imports_of_each_person(run: RunFile) -> None:
@@ -92,22 +87,23 @@ def test_drift_over_the_imports_of_each_person(run: RunFile) -> None:
     interval = moved["ann"].interval
     assert isinstance(interval, Interval) and interval.high < 0
     [alone] = agreement(run, HELPFUL, replace(plan, against="ann"), [imported])
-    assert any("no drift over imports" in line for line in alone.people.missing)
+    assert any(note.key == "no_import_drift" for note in alone.people.missing)
 
 
 def test_a_person_s_second_ratings_are_no_further_person_of_a_named_group(run: RunFile) -> None:
     plan = AgreementPlan(against="ann", twice=(("ann", "ann-again"),))
     group = replace(plan, against="", raters=("judge", "ann", "ann-again", "bob"))
     for each in (plan, group):
-        people = found(run, each).people
-        assert "ann-again" not in {row.first for row in people.rows()} | {row.second for row in people.rows()}
+        assert "ann-again" not in {name for table in agreement_tables(found(run, each)) for name in table.raters()} - {
+            name for table in agreement_tables(found(run, each)) if table.key == "twice" for name in table.raters()
+        }
 
 
 def test_a_column_called_import_is_not_taken_for_imports(
     run: RunFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judged_run(tmp_path / "a.run", rows=cases(**{"import": "first"})).close()
-    _check_no_column(run, IMPORT)
+    check_no_column(Ratings(run), IMPORT)
     refused = typing_in(tmp_path, monkeypatch, capsys)("agreement", "a.run", "--drift", "import")
     assert refused.code == 2 and "the run's column import or the order of each person's imports" in refused.words
 
@@ -127,13 +123,13 @@ def test_numbers_in_names_are_ordered_as_numbers(run: RunFile) -> None:
 
 
 def test_wrong_options_are_refused(run: RunFile) -> None:
-    assert _level("case") == ("case", "") and _level("system=bot") == ("system", "bot")
-    assert _first_and_second("ann=ann-again") == ("ann", "ann-again")
+    assert level_of("case") == ("case", "") and level_of("system=bot") == ("system", "bot")
+    assert first_and_second("ann=ann-again") == ("ann", "ann-again")
     for given in ("", "bot", "system", "document=", "case=bot"):
-        with pytest.raises(UsageError, match="is not case, system=COLUMN"):
-            _level(given)
+        with pytest.raises(OptionError, match="is not case, system=COLUMN"):
+            level_of(given)
     for given in ("ann", "ann=", "ann=ann"):
-        with pytest.raises(UsageError, match="is not NAME=NAME"):
-            _first_and_second(given)
+        with pytest.raises(OptionError, match="is not NAME=NAME"):
+            first_and_second(given)
     with pytest.raises(UsageError, match="no rater is called 'zoe'"):
         found(run, AgreementPlan(twice=(("ann", "zoe"),)))

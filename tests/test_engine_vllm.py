@@ -241,9 +241,9 @@ def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_with
     config = EngineConfig(str(tiny_judge), max_model_len=2048)
     assert _cpu_memory(config, 64) == {
         "max_model_len": 2048,
-        "kv_cache_memory_bytes": 2048 * token + 16 * 1024 * token,
+        "kv_cache_memory_bytes": 2048 * token + 64 * 1024 * token,
     }
-    assert _cpu_memory(config, 3)["kv_cache_memory_bytes"] == 2048 * token + 1024 * token
+    assert _cpu_memory(config, 3)["kv_cache_memory_bytes"] == 2048 * token + 3 * 1024 * token
     monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
     assert _cpu_memory(config, 64)["kv_cache_memory_bytes"] == 8 << 20
 

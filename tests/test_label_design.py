@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from agreement_run import HELPFUL
 from rated_run import TINY, add, cases, said, store_draw
-from typed_here import Run, rows
+from typed_here import Run, notes, rows
 
 from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
@@ -80,17 +80,15 @@ def test_labels_by_one_person_are_said_to_leave_out_what_a_second_would_give(run
 
 
 def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
-    before = run("agreement", made.path, "--json")
-    (found,) = json.loads(before.out)
-    assert {row["cases"] for row in found["figures"] if row["table"] == "pairs"} == {len(PICKED)}
-    assert "ann worked on no sample" in " ".join(found["notices"])
+    before = run("agreement", made.path, "--json").out
+    assert {row["cases"] for row in rows(before, "pairs")} == {len(PICKED)}
+    assert "ann worked on no sample" in notes(before, "worked_on_no_sample")[0]
     label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
-    (found,) = json.loads(run("agreement", made.path, "--json").out)
-    assert {row["cases"] for row in found["figures"] if row["table"] == "pairs"} == {30}
-    assert "30 of ann's 70 ratings count" in " ".join(found["notices"])
-    [(scored, rated)] = [(each["scored"], each["rated"]) for each in found["raters"] if each["name"] == "ann"]
-    assert (scored, rated) == (30, 70)
-    assert "30/70" in run("agreement", made.path).out
+    out = run("agreement", made.path, "--json").out
+    assert {row["cases"] for row in rows(out, "pairs")} == {30}
+    assert "30 of ann's 70 ratings count" in notes(out, "picked_left_out")[0]
+    assert [(each["scored"], each["rated"]) for each in rows(out, "raters") if each["rater"] == "ann"] == [(30, 70)]
+    assert "ann human 30 70" in run("agreement", made.path).words
     (matrix,) = ratings_matrices(made, TINY)
     (ann,) = matrix.columns("ann")
     picked = picked_labels(matrix, ann)
@@ -131,8 +129,7 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
         [found] = agreement(run, TINY, AgreementPlan(), [matrix])
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
     assert found.sets[0].found.shared == 55 and found.people.unweighted
-    weighed = "figures of pairs and sets weigh by the share if their labels come from one sample"
-    assert any(weighed in notice for notice in found.notices)
+    assert "uneven_strata" in [note.key for note in found.notices]
 
 
 def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:

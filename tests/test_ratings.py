@@ -24,6 +24,10 @@ from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Tokens, Verdict
+from pathway_local.words.language import Language
+
+SAY = Language("en", lambda name: f"--{name}")
+
 
 Rows = Sequence[Sequence[object]]
 
@@ -451,7 +455,7 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
         other = table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv")
         assert not any("same scores" in said for said in load(run, other, "Cy").notices)
         (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
-        (warned,) = found.warnings
+        (warned,) = map(SAY.note, found.warnings)
         assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")
 
 
@@ -462,8 +466,8 @@ def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tm
     assert told.startswith("a-B and committee/A b count as two people, but their names look like one person's")
     assert f"`pathway-local runs remove-rater {run.path} a-B`, and import that file again" in told
     (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
-    (warned,) = found.warnings
-    assert warned.endswith("`agreement --twice 'committee/A b=a-B'` leaves the second out")
+    (warned,) = map(SAY.note, found.warnings)
+    assert warned.endswith("`agreement --twice 'committee/A b=a-B'` leaves the second out.")
     assert {rater.name for rater in found.raters if rater.kind == "human"} == {"committee/A b", "committee/Cy", "a-B"}
     once = AgreementPlan(twice=(("committee/A b", "a-B"),))
     (found,) = agreement(run, TINY, once, ratings_matrices(run, TINY))
@@ -479,7 +483,7 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         for rater in ("Ann", "Bob"):
             load(run, table(tmp_path, rows), rater)
         (found,) = agreement(run, TINY, AgreementPlan(), ratings_matrices(run, TINY))
-        assert [warned.partition(":")[0] for warned in found.warnings] == [
+        assert [SAY.note(warned).partition(":")[0] for warned in found.warnings] == [
             "Ann and Bob gave the same scores to all 10 cases of both"
         ]
 

@@ -55,7 +55,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
     assert "give --cluster question_id" in page.said
-    for words in ("Human benchmark", "Quote Spearman with", "Judges and people", "prompt-too-long", "kappa quadratic"):
+    for words in ("human benchmark", "Quote Spearman with", "agreement of pairs", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     _check_tables_behind_charts(page)
     assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 1  # bars of five raters, groups, comparison, correction, diagram

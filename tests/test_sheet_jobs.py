@@ -100,7 +100,7 @@ def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder:
     (found,) = json.loads(run("calibrate", "answers.run", "--against", "Ann", "--json").out)
     assert found["rated"] == rated and found["figures"][0]["labelled"] == 60
     agreed = run("agreement", "answers.run")
-    assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60/{rated}" in agreed.words
+    assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60 {rated} " in agreed.words
     planned = run("plan", "answers.run", "--against", "Ann", "--rater", "gpt", "--half-width", 0.5)
     assert f"60 of Ann's {rated} rated cases count" in planned.words
     compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")

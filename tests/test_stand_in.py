@@ -15,9 +15,11 @@ from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.views.stand_in import stand_in
+from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile
+from pathway_local.words.language import Language
 
+SAY = Language("en", lambda name: f"--{name}")
 COUNT = 200
 RNG = np.random.default_rng(3)
 TRUE = RNG.integers(1, 6, COUNT)
@@ -39,7 +41,7 @@ def answer(
             outcomes = said(*map(int, scores), ids=ids)
             add(run, name, outcomes, HELPFUL, kind, cases(HELPFUL, ids))
         (found,) = agreement(run, HELPFUL, AgreementPlan(raters, against=against), ratings_matrices(run, HELPFUL))
-    sentences = stand_in(found)
+    sentences = [*map(SAY.note, stand_in(found))]
     assert 2 <= len(sentences) <= 5
     return "\n".join(sentences)
 

@@ -25,7 +25,7 @@ from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.views.stand_in import stand_in
+from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.removal import undo_import
@@ -34,6 +34,7 @@ from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdict_index
 from pathway_local.viewer.gate import Gate
 from pathway_local.viewer.selection import Order, Selection
+from pathway_local.words.language import Language
 
 
 @pytest.fixture
@@ -262,7 +263,7 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.reference == "people" and found.people.benchmark
     assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
-    assert any("agreed, not independent" in notice for notice in found.notices)
+    assert "agreed_scores" in [note.key for note in found.notices]
     assert against.people.reference == "adjudicated"
 
 
@@ -276,8 +277,9 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
     assert found.people.benchmark is None and not found.people.severity
     assert {each.rater for each in found.people.groups} == {"demo"}
     both = "adjudicated/Eve, adjudicated/Bob"
-    assert f"no human benchmark, because the scores of {both} rest on other raters'" in found.people.missing
-    told = "\n".join(stand_in(found))
+    say = Language("en").note
+    assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.people.missing)
+    told = "\n".join(map(say, stand_in(found)))
     assert "people's own agreement is unknown" in told and "compare with two people or more" in told
     assert "stand in for one of these" not in told and "Among themselves" not in told
     assert "adjudicated/Eve – adjudicated/Bob" not in told and "demo – adjudicated/Bob" in told

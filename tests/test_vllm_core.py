@@ -13,7 +13,7 @@ import torch
 from llguidance.torch import allocate_token_bitmask, fill_next_token_bitmask
 from walks import Walker, legal_ids
 
-from pathway_local.engines.vllm_core import CoreKilled, compute_masks_together, correct
+from pathway_local.engines.vllm_core import CoreKilled, compute_masks_together, consume_together, correct
 
 GRAMMAR = 'start: "score: " /[1-5]/ "\\n" /[a-z ]+/'
 ROWS = 40
@@ -91,3 +91,13 @@ def _advanced(walker: Walker, seed: int) -> llguidance.LLMatcher:
         legal = [token for token in legal_ids(matcher, walker.tokenizer) if token != walker.tokenizer.eos_token]
         assert matcher.consume_token(int(legal[seed % len(legal)]))
     return matcher
+
+
+@pytest.mark.parametrize(("drafted", "reasoner"), [(2, None), (0, object), (0, None)])
+def test_vllm_accepts_tokens_by_itself_where_it_speculates_or_reads_reasoning(drafted: int, reasoner: object) -> None:
+    config = SimpleNamespace(num_speculative_tokens=drafted)
+    manager = SimpleNamespace(vllm_config=config, reasoner_cls=reasoner, accept_tokens=None)
+    scheduler = SimpleNamespace(update_from_output=None, requests={})
+    consume_together(SimpleNamespace(scheduler=scheduler, structured_output_manager=manager))
+    ours = (manager.accept_tokens, scheduler.update_from_output) != (None, None)
+    assert ours == (not drafted and reasoner is None)

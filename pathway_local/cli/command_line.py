@@ -28,7 +28,6 @@ COMMANDS = {
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
     "divergence": "Show where raters disagree, and the cases to look at first.",
-    "agreement": "Show how well judges, people and hosted judges agree.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "calibrate": "Correct a judge's mean with people's labels of a sample.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",

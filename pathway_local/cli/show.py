@@ -73,7 +73,7 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
 
 def draw(worded: Worded) -> None:
     """Print a table."""
-    for part in _parts(worded) if data.is_terminal else (worded,):
+    for part in _parts(worded):
         data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
 
 

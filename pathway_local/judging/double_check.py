@@ -47,7 +47,7 @@ class DoubleCheck(JudgingLoop):
         self._names = dict(self.run.raters())
         self._first: dict[tuple[int, str], Record] = {}
 
-    def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
+    def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
         """Return the drawn cases of a batch whose verdict is on the same texts and has not been checked."""
         drawn = {row.id: row for row in batch if isinstance(row, Case) and is_drawn(row.id, self.share)}
         own = self._names[rater.id]
@@ -63,7 +63,8 @@ class DoubleCheck(JudgingLoop):
                 chosen.append((ref, texts))
         return chosen
 
-    def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+    def store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+        """Store the first verdicts with the marks of the second ones."""
         marked = []
         for second in outcomes:
             self.tally.count(second)

@@ -109,7 +109,8 @@ class JudgingLoop:
     Without `texts` a verdict is stored as its scores and marks alone; with `draws` it also holds every sample's values.
     If the cases are not the `whole` file, failures on bad rows that are not among them stay.
     `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` is asked
-    between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again.
+    between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again. A subclass
+    with its own `to_judge` and `store` judges other cases and does something else with the outcomes.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class JudgingLoop:
         with _collecting_rarely(), suppress(Stopped):
             for batch in batches(cases):
                 for rater in self.raters:
-                    unjudged = self._unjudged(rater, batch)
+                    unjudged = self.to_judge(rater, batch)
                     for (case, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)
@@ -152,7 +153,7 @@ class JudgingLoop:
                     self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
         return self.tally
 
-    def _unjudged(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
+    def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
         """Return the cases of a batch that the rater has not judged, with the texts that its rubric reads."""
         known = self.run.judged(rater.id, [row.id for row in batch])
         unjudged: list[tuple[CaseRef, Texts]] = []
@@ -173,7 +174,7 @@ class JudgingLoop:
         self.run.keep_metadata(skipped, self.keep)
         self.tally.skipped += len(skipped)
         self._bad_rows.update(row.id for row in bad)
-        self._store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
+        self.store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
         return unjudged
 
     def _submit(self, rater: LocalRater, case: CaseRef, prompts: Mapping[Order, Prompt | CaseError]) -> None:
@@ -181,7 +182,7 @@ class JudgingLoop:
         whole: dict[Order, Prompt] = {}
         for order, prompt in prompts.items():
             if isinstance(prompt, CaseError):
-                self._store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
+                self.store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
                 return
             whole[order] = prompt
         waiting = _Waiting(rater, case, whole)
@@ -203,9 +204,10 @@ class JudgingLoop:
                 if len(waiting.completions) == waiting.rater.samples * len(waiting.prompts):
                     found[waiting.rater.id].append(_outcome_of(waiting, draws=self.draws))
             for rater_id, outcomes in found.items():
-                self._store(rater_id, outcomes)
+                self.store(rater_id, outcomes)
 
-    def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+    def store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+        """Store a rater's outcomes and count them."""
         if not outcomes:
             return
         if not self.texts:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.output.wording import Wording
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.table import Cell, Column, Level, Names, Table
 from pathway_local.sheets.kinds import Page
 from pathway_local.sheets.tables import write_table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
@@ -42,6 +42,8 @@ def _plain(cell: Cell, row: Mapping[str, Cell]) -> object:
         return None
     if isinstance(cell, tuple):
         return {level.value: level.count for level in cell}
+    if isinstance(cell, Names):
+        return list(cell.names)
     return cell
 
 
@@ -90,7 +92,7 @@ def _lines(table: Table, labels: Mapping[str, str]) -> Iterator[dict[str, Value]
 
 
 def _caution(table: Table, row: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str, Value]:
-    named = [name for column in table.of_kind("rater") if (name := str(row.get(column.name))) in labels]
+    named = [name for name in dict.fromkeys(table.raters_in(row)) if name in labels]
     return {CAUTION: "; ".join(f"{name}: {labels[name]}" for name in named)} if named else {}
 
 
@@ -106,6 +108,8 @@ def _words(values: Mapping[str, object]) -> dict[str, Value]:
             found |= {f"{name}.{level.value}": level.count for level in value}
         elif isinstance(value, str | int | float):
             found[name] = value
+        elif isinstance(value, Names):
+            found[name] = str(value)
         elif isinstance(value, list | tuple):
             found[name] = ", ".join(map(str, value))
     return found

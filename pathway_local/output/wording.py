@@ -11,7 +11,7 @@ from pathway_local.words.language import Language
 from pathway_local.words.note import NoteKind
 
 MARK = "†"
-WORDS = ("word", "key", "rater", "case")
+WORDS = ("word", "key", "rater", "raters", "case")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Wording:
 
     def _cell(self, table: Table, column: Column, row: Mapping[str, Cell]) -> str:
         value = row.get(column.name)
-        if value is None or value == column.usual != "":
+        if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):
             return self._estimate(value, row)
@@ -164,7 +164,7 @@ class Wording:
 
 def _is_shown(row: Mapping[str, Cell], column: Column) -> bool:
     value = row.get(column.name)
-    return value is not None and value != () and not (column.usual and value == column.usual)
+    return value is not None and value != () and not (column.usual and str(value) == column.usual)
 
 
 def _side_by_side(found: Sequence[Cell]) -> tuple[str, list[str]]:

@@ -21,6 +21,11 @@ MOST_BARS = 21
 if TYPE_CHECKING:
     from pathway_local.statistics.calibration import Bin
 
+MOST_LEVELS = 12
+"""Levels of a matrix that fits on a page."""
+
+SHADES = 5
+
 MOST_MARKS = 40
 """Rows in a chart; the table behind it has more."""
 
@@ -116,9 +121,12 @@ def dots(bins: "Sequence[Bin]", axis: Axis) -> list[Dot]:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its caption: bars, marks on an axis (around zero or not), or the points of a diagram."""
+    """A chart with its caption: bars, marks on an axis (around zero or not), the points of a diagram, or a matrix.
 
-    kind: Literal["bars", "marks", "diagram"]
+    Each cell of a matrix has its count, its shade from 0 to `SHADES`, and whether both raters gave that level.
+    """
+
+    kind: Literal["bars", "marks", "diagram", "matrix"]
     caption: str
     bars: Sequence[Bar] = ()
     marks: Sequence[Mark] = ()
@@ -126,6 +134,8 @@ class Figure:
     ticks: Sequence[Tick] = ()
     around_zero: bool = False
     more: int = 0
+    levels: Sequence[str] = ()
+    rows: Sequence[Sequence[tuple[str, int, bool]]] = ()
 
 
 def figures(table: Table, wording: Wording) -> Iterator[Figure]:
@@ -134,6 +144,8 @@ def figures(table: Table, wording: Wording) -> Iterator[Figure]:
         yield from _bars(table, wording)
     elif table.chart == "interval":
         yield from _marks(table, wording)
+    elif table.chart == "matrix":
+        yield from _matrix(table, wording)
     elif table.chart == "calibration":
         yield from _diagram(table, wording)
 
@@ -187,6 +199,21 @@ def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
         around_zero=not table.scale,
         more=len(found) - len(marks),
     )
+
+
+def _matrix(table: Table, wording: Wording) -> Iterator[Figure]:
+    name = table.of_kind("counts")[0].name
+    rows = [cell for row in table.rows if isinstance(cell := row.get(name), tuple)]
+    most = max(1, *(level.count for row in rows for level in row))
+    if len(rows) <= MOST_LEVELS:
+        shaded = [
+            [
+                (wording.say.count(each.count), -(-each.count * SHADES // most), at == place)
+                for at, each in enumerate(row)
+            ]
+            for place, row in enumerate(rows)
+        ]
+        yield Figure("matrix", wording.title(table), levels=[level.value for level in rows[0]], rows=shaded)
 
 
 def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:

@@ -53,5 +53,3 @@ def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
     for part in found.with_people:
         if part.labelled < FEW_LABELS:
             yield say.note(Note("few_labels", {"count": part.labelled, "rubric": part.rubric})), say.name
-        for warning in dict.fromkeys(line for each in part.agreement for line in each.warnings):
-            yield f"{visible(warning)}.", "en"

@@ -1,38 +1,18 @@
-"""The section on people: how far judges agree with them, and the means corrected by their labels."""
+"""The section on means that people's labels correct."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from pathway_local.pages.charts import Axis, Dot, Mark, Tick, dots
-from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.results.calibration import Calibration
 from pathway_local.results.in_short import score_title
 from pathway_local.results.report import WithPeople
-from pathway_local.results.views.agreement import agreement_view, judges_and_people
 from pathway_local.results.views.calibration import calibration_view
 from pathway_local.results.views.view import View
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
-
-MOST_MATRICES = 6
-MOST_LEVELS = 12
-"""Levels of a confusion matrix that fits on a page."""
-
-SHADES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A confusion matrix: each cell with its shade, 0 to `SHADES`, and whether both raters gave that level."""
-
-    judge: str
-    person: str
-    levels: tuple[str, ...]
-    rows: tuple[tuple[tuple[str, int, bool], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,49 +35,20 @@ class CorrectedMean:
 
 @dataclass(frozen=True, slots=True)
 class PeopleSection:
-    """One score that people have given, too. `view` has every figure of agreement."""
+    """The corrected means of one score that people have given, too."""
 
     title: str
-    lead: View
-    matrices: tuple[Matrix, ...]
-    view: View
     means: tuple[CorrectedMean, ...]
     unnamed: bool
 
 
 def people_sections(found: WithPeople, say: Language) -> Iterator[PeopleSection]:
-    """A section for each score of the rubric."""
+    """A section for each score of the rubric that has something to show or to say."""
     for each in found.agreement:
-        means = [one for one in found.calibrations if one.score == each.score]
-        yield PeopleSection(
-            title=visible(score_title(each.rubric, each.score)),
-            lead=judges_and_people(each),
-            matrices=tuple(_matrices(each, say)),
-            view=agreement_view(each),
-            means=tuple(_corrected(one, say) for one in means if one.bins or _correction(one)),
-            unnamed=not found.people,
-        )
-
-
-def _matrices(found: ScoreAgreement, say: Language) -> Iterator[Matrix]:
-    pairs = [pair for pair in found.pairs if pair.second.kind == "human" and pair.first.kind != "human"]
-    for pair in pairs[:MOST_MATRICES]:
-        if (
-            not isinstance(pair.agreement.table, Undefined)
-            and pair.agreement.cases
-            and len(found.levels) <= MOST_LEVELS
-        ):
-            yield _matrix(found, pair, say)
-
-
-def _matrix(found: ScoreAgreement, pair: Pair, say: Language) -> Matrix:
-    counts = np.asarray(pair.agreement.table)
-    most = max(1, int(counts.max()))
-    rows = tuple(
-        tuple((say.count(int(count)), -(-int(count) * SHADES // most), at == place) for at, count in enumerate(row))
-        for place, row in enumerate(counts)
-    )
-    return Matrix(visible(pair.first.name), visible(pair.second.name), tuple(map(str, found.levels)), rows)
+        means = [one for one in found.calibrations if one.score == each.score and (one.bins or _correction(one))]
+        if means or not found.people:
+            title = visible(score_title(each.rubric, each.score))
+            yield PeopleSection(title, tuple(_corrected(one, say) for one in means), unnamed=not found.people)
 
 
 def _correction(found: Calibration) -> Correction | None:

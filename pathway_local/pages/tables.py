@@ -22,11 +22,11 @@ Line = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table with its figures; one that is `folded` is closed until somebody opens it. `total` counts its rows."""
+    """A table with its figures; one that is `folded` is closed until somebody opens it."""
 
     lead: str
     figures: tuple[Figure, ...]
-    worded: Worded
+    worded: Worded | None
     folded: bool
 
 
@@ -70,7 +70,7 @@ def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
 
 def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
     wording = Wording(say)
-    blocks = tuple(_block(each, wording) for each in tables if each.rows)
+    blocks = tuple(block for each in tables if each.rows for block in _blocks(each, wording, say))
     columns = {column.name: (each, column) for each in tables for column in each.columns}
     readings = (
         f"{wording.head(each, column)}: {said}"
@@ -83,14 +83,22 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
     )
 
 
-def _block(table: Table, wording: Wording) -> Block:
+def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
+    """Yield the table; where it has columns in detail, all of it is folded below its other columns."""
     # Whoever reads a page need not be one who may know of a case, so that ids stay out of it.
     shown = [column for column in table.columns if column.kind != "case"]
     told = Table(table.key, table.about, shown, table.rows, chart=table.chart, scale=table.scale)
     key = f"table.{table.key}"
     lead = wording.say.text("leads", key, table.about) if wording.say.has("leads", key) else ""
     drawn = tuple(figures(told, wording))
-    return Block(lead, drawn, wording.table(told), table.detail or bool(drawn))
+    whole = wording.table(told)
+    if table.detail or drawn:
+        yield Block(lead, drawn, None if table.chart == "matrix" and drawn else whole, folded=True)
+        return
+    brief = Wording(say, full=False).table(told)
+    yield Block(lead, (), brief, folded=False)
+    if brief.heads != whole.heads:
+        yield Block("", (), whole, folded=True)
 
 
 def lines(tables: Sequence[Table], say: Language, *kinds: NoteKind) -> Iterator[Line]:

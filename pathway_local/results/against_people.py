@@ -8,7 +8,6 @@ import numpy as np
 
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
-from pathway_local.results.figure_row import FigureRow, figure_rows
 from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -23,7 +22,7 @@ from pathway_local.statistics.human_benchmark import (
 )
 from pathway_local.statistics.intervals import LEVEL, Effect, mean_effect
 from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
-from pathway_local.verdict import Value
+from pathway_local.words.note import Note
 
 MEAN_OF_OTHERS = "mean of the other people"
 BENCHMARK_FIGURE = "spearman"
@@ -104,43 +103,7 @@ class AgainstPeople:
     groups: tuple[Groups, ...]
     severity: tuple[Severity, ...]
     drift: tuple[Drift, ...]
-    missing: tuple[str, ...]
-
-    def rows(self) -> Iterator[FigureRow]:
-        """Every figure as a row."""
-        if self.benchmark:
-            yield from _benchmark_rows(self.benchmark)
-        for two in self.judges:
-            contrast = two.contrast
-            yield FigureRow("with people", two.figure, contrast.first, two.first, self.reference)
-            yield FigureRow("with people", two.figure, contrast.second, two.second, self.reference)
-            facts: dict[str, Value] = {"standing": contrast.standing, "margin": self.margin}
-            yield FigureRow("judges", two.figure, contrast.difference, two.first, two.second, facts=facts)
-        for one in self.severity:
-            names = (one.person, MEAN_OF_OTHERS)
-            yield FigureRow("severity", "mean_difference", one.difference, *names, facts={"cases": one.cases})
-        for moved in self.drift:
-            names = (moved.rater, moved.reference)
-            yield FigureRow("drift", "mean_difference", moved.change, *names, facts={"cases": moved.cases})
-        for rater in self.groups:
-            for name, found in rater.groups:
-                own = (rater.rater, rater.reference, name)
-                yield from figure_rows("groups", found.figures, *own, facts={"cases": found.cases})
-
-
-def _benchmark_rows(found: JudgesAndPeople) -> Iterator[FigureRow]:
-    figure = found.benchmark.figure
-    for left in found.benchmark.left_out:
-        person = found.people[left.person]
-        target, facts = f"{MEAN_OF_OTHERS} than {person}", dict[str, Value](cases=left.cases)
-        for judge, contrast in zip(found.judges, left.judges, strict=True):
-            yield FigureRow("benchmark", figure, contrast.first, judge, target, facts=facts)
-        yield FigureRow("benchmark", figure, left.judges[0].second, person, target, facts=facts)
-    for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
-        yield FigureRow("benchmark", figure, contrast.first, judge, MEAN_OF_OTHERS)
-        yield FigureRow("benchmark", figure, contrast.second, "a person", MEAN_OF_OTHERS)
-        said: dict[str, Value] = {"standing": contrast.standing}
-        yield FigureRow("benchmark difference", figure, contrast.difference, judge, "a person", facts=said)
+    missing: tuple[Note, ...]
 
 
 def against_people(
@@ -239,21 +202,21 @@ class _Test:
         """Whether there are several people who rated on their own."""
         return len(self.reference) > 1 and not self.repeating
 
-    def missing(self) -> Iterator[str]:
+    def missing(self) -> Iterator[Note]:
         """Say why a part is absent."""
         if not self.reference:
-            yield "there are no scores of people here, so judges can't be compared with people"
+            yield Note("no_people_scores", kind="note")
         elif not self.judges and not self.plan.raters:
-            other = "another" if any(self.matrix.raters[place].kind in JUDGES for place in self.reference) else "a"
-            yield f"there are no scores of {other} judge to compare with {self.name}"
+            another = any(self.matrix.raters[place].kind in JUDGES for place in self.reference)
+            yield Note("no_other_judge" if another else "no_judge_scores", {"reference": self.name}, "note")
         elif self.matrix.nominal:
-            yield "the scale is nominal, so there are no means of people: no human benchmark and no errors in groups"
+            yield Note("nominal_no_means", kind="note")
         elif self.repeating:
-            yield f"no human benchmark, because the scores of {', '.join(self.repeating)} rest on other raters'"
+            yield Note("no_benchmark_repeating", {"raters": list(self.repeating)}, "note")
         elif len(self.reference) < 2:
-            yield "no human benchmark, because it needs two people or more on the same cases"
+            yield Note("no_benchmark_few", kind="note")
         if self.plan.drift == IMPORT and not self.independent:
-            yield "no drift over imports, because it needs three people or more who rated the same cases on their own"
+            yield Note("no_import_drift", kind="note")
 
     def _names(self, places: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.matrix.raters[place].name for place in places)
@@ -358,5 +321,5 @@ class _Test:
             )
             found = group_errors(scores, people, mean, codes[known], clusters=own, smallest=smallest)
             shown = [each for each in found if each.cases >= (smallest if self.plan.hides else 1)]
-            named = tuple((names[each.group] or "(empty)", each) for each in shown)
+            named = tuple((names[each.group], each) for each in shown)
             yield Groups(name, against, named, len(found) - len(shown))

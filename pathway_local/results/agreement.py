@@ -7,21 +7,21 @@ from pathlib import Path
 
 import numpy as np
 
-from pathway_local.errors import UsageError
 from pathway_local.rater import ADJUDICATED, REPEATS, Kind, only_group
 from pathway_local.results.against_people import AgainstPeople, against_people, held_to_families
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.alike_people import alike_people
-from pathway_local.results.figure_row import FigureRow, figure_rows
+from pathway_local.results.alike_people import alike
+from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import IntArray, Undefined
+from pathway_local.statistics.figure import IntArray
 from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
-from pathway_local.verdict import Number, Value
+from pathway_local.verdict import Number
+from pathway_local.words.note import Note
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -76,60 +76,13 @@ class ScoreAgreement:
     twice: tuple[Pair, ...]
     sets: tuple[Set, ...]
     people: AgainstPeople
-    notices: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Note, ...]
+    warnings: tuple[Note, ...] = ()
     sampled: str = ""
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
         return rater.verdicts / self.cases if self.cases else 0.0
-
-    def rows(self) -> Iterator[FigureRow]:
-        """Every figure as a row."""
-        for pair in self.pairs:
-            facts: dict[str, Value] = {"cases": pair.agreement.cases}
-            facts |= {"first_coverage": self.coverage(pair.first), "second_coverage": self.coverage(pair.second)}
-            yield from figure_rows("pairs", pair.agreement.figures, *pair.names, facts=facts)
-            if pair.special:
-                yield from figure_rows("special", pair.special.figures, *pair.names, facts=facts)
-        for pair in self.twice:
-            facts = {"cases": pair.agreement.cases}
-            yield from figure_rows("twice", pair.agreement.figures, *pair.names, facts=facts)
-        for pair in self.pairs:
-            if found := pair.at_level:
-                facts = {"groups": found.groups, "used": found.used}
-                yield from figure_rows(f"{self.plan.level} level", found.figures, *pair.names, facts=facts)
-        for each in self.sets:
-            facts = {"cases": each.found.shared, "raters": each.found.raters, "complete": each.found.complete}
-            yield from figure_rows("together", each.found.figures, each.name, facts=facts, raters=each.members)
-        yield from self.people.rows()
-
-    def as_json(self) -> dict[str, Value]:
-        """The same as plain values, with the confusion matrices."""
-        return {
-            "rubric": self.rubric,
-            "score": self.score,
-            "scale": "nominal" if self.nominal else "ordinal",
-            "levels": list(self.levels),
-            "special": list(self.special),
-            "cases": self.cases,
-            "cluster_by": self.plan.cluster or None,
-            "raters": [
-                {
-                    "name": rater.name,
-                    "kind": rater.kind,
-                    "scored": rater.verdicts,
-                    "rated": rater.verdicts + rater.picked,
-                    "coverage": self.coverage(rater),
-                    "failures": rater.failures,
-                    "other_texts": rater.other_texts,
-                }
-                for rater in self.raters
-            ],
-            "figures": [row.as_json() for row in self.rows()],
-            "confusion": [_table_json(pair) for pair in self.pairs],
-            "notices": list(self.notices),
-        }
 
 
 def agreement(
@@ -181,7 +134,7 @@ def _score(path: Path, whole: RatingsMatrix, members: Mapping[str, set[str]], pl
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=against_people(matrix, compared, members, clusters, plan),
         notices=(*left_out, *_notices(matrix, compared, members)),
-        warnings=tuple(alike_people(matrix, compared)),
+        warnings=tuple(alike(matrix, compared)),
         sampled=_sampled(whole, plan.against),
     )
 
@@ -195,27 +148,20 @@ def _sampled(matrix: RatingsMatrix, against: str) -> str:
     return next((name for name, found in designs if any(each.worked_on for each in found)), "")
 
 
-def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[str]]:
+def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
-    given, raters, said = matrix.given.copy(), list(matrix.raters), list[str]()
+    given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
     for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
         rater, picked = raters[place], picked_labels(matrix, place)
         if picked is None:
-            said.append(f"{rater.name} worked on no sample: the figures hold for the labelled cases, not for all")
+            said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
         elif picked.any():
             given[picked, place] = np.nan
             count = int(picked.sum())
             raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
-            said.append(
-                f"{rater.verdicts - count:,} of {rater.name}'s {rater.verdicts:,} ratings count: the others did not "
-                "come back on a sheet or page of the sample, so chance may not have chosen their cases"
-            )
-    for column in dict.fromkeys(uneven_strata(matrix)):
-        said.append(
-            f"the sample has more cases of some values of {column} than by their share: figures of pairs and sets "
-            "weigh by the share if their labels come from one sample, and so do the human benchmark and comparisons of "
-            "judges; matrices, correlations by system or document, severity, drift and groups count each case once"
-        )
+            told = {"rater": rater.name, "kept": rater.verdicts - count, "rated": rater.verdicts}
+            said.append(Note("picked_left_out", told, "note"))
+    said += [Note("uneven_strata", {"column": column}, "note") for column in dict.fromkeys(uneven_strata(matrix))]
     return replace(matrix, given=given, raters=tuple(raters)), said
 
 
@@ -225,12 +171,11 @@ def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
 
 
 def _single(matrix: RatingsMatrix, name: str) -> int:
-    """The column of one rater. Raises UsageError for a name of several, and UnknownName."""
+    """The column of one rater. Raises OptionError for a name of several, and UnknownName."""
     places = matrix.columns(name)
     if len(places) > 1:
-        raise UsageError(
-            f"{name} is several raters, and --twice is about one person", f"Name one, such as {name}/NAME."
-        )
+        said = f"{as_given(name)} is several raters, and {{twice}} is about one person"
+        raise OptionError(said, f"Name one, such as {as_given(name)}/NAME.")
     return places[0]
 
 
@@ -240,17 +185,17 @@ def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, s
     return bool(held[0] & held[1])
 
 
-def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[str]:
+def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[str, set[str]]) -> Iterator[Note]:
     if len(compared) < 2:
-        yield "fewer than two raters have scored, so there is nothing to compare"
+        yield Note("nothing_to_compare", kind="note")
     if any(_holds(matrix, members, first, second) for first, second in combinations(compared, 2)):
-        yield "a panel is not compared with its own members, because it is made of their scores"
+        yield Note("own_members", kind="note")
     if any(matrix.raters[place].kind == "adjudicated" for place in compared):
-        yield f"{ADJUDICATED} scores are agreed, not independent: --against {ADJUDICATED} compares judges with them"
+        yield Note("agreed_scores", {"name": ADJUDICATED}, "note")
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
-            yield f"{rater.name}: {rater.other_texts} verdicts are left out, because their cases had other texts"
+            yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
@@ -305,14 +250,3 @@ def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntA
         weights=None if weights is None else lambda least: weights(given >= least),
     )
     return Set(name, tuple(rater.name for rater in raters), found)
-
-
-def _table_json(pair: Pair) -> dict[str, Value]:
-    table = pair.agreement.table
-    names: dict[str, Value] = {"first": pair.first.name, "second": pair.second.name}
-    if isinstance(table, Undefined):
-        return names | {"counts": None, "reason": str(table)}
-    counts: dict[str, Value] = {"counts": np.asarray(table).tolist()}
-    if pair.special:
-        counts["special"] = dict(pair.special.counts)
-    return names | counts

@@ -23,6 +23,7 @@ class Listed:
 
 ANALYSES = {
     "summary": Listed("pathway_local.results.summary", "Show the scores, confidence and failures of a run."),
+    "agreement": Listed("pathway_local.results.agreement_tables", "Show how well judges and people agree."),
     "compare": Listed(
         "pathway_local.results.compare", "Show which of two chatbots scores higher on the same questions."
     ),

@@ -9,6 +9,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import Rater, only_group, raters_named
 from pathway_local.results.agreement import ORDER, ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.calibration import Calibration, calibrate
 from pathway_local.results.compare import comparison_tables
 from pathway_local.results.comparison import ComparisonPlan
@@ -88,15 +89,18 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    with_people, every = [], list[RatingsMatrix]()
+    with_people, agreed_on, every = [], list[Table](), list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
         matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
         if rated:
             with_people.append(_with_people(run, rubric, plan, rated, matrices))
+            agreed = (each for found in with_people[-1].agreement for each in agreement_tables(found))
+            agreed_on += [each.with_cautions(data.labels) for each in agreed]
         every += matrices
     if plan.comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]
+    tables += agreed_on
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
         plan=plan,

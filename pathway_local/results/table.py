@@ -7,9 +7,9 @@ from typing import Literal
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.words.note import Note
 
-Kind = Literal["word", "key", "rater", "case", "count", "number", "share", "estimate", "counts"]
-"""What a column holds: a word from outside, a word of ours by its key, a rater's name, a case's id, a whole number, a
-number, a share, a figure with its interval, or counts by level."""
+Kind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
+"""What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a
+whole number, a number, a share, a figure with its interval, or counts by level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,17 @@ class Level:
     off_scale: bool = False
 
 
-Cell = str | int | float | Estimate | Undefined | tuple[Level, ...] | None
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Several raters by name."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+Cell = str | int | float | Estimate | Undefined | tuple[Level, ...] | Names | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ class Table:
 
     A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
     tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
-    the counts, or people's mean by the expected score, on an axis that reaches over the `scale`.
+    the counts, or people's mean by the expected score, on an axis that reaches over the `scale`, or shades counts.
     """
 
     key: str
@@ -62,7 +72,7 @@ class Table:
     detail: bool = False
     heading: Sequence[str] = ()
     section: str = ""
-    chart: Literal["", "interval", "bars", "calibration"] = ""
+    chart: Literal["", "interval", "bars", "calibration", "matrix"] = ""
     scale: tuple[float, float] | None = None
 
     def of_kind(self, *kinds: Kind) -> list[Column]:
@@ -71,8 +81,14 @@ class Table:
 
     def raters(self) -> Iterator[str]:
         """Yield the names of all raters in its cells."""
-        for column in self.of_kind("rater"):
-            yield from (cell for row in self.rows if isinstance(cell := row.get(column.name), str))
+        for row in self.rows:
+            yield from self.raters_in(row)
+
+    def raters_in(self, row: Mapping[str, Cell]) -> Iterator[str]:
+        """Yield the names of the raters in a row, and of those that all rows share."""
+        for name in (*(column.name for column in self.of_kind("rater", "raters")), "first", "second"):
+            cell = row.get(name, self.about.get(name))
+            yield from cell.names if isinstance(cell, Names) else [cell] if isinstance(cell, str) else []
 
     def with_cautions(self, labels: Mapping[str, str]) -> "Table":
         """Return the table with a warning for each judge in it whose label must stand wherever its scores do."""

@@ -1,0 +1,177 @@
+"""A few plain sentences that answer what most people ask of agreement: can the judge stand in for us here?"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from pathway_local.rater import JUDGES, REPEATS, raters_named
+from pathway_local.results.against_people import JudgesAndPeople
+from pathway_local.results.agreement import Pair, ScoreAgreement
+from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.intervals import Standing
+from pathway_local.words.note import Note
+
+RELIABLE, TENTATIVE = 0.8, 0.667
+"""Krippendorff (Content Analysis, 2004): rely on scores with an alpha of the first; below the second draw nothing."""
+
+LABELS = 50
+"""Cases that people should rate at least: with fewer, intervals are mostly too wide to decide anything."""
+
+NAMED = 4
+"""Figures that a sentence quotes at most."""
+
+STANDINGS: dict[Standing, str] = {
+    "better": "stands_better",
+    "not worse": "stands_not_worse",
+    "worse": "stands_worse",
+    "can't tell": "stands_unclear",
+}
+
+Said = list[str] | Note
+
+
+def stand_in(found: ScoreAgreement) -> tuple[Note, ...]:
+    """Whether judges can stand in for people here, which figure to quote, and what would help; empty without raters."""
+    return tuple(_Answer(found).sentences()) if any(rater.verdicts for rater in found.raters) else ()
+
+
+class _Answer:
+    """The people and judges of one score, and what their figures mean."""
+
+    def __init__(self, found: ScoreAgreement) -> None:
+        self.found = found
+        scored = [rater for rater in found.raters if rater.verdicts]
+        humans = [rater.name for rater in scored if rater.kind == "human"]
+        against = found.plan.against
+        self.people = raters_named(against, [rater.name for rater in scored]) if against else humans
+        self.no_people = [rater.name for rater in scored if rater.name in self.people and rater.kind in JUDGES]
+        self.repeating = [rater.name for rater in scored if rater.name in self.people and rater.kind in REPEATS]
+        own = [rater.name for rater in scored if rater.kind in JUDGES and rater.name not in self.people]
+        self.judges = list(found.people.benchmark.judges) if found.people.benchmark else own
+        self.named: Said = self.judges or Note("some_judges")
+        together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
+        alphas = (each.found.figures[self.alpha_name] for each in together)
+        self.alpha = None if self.repeating or self.no_people else next(alphas, None)
+
+    def sentences(self) -> Iterator[Note]:
+        if not self.people:
+            yield Note("nobody_shows", {"why": self._why_nobody(), "judges": self.named})
+            if len(self.judges) > 1:
+                yield Note("wrong_together")
+        elif self.no_people:
+            told = {"names": self.no_people, "count": len(self.no_people), "judges": self.named}
+            yield Note("reference_is_judge", told)
+            yield from self._quoted_pairs()
+        elif self.found.people.benchmark:
+            yield from self._standings(self.found.people.benchmark)
+            yield from self._bias()
+            yield self._quoted_benchmark(self.found.people.benchmark)
+        else:
+            yield self._why_untested()
+            yield from self._bias()
+            yield from self._quoted_pairs()
+        if self.alpha:
+            told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
+            yield Note("among_people", told | {"reliable": RELIABLE, "tentative": TENTATIVE})
+        if said := self._help():
+            yield said
+
+    def _why_nobody(self) -> Note:
+        if any(rater.kind == "human" for rater in self.found.raters):
+            return Note("no_ratings_count")
+        return Note("nobody_named" if self.found.plan.raters else "nobody_scored")
+
+    @property
+    def alpha_name(self) -> str:
+        return "alpha_nominal" if self.found.nominal else "alpha_ordinal"
+
+    @property
+    def people_disagree(self) -> bool:
+        value = self.alpha.value if self.alpha else Undefined("")
+        return not isinstance(value, Undefined) and value < TENTATIVE
+
+    def _standings(self, found: JudgesAndPeople) -> Iterator[Note]:
+        grouped: dict[Standing, list[str]] = {}
+        for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
+            if isinstance(contrast.difference.value, Undefined):
+                yield Note("standing_unknown", {"judge": judge, "reason": contrast.difference.value})
+            else:
+                grouped.setdefault(contrast.standing, []).append(judge)
+        if self.people_disagree and (judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]):
+            yield Note("people_disagree", {"judges": judges})
+        for standing, judges in grouped.items():
+            told = {"judges": judges, "count": len(judges), "margin": self.found.people.margin}
+            yield Note(STANDINGS[standing], told)
+
+    def _why_untested(self) -> Note:
+        told: dict[str, object] = {"people": self.people, "judges": self.named}
+        if not self.judges:
+            return Note("people_alone" if self.found.plan.raters else "no_judge_people_alone", told)
+        if self.repeating:
+            return Note("untested_repeating", told | {"raters": self.repeating})
+        return Note("untested_one" if len(self.people) == 1 else "untested_nominal", told)
+
+    def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[Pair]:
+        return [pair for pair in self.found.pairs if pair.first.name in first and pair.second.name in second]
+
+    def _bias(self) -> Iterator[Note]:
+        """Name judges that score lower, or higher, than each of the people: correlations don't show it."""
+        for judge in self.judges:
+            own = [pair.agreement.figures.get("mean_difference") for pair in self._pairs([judge], self.people)]
+            ends = [each.interval for each in own if each and isinstance(each.interval, Interval)]
+            values = [each.value for each in own if each and not isinstance(each.value, Undefined)]
+            for side, one, several in ((-1, "lower_than", "lower_than_each"), (1, "higher_than", "higher_than_each")):
+                if ends and len(ends) == len(own) and all(side * end.low > 0 < side * end.high for end in ends):
+                    told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
+                    yield Note(one if len(own) == 1 else several, told | {"remedy": self._correct(judge)})
+
+    def _correct(self, judge: str) -> Note:
+        """Say how to correct a judge's mean, with a command if the run holds what it needs."""
+        found = self.found
+        if not found.sampled:
+            return Note("sample_can_correct")
+        told = {"run": found.path, "against": found.sampled, "judge": judge, "rubric": found.rubric}
+        return Note("command_corrects", told)
+
+    def _quoted_benchmark(self, found: JudgesAndPeople) -> Note:
+        said = zip(found.judges, found.benchmark.averages, strict=True)
+        figures = _figures((judge, each.first) for judge, each in said)
+        told = {"figure": COEFFICIENTS[found.benchmark.figure].label, "figures": figures}
+        return Note("quote_benchmark", told | {"person": found.benchmark.averages[0].second})
+
+    def _quoted_pairs(self) -> Iterator[Note]:
+        name = "kappa" if self.found.nominal else "kappa_quadratic"
+        among = [] if self.repeating else self._pairs(self.people, self.people)
+        pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.judges), *among]
+        if pairs and self.judges:
+            figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
+            yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(figures)})
+
+    def _help(self) -> Note | None:
+        named = bool(self.found.plan.raters)
+        if not self.people:
+            return Note("help_name_people") if named else Note("help_draw", {"count": LABELS})
+        if self.repeating and self.judges:
+            return Note("help_rated_alone")
+        if self.no_people:
+            return Note("help_people")
+        if len(self.people) == 1:
+            return Note("help_second_person")
+        if self.people_disagree:
+            return Note("help_agree_first")
+        if not self.judges:
+            return None if named else Note("help_let_judge")
+        benchmark = self.found.people.benchmark
+        averages = benchmark.benchmark.averages if benchmark else ()
+        unclear = [each for each in averages if each.standing == "can't tell"]
+        if benchmark and any(isinstance(each.difference.interval, Interval) for each in unclear):
+            return Note("help_more_cases", {"cases": max(left.cases for left in benchmark.benchmark.left_out)})
+        if averages and all(each.standing in ("better", "not worse") for each in averages):
+            return Note("help_fresh_sample")
+        return Note("help_read")
+
+
+def _figures(named: Iterator[tuple[str, Estimate]]) -> Note:
+    figures = [Note("figure_of", {"name": name, "estimate": estimate}) for name, estimate in islice(named, NAMED)]
+    rest = sum(1 for _ in named)
+    return Note("figures_and_more" if rest else "figures", {"figures": figures, "more": rest})
