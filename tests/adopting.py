@@ -1,5 +1,7 @@
 """Adopts a prompt as the command does with --yes."""
 
+from dataclasses import replace
+
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.prompt import read_prompt
 from pathway_local.prompty.rubric_file import parse_rubric
@@ -11,10 +13,13 @@ def proposed(prompt: str | bytes, where: str = "mine.txt") -> Proposal:
     return propose(read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where))
 
 
-def adopted_text(prompt: str | bytes, where: str = "mine.txt") -> str:
-    """Return the rubric's file, whose fields must all be whole."""
+def adopted_text(prompt: str | bytes, where: str = "mine.txt", declared: str = "") -> str:
+    """Return the rubric's file, with the fields that are declared in place of those that were read, all whole."""
     read = read_prompt(prompt.encode() if isinstance(prompt, str) else prompt, where)
     found = propose(read)
+    if declared:
+        named = (field.partition(": ") for field in declared.split("; "))
+        found = replace(found, fields={name: spelling for name, _, spelling in named})
     assert found.fields and not found.open and found.inputs.said, found
     return rubric_text(read, found, where, confirmed=True)
 

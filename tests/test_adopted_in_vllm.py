@@ -17,8 +17,8 @@ from pathway_local.rubrics.rubric import Rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"
-PROMPTS = ("labels.txt", "braces.txt", "described.txt", "tags.prompty", "keys.prompty", "people.md")
-AS_THEY_ARE = ("prometheus.json", "flow.yaml", "levels.yaml", "version2.prompty", "stars.prompty")
+PROMPTS = ("labels.txt", "braces.txt", "described.txt", "tags.prompty", "keys.prompty", "people.md", "stars.prompty")
+AS_THEY_ARE = ("prometheus.json", "flow.yaml", "levels.yaml", "version2.prompty")
 KINDS = {
     "unsure": "words: yes, no or unsure",
     "nominal": "words: letters in JSON",
@@ -38,6 +38,15 @@ KINDS = {
     "pair-json": "pairs: a number in JSON",
 }
 """Kinds of formats, each with a prompt of the corpus."""
+
+DECLARED = {
+    "people": "analysis: text; score: 1 < 2 < 3",
+    "nominal": "kind: A | B | C",
+    "hundredths": "similarity_score: 0-1 by 0.01",
+    "constant": "metric: choice clarity; score: 1-5; reason: text",
+    "claims": "verdicts: [claim: text, verdict: no < yes] as verdicts_share",
+}
+"""What a person declares where the prompt leaves it open."""
 
 PLAIN = "Open from 8 to 22."
 HOSTILE = (
@@ -101,7 +110,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host
 def _adopted(source: Path, folder: Path) -> Path:
     made = folder / f"{source.stem}.prompty"
     # Random weights write until a budget ends; whole budgets are tested in test_formats_in_vllm.py.
-    made.write_text(re.sub(r": text$", ": text 16", adopted_text(source.read_bytes(), str(source)), flags=re.MULTILINE))
+    text = adopted_text(source.read_bytes(), str(source), DECLARED.get(source.stem, ""))
+    made.write_text(re.sub(r"^(    .+: text)$", r"\1 16", text, flags=re.MULTILINE))
     return made
 
 

@@ -267,6 +267,7 @@ def test_nominal_scores_get_nominal_figures(run: Run, tmp_path: Path) -> None:
     assert figures_in(out, "pairs").keys() == {"exact", "kappa"}
     assert figures_in(out, "together").keys() == {"alpha_nominal", "ac1"}
     shown = run("calibrate", tmp_path / "kinds.run", "--against", "ann", "--assume-random")
+    assert "judge's mean" not in shown.words and "`summary` shows the mean of the scores given" in shown.words
     assert "not defined, because the scale is nominal" in shown.words
     assert run("compare", tmp_path / "kinds.run", "--between", "x=a,b", "--pair-by", "y").code == 2
 

@@ -7,7 +7,7 @@ from rated_run import add, cases, judged_run, said
 from typed_here import Run, rows
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.results.kept_column import kept_column
+from pathway_local.results.kept_column import kept_column, repeated_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure
 
@@ -75,3 +75,17 @@ def test_a_column_is_found_in_another_spelling(run: Run, may: Path, command: tup
 def test_no_one_is_told_to_keep_an_input(run: Run, may: Path, column: str) -> None:
     found = run("summary", may, "--by", column)
     assert found.code == 2 and "is an input: a run keeps no texts" in found.words and "--keep" not in found.words
+
+
+def test_numbers_with_fractions_group_no_cases(tmp_path: Path) -> None:
+    rows = [
+        Case(
+            case.id,
+            case.inputs,
+            {"cost": f"{at % 6}.0{at % 6}", "student": f"{at % 6}", "preis": f"0,{at % 6}"},
+            case.row,
+        )
+        for at, case in enumerate(cases(ids=IDS))
+    ]
+    with judged_run(tmp_path / "costs.run", rows=rows) as made:
+        assert repeated_columns(made) == {"student": 6}

@@ -92,3 +92,24 @@ def test_lines_of_files_that_no_spreadsheet_shows_are_counted(tmp_path: Path) ->
     (tmp_path / "cases.jsonl").write_text("\n".join(lines))
     good, bad = CasesFile(tmp_path / "cases.jsonl", NEEDED)
     assert (good.row, good.id, bad.row) == (2, "2", 4) and isinstance(bad, BadRow) and bad.place == "line 4"
+
+
+@pytest.mark.parametrize(
+    ("cases", "ratings"),
+    [
+        ("question,answer\nq1,a1\nq2\nq3,a3\n", "question,answer,score\nq1,a1,3\nq2,a2,4\nq3,a3,5\n"),
+        ("question,answer\nq1,a1\n,a2\nq3,a3\n", "question,answer,score\nq1,a1,3\nq2,a2,4\nq3,a3,5\n"),
+        ("id,question,answer\na,q1,a1\n,q2,a2\nc,q3,a3\n", "id,score\na,3\n,4\nc,5\n"),
+    ],
+)
+def test_a_bad_row_of_the_cases_file_costs_its_own_rating_alone(run: Run, cases: str, ratings: str) -> None:
+    Path("helpful.prompty").write_text(HELPFUL.text)
+    Path("cases.csv").write_text(cases)
+    command = ("import", "new.run", "ratings.csv", "--kind", "human", "--rater", "Ann", "--cases", "cases.csv")
+    Path("ratings.csv").write_text(ratings + ratings.splitlines()[2] + "\n")
+    assert run(*command, "--rubric", "helpful.prompty").code == 3, "one rating more than there are bad rows"
+    Path("ratings.csv").write_text(ratings)
+    found = run(*command, "--rubric", "helpful.prompty")
+    assert found.code == 1 and "rows left out: 1." in found.words and "left out: line 3" in found.words
+    with RunFile.read(Path("new.run")) as read:
+        assert len(list(read.records("Ann"))) == 2

@@ -31,6 +31,8 @@ _BAD_ROWS = """
     WHERE superseded = 0 AND failure_kind IN (?, ?)
 """
 
+NO_SUCH_TEXTS = "no case of the run has its texts"
+
 
 @dataclass(frozen=True, slots=True)
 class Unmatched:
@@ -185,7 +187,7 @@ class KnownCases:
         if len(same) > 1:
             same = [(known, own) for known, own in same if self.numbered and known.id == number]
             return same[0][0].ref(same[0][1]) if same else Unmatched("several cases of the run have its texts")
-        return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
+        return same[0][0].ref(same[0][1]) if same else Unmatched(NO_SUCH_TEXTS)
 
 
 def _missing(given: str) -> str:

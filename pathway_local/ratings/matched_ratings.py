@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pathway_local.case import CaseRef
 from pathway_local.ratings.handouts import Handout
-from pathway_local.ratings.known_cases import KnownCases, Unmatched
-from pathway_local.ratings.rating_rows import Problem, Rating
+from pathway_local.ratings.known_cases import NO_SUCH_TEXTS, KnownCases, Unmatched
+from pathway_local.ratings.rating_rows import NO_ID, Problem, Rating
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,16 @@ def matched_ratings(
     matched: list[Matched] = []
     left: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
-    unreadable = {
-        rating.id for rating in ratings if rating.id and rating.id not in handouts and known.is_unknown(rating.id)
-    }
-    if len(unreadable) > known.without_id:
-        unreadable = set()
-    for rating in ratings:
-        found = _case_of(rating, known, handouts)
+    places = [_case_of(rating, known, handouts) for rating in ratings]
+    unasked = [pair for pair in zip(ratings, places, strict=True) if pair[0].id not in handouts]
+    excused_rows = _of_bad_rows(unasked, known, problems)
+    left += [problem for problem in problems if problem.reason == NO_ID and problem.where in excused_rows]
+    problems[:] = [problem for problem in problems if problem not in left]
+    for rating, found in zip(ratings, places, strict=True):
         # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
         again = known.has_duplicates and (rating.rater, rating.id) in first
         if isinstance(found, Unmatched):
-            excused = again or rating.id in known.bad_rows or rating.id in unreadable
+            excused = again or rating.id in known.bad_rows or rating.where in excused_rows
             (left if excused else problems).append(Problem(rating.where, found.reason, found.texts))
             continue
         item = Matched(rating, found)
@@ -53,6 +52,26 @@ def matched_ratings(
         else:
             matched.append(item)
     return matched, left
+
+
+def _of_bad_rows(
+    ratings: Sequence[tuple[Rating, CaseRef | Unmatched]], known: KnownCases, problems: Sequence[Problem]
+) -> set[str]:
+    """Return where ratings stand that no case has, if they are no more than the bad rows that they may be of.
+
+    Nothing tells to which bad row of the cases file a rating belongs, if cases are known by their texts or a bad row
+    has no id.
+    """
+    found: dict[str, set[str]] = {}
+    for rating, place in ratings:
+        unknown = rating.id and not known.numbered and known.is_unknown(rating.id) and rating.id not in known.bad_rows
+        if isinstance(place, Unmatched) and (unknown or place.reason == NO_SUCH_TEXTS):
+            found.setdefault(rating.rater, set()).add(rating.where)
+    nameless = {problem.where for problem in problems if problem.reason == NO_ID}
+    allowed = len(known.bad_rows) if known.numbered else known.without_id
+    if max(map(len, found.values()), default=0) + len(nameless) > allowed:
+        return set()
+    return nameless.union(*found.values())
 
 
 def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Unmatched:

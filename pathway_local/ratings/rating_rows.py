@@ -51,6 +51,8 @@ class Rating:
     page: PageRow | None = None
 
 
+NO_ID = "it has no id"
+
 _PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
 """A place in a file, such as "line 3", "item 3", "Ann, row 5" or "row 6 (line 7)": a name, if any, and a number."""
 
@@ -138,7 +140,7 @@ class RatingRows:
             raise ReplyError("its rater's name is too long or has unprintable characters")
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
-            raise ReplyError("it has no id")
+            raise ReplyError(NO_ID)
         page = PageRow.of(cells) if layout.from_page else None
         replied = bool(layout.reply_column)
         return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied, page=page)

@@ -1,6 +1,7 @@
 """The metadata columns that a run keeps, by which figures are grouped, compared and clustered."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from operator import eq
 
@@ -17,6 +18,8 @@ FEWEST_VALUES = 5
 
 OFTEN = 1.2
 """Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
+
+_NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,]\d+")
 
 # A row that is no case has no metadata to keep.
 _METADATA = """
@@ -44,14 +47,16 @@ def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
 def repeated_columns(run: RunFile) -> dict[str, int]:
     """Return the columns whose values may group cases that depend on each other, each with the number of its values.
 
-    These are columns of at least FEWEST_VALUES values that several cases share.
+    These are columns of at least FEWEST_VALUES values that several cases share. Numbers with fractions, such as costs,
+    group nothing; whole ones may be those of students.
     """
     kept = _kept(run)
     found = {}
     for name in _names(kept):
         given = [each[name] for each in kept if each.get(name)]
         values = len(set(given))
-        if values >= FEWEST_VALUES and len(given) >= OFTEN * values:
+        measured = all(map(_NUMBER.fullmatch, given)) and any(map(_FRACTION.fullmatch, given))
+        if not measured and values >= FEWEST_VALUES and len(given) >= OFTEN * values:
             found[name] = values
     return found
 

@@ -48,7 +48,7 @@ def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     [groups] = tally(data.records(), data.rubrics, [by], cluster)
     warnings = alike_in(data)
     for table in summary_tables(data, groups, by, options.min_group or 1, cluster):
-        yield replace(table, notes=[*table.notes, *warnings])
+        yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 

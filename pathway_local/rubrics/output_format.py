@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 from pathway_local.errors import FormatError
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import cores_of
-from pathway_local.rubrics.fields import EchoField, JsonField, ScoreField
+from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Form, Part, Reply, Slot, text_at
 from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.lark import literal
@@ -264,12 +264,6 @@ def _object_schema(members: Sequence[tuple[list[str], AnyField]]) -> dict[str, J
             field = inner[0][1]
             properties[key] = field.as_schema() | ({"description": field.description} if field.description else {})
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def text_budgets(output_format: OutputFormat) -> dict[str, int]:
-    """Return the `tokens` of each field that a budget can cut; for a list, those of each item."""
-    cut = {name: each for name, each in output_format.fields.items() if not isinstance(each, JsonField)}
-    return {name: tokens for name, each in cut.items() if (tokens := getattr(each, "tokens", 0))}
 
 
 def layout_text(outputs: Outputs) -> str:

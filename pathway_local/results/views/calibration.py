@@ -7,7 +7,7 @@ from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.prediction_powered import Correction
 from pathway_local.system.visible import visible
 
-HEADS = ("cases", "labelled", "judge's mean", "labels only", "corrected", "labels to halve it")
+HEADS = ("cases", "labelled", "mean expected score", "labels only", "corrected", "labels to halve it")
 DRAWN = "The labels were drawn case by case, so it does not matter here which cases belong together."
 ASSUMED = "This takes the labels as drawn case by case, so it does not matter here which cases belong together."
 
@@ -60,6 +60,7 @@ def _row(name: str, cases: int, found: Correction | Undefined, cells: Cells) -> 
 def _meaning(found: Calibration) -> str:
     whole = "these cases" if found.plan.target == "file" else "the population that these cases are a random sample of"
     return (
+        f"Mean expected score: of {found.judge}, by its probabilities; `summary` shows the mean of the scores given. "
         f"Corrected: the mean that {found.plan.against} would give to {whole}; other people may be stricter, and the "
         "interval does not include that. A worse judge makes the interval wider, not wrong."
     )
