@@ -1,6 +1,6 @@
 """Figures as rows of plain values, for JSON and table files: a missing value has a reason and is never NaN."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -42,20 +42,6 @@ class FigureRow:
         named = {"table": self.table, "first": self.first, "second": self.second, "group": self.group}
         kept: dict[str, Value] = {key: value for key, value in named.items() if value}
         return {**kept, "figure": self.figure, **estimate_values(self.estimate, self.first, self.second), **self.facts}
-
-
-def figure_rows(
-    table: str,
-    figures: Mapping[str, Estimate],
-    first: str,
-    second: str = "",
-    group: str = "",
-    *,
-    facts: Mapping[str, Value],
-    raters: tuple[str, ...] = (),
-) -> Iterator[FigureRow]:
-    """A row for each figure by its name, with what they share."""
-    return (FigureRow(table, name, each, first, second, group, facts, raters) for name, each in figures.items())
 
 
 class Figured(Protocol):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pathway_local.results.figure_row import why_missing
-from pathway_local.results.views.view import TableView
 from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent, with_names
 from pathway_local.statistics.intervals import LEVEL
 
@@ -77,18 +76,3 @@ def _unusual(found: Interval | Undefined) -> str:
 
 def _rounded(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}"  # adding 0.0 turns -0.0 into 0.0
-
-
-def figure_table(
-    title: str, words: Sequence[str], labels: Mapping[str, str], rows: Iterable[Row], cells: Cells
-) -> Iterator[TableView]:
-    """A table with a column for each figure of `labels` that a row has; nothing where no row has any."""
-    listed = list(rows)
-    shown = [name for name in labels if any(name in found for _, found in listed)]
-    if not shown:
-        return
-    filled = tuple(
-        (*said, *(cells.cell(found[name], said[0].splitlines()) if name in found else "" for name in shown))
-        for said, found in listed
-    )
-    yield TableView(title, (*words, *(labels[name] for name in shown)), filled, len(words))
