@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
 @pytest.mark.parametrize(
     ("text", "name", "told"),
     [
-        (TINY.text, "reason", "raise its `tokens`, now 20, in the rubric's file"),
+        (TINY.text, "reason", "raise its limit of 20 tokens (`text 40`, or `tokens: 40`), in the rubric's file"),
         (CRITERIA, "feedback", "a file with criteria alone has no setting for its 300 tokens"),
         (CLAIMS, "claims", "raise its `items`, now 6, or its texts' `tokens`, in the rubric's file"),
         (TINY.text, "thinking", "raise --think"),

@@ -12,7 +12,7 @@ import typer
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.prompt import Prompt, read_prompt
-from pathway_local.cli.command_help import option
+from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
@@ -31,7 +31,7 @@ LINE = "--fields 'reasons: text; score: ?'"
 
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
-    out: Annotated[Path | None, option("FILE", "The rubric file to write.", "", "--output", "-o")] = None,
+    out: Annotated[Path | None, option("FILE", "The rubric file to write.", OUTPUT, "--out", "-o")] = None,
     fields: Fields = "",
     lines: Lines = None,
     inputs: Inputs = "",

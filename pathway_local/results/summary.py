@@ -268,7 +268,8 @@ def _remedy(group: Group, name: str) -> Note:
     own = rubric.format.fields.get(name.removeprefix(SWAPPED)) if rubric else None
     if rubric is None or own is None:
         return Note("cut_thinking")
-    told: dict[str, object] = {"tokens": getattr(own, "tokens", 0)}
+    tokens: int = getattr(own, "tokens", 0)
+    told: dict[str, object] = {"tokens": tokens, "more": 2 * tokens}
     if rubric.format_from == "criteria":
         return Note("cut_criteria", told)
     limits = Note("cut_tokens", told)
