@@ -25,7 +25,7 @@ REPEATS: tuple[Kind, ...] = ("panel", "adjudicated")
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
 PanelRule = Literal["mean", "median", "majority"]
-"""What a panel makes of its members' scores."""
+"""How a panel combines its members' scores."""
 
 GROUP = "/"
 """Separates the name that a user gave a file of ratings from the names of raters in the file."""

@@ -28,7 +28,7 @@ _KEY = re.compile(r"[\"'`„“«](\w+)[\"'`”“»]")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a prompt's reply seems to look like: its layout, the spellings of its fields, and the rows that say so.
+    """The reply that a prompt seems to ask for: its layout, the spellings of its fields, and the rows that say so.
 
     A spelling with a question mark must be completed; `fields` are empty if no recogniser knows the format. A yes
     settles the `questions`. `swap` names the inputs of a comparison.

@@ -1,4 +1,4 @@
-"""What a recogniser finds: a reply's layout, and its slots with what the prompt says in their places."""
+"""Holds what a recogniser finds: a reply's layout, and its slots with the prompt's words in their places."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What commands that make a rubric share: the options that declare it, and what they show before a yes."""
+"""Declares the options of commands that make a rubric, and shows what they need a yes for."""
 
 import re
 from collections.abc import Sequence

@@ -1,24 +1,21 @@
 """Shows results as a file, as JSON or on the terminal, with notes about what they leave out."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from rich.measure import Measurement
-
-from pathway_local.cli.terminal import data, notice, print_json, table, talk
+from pathway_local.cli.show import parts
+from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.output.export import record_export
+from pathway_local.output.wording import Worded
 from pathway_local.results.figure_row import Figured, write_figures
 from pathway_local.results.kept_column import kept_column
-from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.results.views.view import Remarks, View
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_rated_by
-
-ENDLESS = 10_000
-"""Characters of a screen on which every table fits."""
 
 
 def write_and_show(
@@ -52,33 +49,6 @@ def write_and_show(
             data.say(f"Warning: {line}")
 
 
-def _width(view: TableView) -> int:
-    """Return the columns of characters that a table takes if nothing of it is broken or cut."""
-    drawn = table("", view.heads, view.rows, left=view.words, lines=True)
-    return Measurement.get(data, data.options.update(width=ENDLESS), drawn).maximum
-
-
-def _parts(view: TableView) -> Iterator[TableView]:
-    """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
-
-    Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
-    """
-    words, numbers, title = range(view.words), list(range(view.words, len(view.heads))), view.title
-    if not numbers:
-        yield view
-    while numbers:
-        count = len(numbers)
-        while True:
-            chosen = [*words, *numbers[:count]]
-            rows = tuple(tuple(row[place] for place in chosen) for row in view.rows)
-            part = TableView(title, tuple(view.heads[place] for place in chosen), rows, view.words)
-            if count == 1 or _width(part) <= data.width:
-                break
-            count -= 1
-        yield part
-        numbers, title = numbers[count:], f"{view.title or 'table'}, continued"
-
-
 def draw(*views: View) -> None:
     """Print the tables and remarks of each view; how to read the figures comes once, at the end."""
     readings: dict[str, str] = {}
@@ -92,7 +62,8 @@ def draw(*views: View) -> None:
                 data.say(line)
             data.print()
         for each in view.tables:
-            for part in _parts(each) if data.is_terminal else (each,):
+            worded = Worded(each.title, each.heads, each.rows, each.words)
+            for part in parts(worded) if data.is_terminal else (worded,):
                 data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
         for line in (*view.footnotes, *view.remarks.lines()):
             data.say(line)

@@ -73,7 +73,7 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
 
 def draw(worded: Worded) -> None:
     """Print a table."""
-    for part in _parts(worded):
+    for part in parts(worded):
         data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
 
 
@@ -83,7 +83,7 @@ def _width(worded: Worded, screen: Screen) -> int:
     return Measurement.get(screen, screen.options.update(width=ENDLESS), drawn).maximum
 
 
-def _parts(worded: Worded) -> Iterator[Worded]:
+def parts(worded: Worded) -> Iterator[Worded]:
     """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
 
     Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.

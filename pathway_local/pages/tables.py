@@ -85,7 +85,7 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
 
 def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
     """Yield the table; where it has columns in detail, all of it is folded below its other columns."""
-    # Whoever reads a page need not be one who may know of a case, so that ids stay out of it.
+    # A reader of a page may not be allowed to know of a case, so ids stay out of it.
     shown = [column for column in table.columns if column.kind != "case"]
     told = Table(table.key, table.about, shown, table.rows, chart=table.chart, scale=table.scale)
     key = f"table.{table.key}"

@@ -47,7 +47,7 @@ Row = dict[str, Cell]
 
 
 class AgreementOptions(Options):
-    """Whom to compare with whom, and what to show beside it."""
+    """The raters to compare, and the figures to show beside them."""
 
     rubric: Rubric = ""
     rater: Raters = ()

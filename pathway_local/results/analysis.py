@@ -1,4 +1,4 @@
-"""What an analysis is: options, and a call on a run's ratings that yields tables."""
+"""Defines an analysis: options, and a call on a run's ratings that yields tables."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -71,12 +71,12 @@ class Analysis(Generic[Own]):
 
     @property
     def says(self) -> str:
-        """What it does, in a sentence or two."""
+        """Return what the analysis does, in a sentence or two."""
         return self.tables.__doc__ or ""
 
 
 def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
-    """What an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
+    """Return what an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
     with naming(spell):
         options = checked(analysis, given)
         return [table.with_cautions(data.labels) for table in analysis.tables(data, options)]

@@ -177,7 +177,7 @@ def _paired(plan: ComparisonPlan) -> Iterator[Note]:
 
 
 def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]:
-    """What is so for all comparisons of a command."""
+    """The settings that all comparisons of a command share."""
     if (family := max(each.family for each in found)) > 1:
         yield Note("family", {"count": family})
     if plan.pairing.note:

@@ -1,4 +1,4 @@
-"""What must be said of judges wherever their scores are shown."""
+"""Finds the cautions about judges that stand wherever their scores are shown."""
 
 from pathway_local.rater import LABEL
 from pathway_local.runs.run_file import RunFile

@@ -33,7 +33,7 @@ class Ratings:
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
-        """What must be said of judges wherever their scores are shown, by the rater's name."""
+        """The cautions about judges, by the rater's name."""
         return labels_of(self.run)
 
     @cached_property

@@ -263,7 +263,7 @@ def _reluctant(group: Group, where: Note) -> Iterator[Note]:
 
 
 def _remedy(group: Group, name: str) -> Note:
-    """What to raise if a budget often cuts a field; what the format does not declare is the judge's thinking."""
+    """Return what to raise if a budget often cuts a field; one outside the format is the judge's thinking."""
     rubric = group.definition
     own = rubric.format.fields.get(name.removeprefix(SWAPPED)) if rubric else None
     if rubric is None or own is None:
