@@ -4,25 +4,27 @@ import re
 
 import pytest
 
-from pathway_local.cli import figures
+from pathway_local.cli import show
 from pathway_local.cli.terminal import Screen
-from pathway_local.results.views.view import Remarks, TableView, View
+from pathway_local.output.wording import Worded
 
 NAMES = ("committee/Ann", "committee/Bob")
 HEADS = ("pair", "both", *(f"coefficient {n}" for n in range(9)))
 ROWS = tuple(
     (name, str(place), *(f"0.{n}{place}\n-0.{n}1 to 0.{n}9" for n in range(9))) for place, name in enumerate(NAMES)
 )
-VIEW = View((TableView("agreement", HEADS, ROWS, 2),), Remarks())
+TABLE = Worded("agreement", HEADS, ROWS, 2)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120, 300])
 def test_nothing_is_cut_and_nothing_left_out(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    screen = Screen(markup=False, emoji=False, highlight=False, width=width, force_terminal=True, no_color=True)
-    monkeypatch.setattr(figures, "data", screen)
-    figures.draw(VIEW)
+    screen = Screen(
+        markup=False, emoji=False, highlight=False, width=width, height=25, force_terminal=True, no_color=True
+    )
+    monkeypatch.setattr(show, "data", screen)
+    show.draw(TABLE)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert all(len(line) <= width for line in shown.splitlines())
     parts = 1 + shown.count("agreement, continued")
@@ -39,8 +41,8 @@ def test_nothing_is_cut_and_nothing_left_out(
 def test_without_a_terminal_a_table_stays_in_one_piece(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(figures, "data", Screen(markup=False, emoji=False, highlight=False, width=120))
-    figures.draw(VIEW)
+    monkeypatch.setattr(show, "data", Screen(markup=False, emoji=False, highlight=False, width=120, height=25))
+    show.draw(TABLE)
     assert "continued" not in capsys.readouterr().out
 
 
@@ -48,17 +50,17 @@ def test_a_name_wider_than_the_terminal_stays_whole(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [f"committee/{'of-the-faculty-' * 5}{number}" for number in range(2)]
-    screen = Screen(markup=False, emoji=False, highlight=False, width=80, force_terminal=True, no_color=True)
-    monkeypatch.setattr(figures, "data", screen)
+    screen = Screen(markup=False, emoji=False, highlight=False, width=80, height=25, force_terminal=True, no_color=True)
+    monkeypatch.setattr(show, "data", screen)
     rows = tuple((name, "0.5\n0.4 to 0.6") for name in names)
-    figures.draw(View((TableView("agreement", ("rater", "kappa"), rows),), Remarks()))
+    show.draw(Worded("agreement", ("rater", "kappa"), rows))
     shown = capsys.readouterr().out.splitlines()
     assert all(any(name in line for line in shown) for name in names)
     assert shown.count("  kappa: 0.5, 0.4 to 0.6") == 2
 
 
 def test_words_wrap_before_names_do(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen(markup=False, emoji=False, highlight=False, width=40, force_terminal=True, no_color=True)
+    screen = Screen(markup=False, emoji=False, highlight=False, width=40, height=25, force_terminal=True, no_color=True)
     words = "many words that go on and on until they fill the line"
     screen.show_table("", ["name", "words", "n"], [["contextual-relevance", words, "1,000"]], left=2)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)

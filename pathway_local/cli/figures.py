@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from pathway_local.cli.show import parts
+from pathway_local.cli.show import draw as draw_table
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.output.export import record_export
 from pathway_local.output.wording import Worded
@@ -62,9 +62,7 @@ def draw(*views: View) -> None:
                 data.say(line)
             data.print()
         for each in view.tables:
-            worded = Worded(each.title, each.heads, each.rows, each.words)
-            for part in parts(worded) if data.is_terminal else (worded,):
-                data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
+            draw_table(Worded(each.title, each.heads, each.rows, each.words))
         for line in (*view.footnotes, *view.remarks.lines()):
             data.say(line)
         readings |= view.remarks.readings

@@ -87,10 +87,12 @@ def parts(worded: Worded) -> Iterator[Worded]:
     """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
 
     Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
+    A table that goes elsewhere stays whole.
     """
     words, numbers, title = range(worded.words), list(range(worded.words, len(worded.heads))), worded.title
-    if not numbers:
+    if not numbers or not data.is_terminal:
         yield worded
+        return
     while numbers:
         count = len(numbers)
         while True:
