@@ -20,12 +20,12 @@ CELL_WIDTH = 22
 """With it, the name of a column and two cells fit into 80 columns."""
 
 
-def ask_columns(cases: Path, encoding: str, error: ColumnsError) -> Mapping[str, str]:
+def ask_columns(cases: Path, encoding: str, header_row: int | None, error: ColumnsError) -> Mapping[str, str]:
     """Return the column that the person names for each input without one. Raises `error` if nobody can be asked."""
     if not (error.missing and sys.stdin.isatty() and talk.is_terminal):
         raise error
     talk.say(str(error))
-    filled = (row.cells for row in open_sheet(cases, encoding).rows() if row.cells)
+    filled = (row.cells for row in open_sheet(cases, encoding, header_row).rows() if row.cells)
     rows = list(islice(filled, EXAMPLES))
     chosen: dict[str, str] = {}
     for name, columns in error.missing.items():

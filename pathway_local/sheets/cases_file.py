@@ -25,7 +25,7 @@ class CasesFile:
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
     one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
-    one case, whose id this is.
+    one case, whose id this is. `header_row` is the row that the user named as the header; without it, it is found.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -44,10 +44,11 @@ class CasesFile:
         optional: Collection[str] = (),
         encoding: str = "",
         pair_by: str = "",
+        header_row: int | None = None,
     ) -> None:
-        self.encoding = encoding
+        self.encoding, self.header_row = encoding, header_row
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding)
+        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row)
         self.path = self.sheet.path
         self.columns = self.sheet.columns
         self.pair_by = self.column(pair_by) if pair_by else ""

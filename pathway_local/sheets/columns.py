@@ -197,6 +197,18 @@ def same_column(name: str, columns: Sequence[str]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
+def is_known(name: str) -> bool:
+    """Whether the table of names has it, for an input or any other kind of column."""
+    return folded(name) in _all_names()
+
+
+@cache
+def _all_names() -> frozenset[str]:
+    kinds = _names()
+    groups = (*kinds["inputs"].values(), *(names for kind, names in kinds.items() if kind != "inputs"))
+    return frozenset(name for names in groups for name in names)
+
+
 def names_of(kind: str) -> tuple[str, ...]:
     """Return the folded names of a kind of column: ids, number, raters, scores, replies or notes."""
     names: tuple[str, ...] = _names()[kind]
