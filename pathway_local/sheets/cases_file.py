@@ -1,14 +1,24 @@
 """Cases files: the rows of a sheet as cases."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
+from pathway_local.sheets.columns import (
+    ColumnMatch,
+    has_column,
+    is_known,
+    match_columns,
+    names_of,
+    no_column,
+    same_column,
+)
 from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.likely_columns import likely_columns
 from pathway_local.sheets.nested_keys import nested_cells, nested_keys
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -108,13 +118,16 @@ class CasesFile:
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
+        likely = partial(likely_columns, self.sheet)
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name)
-        except (ColumnsError, UnknownName):
+            return match_columns(wanted, self.columns, mapping, self.path.name, likely=likely)
+        except (ColumnsError, UnknownName) as error:
             keys = nested_keys(self.sheet)
             if not keys:
+                if self.sheet.header_row and not any(map(is_known, self.columns)):
+                    error.hint += " If another row names the columns, give --header-row N."
                 raise
-        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
+        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely)
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 

@@ -100,13 +100,13 @@ def _columns_of_table(rows: Sequence[Sequence[str]]) -> set[int]:
 
 
 def _header(rows: Sequence[Sequence[str]], place: int, table: set[int]) -> Header:
-    """Return the header in a row; a column without a name there has the one just above it, as merged cells leave it."""
+    """Return the header in a row; a column without a name has a known one from just above, as merged cells leave it."""
     names = list(rows[place])
     above = rows[place - 1] if place else ()
     if len(_filled(above)) > 1:
         names += [""] * (len(above) - len(names))
         for column, name in _filled(above).items():
-            if column in table and not names[column].strip() and _is_short(name):
+            if column in table and not names[column].strip() and is_known(name):
                 names[column] = name
     while names and not names[-1].strip():
         names.pop()
