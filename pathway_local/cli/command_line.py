@@ -18,6 +18,7 @@ from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
 from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
 
 COMMANDS = {
+    "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
     "judge": "Judge the cases of a file under one or more rubrics.",
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "read": "Show the cases to read first and where raters disagree, with everyone's words.",
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 
 
-ORDER = ["judge", *ANALYSES, *(name for name in COMMANDS if name != "judge")]
+ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
 
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}
