@@ -24,10 +24,7 @@ ANY = {
 }  # fmt: skip
 """Objects whose keys are names of the run's own, by the end of their path."""
 
-FIGURES = {"calibrate": "figures."}
-"""The place at which each command prints the keys of a figure."""
-
-MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
+MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "raters"}
 """An empty object or list is a leaf itself."""
 
 AGAIN = ("--drift", "question_id", "--twice", "committee/Ann=committee/Bob", "--cluster", "student")
@@ -44,10 +41,6 @@ COMMANDS = {
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
-    ),
-    "calibrate": (
-        ("answers.run", "--against", "committee", "--by", "audience"),
-        ("small.run", "--against", "ann", "--assume-random"),
     ),
     "compare": (
         ("answers.run", *BOTS),
@@ -113,7 +106,6 @@ def in_short(key: str) -> str:
 
 
 def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> None:
-    of_figures: set[str] = set()
     for command, every in COMMANDS.items():
         found: list[dict[str, Any]] = []
         for options in every:
@@ -125,11 +117,6 @@ def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> Non
             assert (set(map(in_short, keys)) if command == "agreement" else keys) == documented(command), command
             continue
         printed = {"COLUMN" if path == "audience" else path for each in found for path in paths(each)}
-        prefix = FIGURES.get(command)
-        figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()
         named = documented("Every command") | documented(command)
-        assert printed - named - figures - MAY_BE_EMPTY == set(), command
+        assert printed - named - MAY_BE_EMPTY == set(), command
         assert named - printed == set(), command
-        if prefix:
-            of_figures |= {key for each in found for row in each["figures"] for key in row}
-    assert documented("Figures") - of_figures == set()
