@@ -111,7 +111,7 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
     assert (ann["cases"], ann["difference"]["interval"]) == (120, "t")
     assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
-        "jackknife with t", "jackknife with log-odds and t", "t",
+        "jackknife with t", "jackknife with log-odds and t", "log-odds with t", "t",
     }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
 
@@ -365,7 +365,7 @@ def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: P
     (told,) = [each for each in json.loads(out) if each["table"] == "corrected"]
     assert (told["sample"], told["strata"], told["drawn"], told["reference"]) == (7, "", 120, "committee")
     points = rows(out, "reliability")
-    assert sum(row["cases"] for row in points) == 117 and len(points) > 5
+    assert sum(row["cases"] for row in points) == 117 and len(points) == 4
     assert [row["expected"] for row in points] == sorted(row["expected"] for row in points)
     shown, brief = run("agreement", answers, "--full").words, run("agreement", answers).words
     sentence = re.search(r"Under helpful, people would give .*? and people's 120 labels", brief)
@@ -441,7 +441,7 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     assert [row["labelled"] for row in rows(found, "corrected")] == [30]
     assert notes(found, "labels_of_sample") == ["The labels are taken as those of the sample with seed 2."]
     (missing,) = notes(found, "labels_missing")
-    assert missing.startswith("4 of 34 drawn cases have no label") and not notes(found, "missing_scored_lower")
+    assert missing.startswith("4 of 34 drawn cases have no label") and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
 
 
 def test_many_missing_labels_are_bounded(run: Run, tmp_path: Path) -> None:
@@ -454,7 +454,7 @@ def test_many_missing_labels_are_bounded(run: Run, tmp_path: Path) -> None:
         add(made, "ann", labels, kind="human", rows=rated[10:30], sheet=True)
     shown = run("agreement", tmp_path / "half.run").words
     assert "20 of 40 drawn cases have no label" in shown
-    assert "If people gave all of these 1 or all 5, the mean of the labels would be 2.60 or 4.60" in shown
+    assert "If people gave all of these 1 or all 5, the mean of the labels would be 2.56 or 4.78" in shown
     assert re.search(r"demo scores the drawn cases without a label \d\.\d\d points lower than the others", shown)
 
 

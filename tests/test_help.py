@@ -66,7 +66,7 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
 
 
 def test_there_are_few_commands() -> None:
-    assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 17
+    assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 16
 
 
 def test_options_of_judge_are_in_groups() -> None:

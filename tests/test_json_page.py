@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
-from rated_run import add, judged_run, said
+from rated_run import add, cases, judged_run, said, store_draw
 from typed_here import Run, typing_in
 
 from pathway_local.results.analyses import ANALYSES
@@ -36,7 +36,7 @@ COMMANDS = {
         ("small.run",),
         ("pairs.run",),
     ),
-    "agreement": (("answers.run", "--by", "audience", "--level", "document=student", *AGAIN), ("small.run",)),
+    "agreement": (("answers.run", "--by", "audience", "--level", "document=student", *AGAIN), ("small.run",), ("drawn.run",)),
     "plan": (
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3"),
@@ -64,6 +64,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "bob", said(0, 4), kind="human")
         make_panel(made, "both", ["ann", "bob"], "mean", [])
         made.commit()
+    ids = [f"s-{number}" for number in range(1, 25)]
+    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
+        store_draw(made, cases(ids=ids), range(16))
+        add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
+        add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)
     compared_run(tmp_path / "pairs.run").close()
     return typing_in(tmp_path, monkeypatch, capsys)
 

@@ -12,7 +12,7 @@ from typed_here import Run, notes, rows, sentences
 from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.label_design import design_weights, own_design, picked_labels
+from pathway_local.results.label_design import design_weights, label_designs, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
@@ -90,7 +90,7 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     (ann,) = matrix.columns("ann")
     picked = picked_labels(matrix, ann)
     assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
-    assert own_design(matrix, [ann], "ann", None).random.sum() == 30
+    assert label_designs(matrix, [ann])[0].random.sum() == 30
 
 
 def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile) -> None:
