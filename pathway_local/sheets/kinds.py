@@ -92,7 +92,7 @@ class SheetKind(Generic[S]):
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
     text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind with several sheets
-    in a file has `write_pages`.
+    in a file has `write_pages`, one with metadata `write_with_origin`, whose last argument says where rows come from.
     """
 
     read: Callable[..., S]
@@ -100,6 +100,7 @@ class SheetKind(Generic[S]):
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     encodings: bool = False
     write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
+    write_with_origin: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, CellValue]], str], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
