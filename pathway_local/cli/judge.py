@@ -98,7 +98,7 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
-        chosen = ask_columns(plan.cases, plan.encoding, error)
+        chosen = ask_columns(plan.cases, plan.encoding, plan.header_row, error)
     return _heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 
