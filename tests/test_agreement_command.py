@@ -441,7 +441,10 @@ def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path)
     assert [row["labelled"] for row in rows(found, "corrected")] == [30]
     assert notes(found, "labels_of_sample") == ["The labels are taken as those of the sample with seed 2."]
     (missing,) = notes(found, "labels_missing")
-    assert missing.startswith("4 of 34 drawn cases have no label") and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
+    assert (
+        missing.startswith("4 of 34 drawn cases have no label")
+        and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
+    )
 
 
 def test_many_missing_labels_are_bounded(run: Run, tmp_path: Path) -> None:

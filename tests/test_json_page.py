@@ -36,7 +36,11 @@ COMMANDS = {
         ("small.run",),
         ("pairs.run",),
     ),
-    "agreement": (("answers.run", "--by", "audience", "--level", "document=student", *AGAIN), ("small.run",), ("drawn.run",)),
+    "agreement": (
+        ("answers.run", "--by", "audience", "--level", "document=student", *AGAIN),
+        ("small.run",),
+        ("drawn.run",),
+    ),
     "plan": (
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3"),
