@@ -27,8 +27,8 @@ main()"""
 
 ROWS = [
     ["Inquérito aos estudantes, março de 2026"], [],
-    ["Nº", "Pergunta", "Resposta", "Chatbot"],
-    *([n, f"Onde fica a sala {n}?", f"Fica no piso {n}, à direita.", ("EduBot", "Lotse")[n % 2]] for n in range(1, 7)),
+    ["Nº", "Pergunta", "Resposta", "Documento", "Chatbot"],
+    *([n, f"Onde é a sala {n}?", f"No piso {n}.", f"Salas: piso {n}", ("EduBot", "Lotse")[n % 2]] for n in range(1, 7)),
 ]  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     person.answers("", "8", "small.prompty", "0", "8", "small.prompty", "", "", "", "9", "1", "", "", "")
     assert person.ends() == 0, person.said
     assert "Are the columns named in row 3?" in person.said
-    assert "question ← Pergunta: Onde fica a sala 1?" in person.said
+    assert "question ← Pergunta: Onde é a sala 1?" in person.said
     assert "Type a number from 1 to" in person.said
     flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
     judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --models models.yaml"
@@ -94,12 +94,13 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert f"$ {judging} --keep Chatbot --run a.run note" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")
     head = [cell.value for cell in book.worksheets[0][3]]
-    assert head[:4] == ["Nº", "Pergunta", "Resposta", "Chatbot"] and "small.score" in head
-    assert "EduBot" in (desk.work / "a-report.html").read_text()
+    assert head[:5] == ROWS[2] and "small.score" in head
+    assert "by Chatbot" in (desk.work / "a-report.html").read_text()
 
 
 def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
     done = desk.typed("start", "a.xlsx", "--models", "models.yaml")
     lines = [shlex.split(line) for line in done.stdout.splitlines()]
     assert [line[1] for line in lines] == ["judge", "summary", "export", "report"]
+    assert {"--rubric", "groundedness", "--keep", "Chatbot", "--id", "Nº"} < set(lines[0])
     assert not list(desk.work.glob("*.run"))
