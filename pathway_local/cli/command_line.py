@@ -30,7 +30,7 @@ COMMANDS = {
     "sample": "Draw a random sample of cases for people to rate.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "runs": "Check, combine, purge and merge runs, or take ratings out again.",
+    "runs": "Check, split, merge and purge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 
