@@ -18,30 +18,26 @@ _BEGINS = re.compile(r"(?i)(?:start|begin)[^\n\"“]{0,60}with:?\s+[\"“]([^\"�
 _SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 _LABEL = re.compile(
     r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{0,40}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?P<slot>{_SLOT})?[*_.]*\s*$"
-    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
+    rf"(?P<slot>{_SLOT})?[*_.]*\s*$|^(?P<hashes>#{{1,4}}\s+)(?P<head>[A-Z][\w '/-]{{0,40}}?)\s*$"
 )
 
-Label = tuple[int, str, str, str]
-"""A row, the text before a slot, its label, and what stands in the slot."""
+Part = tuple[str, Slot]
+"""The text before a slot, and the slot."""
 
 
 def tagged_parts(source: Source) -> Found | None:
     """Return the format of tags that the reply is to hold; None without any, or if none holds a score."""
     said: dict[str, list[tuple[str, int]]] = {}
     for found in _PAIR.finditer(source.text):
-        inside = " ".join(found[2].split())
+        inside, short = " ".join(found[2].split()), found[2].strip().count("\n") < 2
         told = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
-        if (
-            told
-            and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and found[2].strip().count("\n") < 2))
-            and not _PAIR.search(found[2])
-        ):
+        if told and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and short)) and not _PAIR.search(found[2]):
             said.setdefault(found[1], []).append((inside, source.row(found.start())))
     for found in _TOLD.finditer(source.text):
-        before = re.split(r"(?<=[.!?])\s|>|\btags?\b", source.text[max(0, found.start() - 120) : found.start()])[-1]
-        if found[1] not in said and any_of("reply").search(source.text[max(0, found.start() - 200) : found.start()]):
-            said[found[1]] = [(" ".join(before.split()), source.row(found.start()))]
+        before = source.text[max(0, found.start() - 200) : found.start()]
+        if found[1] not in said and any_of("reply").search(before):
+            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", before[-120:])[-1]
+            said[found[1]] = [(" ".join(about.split()), source.row(found.start()))]
     slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
     if not any(map(_scores, slots.values())) or len({slot.name for slot in slots.values()}) < len(slots):
         return None
@@ -57,7 +53,7 @@ def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     words = tuple(dict.fromkeys(text for text, _ in texts))
     if len(words) > 1 and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
         numbers = all(word.isdecimal() for word in words)
-        return Slot(as_name(tag), ", ".join(words) if numbers else "", texts[0][1], words=() if numbers else words)
+        return Slot(as_name(tag), ", ".join(words) * numbers, texts[0][1], words=() if numbers else words)
     text, row = min(texts, key=lambda each: len(each[0]) or LONG)
     last = re.findall(r"[A-Za-z]+", text)[-1:] if _VAGUE.fullmatch(tag) else []
     return Slot(as_name(last[0] if last else tag), "" if last else text, row)
@@ -77,21 +73,18 @@ def _scores(slot: Slot) -> bool:
 
 def labelled_parts(source: Source) -> Found | None:
     """Return the format of labels in a row, such as `Score: [1-5]`; None if no two stand together, or if several do."""
-    runs = [run for run in _runs(source) if len(run) > 1 and any(_scores(_slot(each)) for each in run)]
-    if not runs or len({tuple(each[2] for each in run) for run in runs}) > 1:
+    runs = [run for run in _runs(source) if len(run) > 1 and any(_scores(slot) for _, slot in run)]
+    slots = [slot for _, slot in (runs or [[]])[-1]]
+    names = {tuple(slot.name for _, slot in run) for run in runs}
+    if len(names) != 1 or len(set(*names)) < len(slots):
         return None
-    run = runs[-1]
-    slots, layout = [_slot(each) for each in run], ""
-    if len({slot.name for slot in slots}) < len(slots):
-        return None
-    for (row, before, _, _), slot in zip(run, slots, strict=True):
-        gap = "\n\n" if row and not source.lines[row - 1].strip() else "\n"
+    layout, begin = "", slots[0].row
+    for before, slot in runs[-1]:
+        gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
         layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
-    reasons = re.search(
-        r"(?i)\b(?:end|finish|conclude|then|after)\b", " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]])
-    )
-    if reasons and any_of("reasons").search("\n".join(source.lines[: run[0][0]])) and all(map(_scores, slots)):
-        layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", run[0][0], "text"), *slots]
+    reasons = any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin]))
+    if reasons and any_of("reasons").search("\n".join(source.lines[:begin])) and all(map(_scores, slots)):
+        layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", begin, "text"), *slots]
     return Found("labelled slots", layout, tuple(slots))
 
 
@@ -100,9 +93,9 @@ def has_labels(source: Source) -> bool:
     return any(len(run) > 1 for run in _runs(source))
 
 
-def _runs(source: Source) -> Iterator[list[Label]]:
+def _runs(source: Source) -> Iterator[list[Part]]:
     """Yield runs of labels with a slot each, behind the label or below it, with blank lines between at most."""
-    run: list[Label] = []
+    run: list[Part] = []
     row = 0
     while row < len(source.lines):
         found, used = _LABEL.match(source.lines[row]), row + 1
@@ -112,13 +105,9 @@ def _runs(source: Source) -> Iterator[list[Label]]:
         if found and slot:
             label = found["label"] or found["head"]
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            run.append((row, before + (" " if found["slot"] else "\n"), label, slot))
+            run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
         elif source.lines[row].strip():
             yield run
             run = []
         row = used
     yield run
-
-
-def _slot(label: Label) -> Slot:
-    return Slot(as_name(label[2]), label[3].strip("[]<>() "), label[0])

@@ -46,23 +46,18 @@ def _short(source: Source, slot: Slot, recogniser: str) -> Found:
     text = any_of("silent").sub(" ", source.text)
     if not any_of("first").search(text) or not any_of("reasons").search(text):
         return Found(recogniser, f"{{{slot.name}}}", (slot,))
-    label = "Verdict" if slot.words else "Score"
+    label = slot.name.capitalize()
     told = f'End your reply with one line that begins with "{label}: ".'
-    reasoning = Slot("reasoning", "", slot.row, "text")
-    return Found(f"{recogniser} behind reasons", f"{{reasoning}}\n\n{label}: {{{slot.name}}}", (reasoning, slot), told)
+    slots = (Slot("reasoning", "", slot.row, "text"), slot)
+    return Found(f"{recogniser} behind reasons", f"{{reasoning}}\n\n{label}: {{{slot.name}}}", slots, told)
 
 
 def _levels_alone(source: Source, levels: list[Levels]) -> Found | None:
     """Return the usual format for a prompt that lists levels and says nothing of a reply."""
     if not levels or any_of("format").search(source.text):
         return None
-    span, row = f"{min(levels[0].names)} to {max(levels[0].names)}", levels[0].row
-    told = _USUAL.format(
-        analysis="[what speaks for and against it]",
-        score=f"[one whole number from {span}]",
-        justification="[why this number]",
-    )
-    slots = (Slot("analysis", "", row, "text"), Slot("score", span, row), Slot("justification", "", row, "text"))
-    return Found(
-        "levels without a format; the usual one is added to the prompt", _USUAL, slots, f"Write exactly:\n\n{told}"
-    )
+    low, high, row = min(levels[0].names), max(levels[0].names), levels[0].row
+    marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low} to {high}]"}
+    told = _USUAL.format(**marks, justification="[why this number]")
+    slots = (Slot("analysis", "", row, "text"), Slot("score", f"{low} to {high}", row), Slot("justification", "", row, "text"))  # fmt: skip # noqa: E501
+    return Found("levels without a format; the usual one is added", _USUAL, slots, f"Write exactly:\n\n{told}")
