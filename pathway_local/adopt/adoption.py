@@ -7,13 +7,11 @@ from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
 from pathway_local.adopt.json_blocks import json_blocks, key_lists
-from pathway_local.adopt.last_lines import last_lines
 from pathway_local.adopt.pairs import preference, swap_of
-from pathway_local.adopt.parts import has_labels, labelled_parts, tagged_parts
-from pathway_local.adopt.prompt import Prompt, Source
+from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
-from pathway_local.adopt.short_replies import short_replies
-from pathway_local.adopt.slots import Found
+from pathway_local.adopt.slots import Found, Source
+from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
@@ -52,9 +50,9 @@ def propose(prompt: Prompt) -> Proposal:
     """Return what the recognisers read."""
     source, inputs, levels = prompt.source, inputs_of(prompt), levels_in(prompt.source)
     found = _found(source, levels)
-    values = values_of(found.slots, source, levels) if found else []
-    if found is None or not any(value.scores or _is_open(value.spelling) for value in values):
+    if found is None:
         return Proposal(inputs, questions=inputs.questions)
+    values = values_of(found.slots, source, levels)
     alone = sum(value.scores and not value.words for value in values) == 1
     values = [_with_doubts(value, alone, source, levels) if value.scores else value for value in values]
     swap, values = _compared(source, values, swap_of(list(inputs.said)))
@@ -97,14 +95,20 @@ def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
 
 
 def _found(source: Source, levels: list[Levels]) -> Found | None:
-    return (
-        json_blocks(source)
-        or key_lists(source)
-        or tagged_parts(source)
-        or labelled_parts(source)
-        or last_lines(source)
-        or (None if has_labels(source) else short_replies(source, levels))
-    )
+    """Return the format of the first recogniser that knows one with a score; None if none does, or if one knows several."""
+    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines)
+    for every in (*(each(source) for each in recognisers), short_replies(source, levels)):
+        scoring = [
+            found
+            for found in every
+            if any(value.scores or _is_open(value.spelling) for value in values_of(found.slots, source, levels))
+        ]
+        if len({tuple(slot.name for slot in found.slots) for found in scoring}) > 1:
+            return None
+        if scoring:
+            # A skeleton says what stands in its places; an example only shows a value of each.
+            return max(scoring, key=lambda found: sum(bool(slot.words or slot.said) for slot in found.slots))
+    return None
 
 
 def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[str]:
@@ -170,6 +174,6 @@ def _compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> t
         words = value.words or (counted.get(value.spelling, ()) if asks else ())
         if value.scores and words and (choice := preference(words, source, swap)):
             return dict(swap), [*values[:at], replace(value, spelling=choice), *values[at + 1 :]]
-        if value.scores and value.words and asks:
+        if value.scores and words and asks:
             return {}, [*values[:at], replace(value, spelling=f"{value.spelling} {OPEN}"), *values[at + 1 :]]
     return {}, values

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from pathway_local.adopt.prompt import Prompt, Source
-from pathway_local.adopt.slots import as_name
+from pathway_local.adopt.prompt import Prompt
+from pathway_local.adopt.slots import Source, as_name, places_of
 from pathway_local.adopt.words import any_of, is_in, table
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
@@ -68,7 +68,7 @@ def _kind(said: str) -> str:
 
 def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     """Return the texts that the prompt says it gives the judge, of a kind that no input and no text before it has."""
-    marks = [mark.start() for name in names for mark in re.finditer(rf"[{{$<]\s*{re.escape(name)}\b", source.text)]
+    marks = [at for name in names for at in places_of(name, source.text)]
     before = [re.split(r"[.?!]\s|\n", source.text[max(0, at - 60) : at].rstrip())[-1] for at in marks]
     have = {_kind(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
     missing: dict[str, tuple[str, int]] = {}

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pathway_local.adopt.prompt import Source
-from pathway_local.adopt.slots import Found, Slot
+from pathway_local.adopt.slots import Found, Slot, Source
 from pathway_local.adopt.values import words_in
 from pathway_local.adopt.words import any_of, table
 from pathway_local.rubrics.json_schema import Schema, properties_of
@@ -27,25 +26,14 @@ Key = tuple[int, str, str, int]
 """A key's depth, its name, what stands behind it, and its row."""
 
 
-def json_blocks(source: Source) -> Found | None:
-    """Return the format of the one kind of object that the prompt shows; None for none, or for several kinds."""
-    blocks = [block for block in _blocks(source) if any(map(_may_score, block[0]))]
-    asked = [(slots, at) for slots, at in blocks if _is_asked(source.text[max(0, at - 250) : at])] or blocks
-    if len({tuple(slot.name for slot in slots) for slots, _ in asked}) != 1:
-        return None
-    # A skeleton says what stands in its places; an example only shows a value of each.
-    return Found("a JSON block", "json", max(asked, key=lambda each: sum(bool(s.words or s.said) for s in each[0]))[0])
-
-
-def _is_asked(before: str) -> bool:
-    """Return whether a block behind this text is a reply, and no input."""
-    data = rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$"
-    return bool(any_of("reply").search(before)) and not re.search(data, before[-80:])
-
-
-def _may_score(slot: Slot) -> bool:
-    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']}|verdict|label|decision|answer)$", slot.name)
-    return slot.kind not in ("text", "list") or bool(slot.words or called or re.search(r"\d|[|/]", slot.said))
+def json_blocks(source: Source) -> Iterator[Found]:
+    """Yield the format of each object that the prompt shows for the reply, or else of each object."""
+    data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
+    blocks = [
+        (source.text[max(0, at - 250) : at], Found("a JSON block", "json", slots)) for slots, at in _blocks(source)
+    ]
+    asked = [each for each in blocks if any_of("reply").search(each[0]) and not data.search(each[0][-80:])]
+    yield from (found for _, found in asked or blocks)
 
 
 def _blocks(source: Source) -> Iterator[tuple[tuple[Slot, ...], int]]:
@@ -131,7 +119,7 @@ def _written(schema: Schema) -> str:
     kind = schema.get("type", "")
     kinds = kind if isinstance(kind, list) else [each.get("type") for each in schema.get("anyOf", ())] or [kind]
     null = " or null" * ("null" in kinds)
-    if values := schema.get("enum", ["const"] if "const" in schema else None):
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
         return " | ".join(json.dumps(value) for value in values) + null
     if "minimum" in schema and "maximum" in schema:
         step = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kinds)
@@ -147,18 +135,19 @@ def _written(schema: Schema) -> str:
     return next((f"{mark} {said}".strip() for known, mark in shown.items() if known in kinds), said)
 
 
-def key_lists(source: Source) -> Found | None:
-    """Return the format that a list of JSON keys makes, in bullets or in a sentence; None without one."""
+def key_lists(source: Source) -> Iterator[Found]:
+    """Yield the format that the first list of JSON keys makes, in bullets or in a sentence."""
     for row, line in enumerate(source.lines):
         near = " ".join(source.lines[max(0, row - 1) : row + 3])
         if any_of("json").search(line) and any_of("keys").search(near) and (keys := _bullets(source, row)):
-            return Found("a list of JSON keys", "json", tuple(slots_of(keys)))
+            yield Found("a list of JSON keys", "json", tuple(slots_of(keys)))
+            return
     for row, line in enumerate(source.lines):
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line):
             named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in _INLINE.finditer(sentence)]
             if any_of("json").search(sentence) and (len(named) > 1 or (named and any_of("keys").search(sentence))):
-                return Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
-    return None
+                yield Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
+                return
 
 
 def _bullets(source: Source, row: int) -> list[Key]:

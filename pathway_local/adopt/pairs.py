@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.slots import Source, places_of
 from pathway_local.adopt.values import OPEN, gloss, quoted
 from pathway_local.adopt.words import any_of, is_in
 
@@ -56,8 +56,8 @@ def _labelled(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> 
     """Return whether choices and inputs are both letters or both numbers, or the prompt labels the inputs so."""
     letters = any(re.search(r"(?i)(?:^|[\W_])[ab](?:$|[\W_])", word) for word in words)
     for name, side in [*((name, 1) for name in swap), *((name, -1) for name in swap.values())]:
-        for mark in re.finditer(rf"[{{$<]\s*{re.escape(name)}\b", source.text):
-            before = source.text[max(0, mark.start() - 60) : mark.start()]
+        for at in places_of(name, source.text):
+            before = source.text[max(0, at - 60) : at]
             label = re.search(rf"{_MARK}(?:['’]s)?(?: \w+){{0,2}}[^\w.,;]*\Z", before)
             end = _PAIRED.match(name)
             if _SIDES[label[1].lower()] != side if label else end and letters != (end["end"].lower() in "ab"):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.slots import Source
 from pathway_local.adopt.words import any_of
 
 _NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"

@@ -5,15 +5,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pathway_local.adopt.prompt import Source
-from pathway_local.adopt.scales import Levels, Scale, scale_in, scale_of
-from pathway_local.adopt.slots import Slot
+from pathway_local.adopt.scales import Levels, scale_in, scale_of
+from pathway_local.adopt.slots import Slot, Source
 from pathway_local.adopt.words import any_of, is_in, table
 
 OPEN = "?"
-_PLAIN = re.compile(r"[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
-QUOTES = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
-BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b")
+_PLAIN = re.compile(r"(?!.*\b(?:or|as|by|to)\b)[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
+_QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
+_PART = re.compile(r"[A-Za-zÀ-ÿ_+-]+(?: [A-Za-zÀ-ÿ_-]+){0,2}")
+BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
 """Replies that mean no score."""
 
 
@@ -31,23 +31,23 @@ def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> li
     """Return a value for each slot. Words and booleans are scores only where no number is one."""
     found = [_value(slot, source, levels) for slot in slots]
     numbers = any(value.scores and not value.words for value in found)
-    if numbers or any(slot.kind == "objects" for slot in slots):
-        found = [_as_choice(value) if value.words else value for value in found]
+    parts = [slot.kind == "objects" for slot in slots]
+    found = [_as_choice(value) if value.words and (numbers or any(parts)) else value for value in found]
+    if numbers or not any(parts):
+        return found
     return [
-        value if slot.kind != "objects" else _as_json(slot) if numbers else _of_parts(slot, source, levels)
-        for slot, value in zip(slots, found, strict=True)
+        _share(slot, source, levels) if part else value for slot, part, value in zip(slots, parts, found, strict=True)
     ]
 
 
 def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
-    rows: tuple[int, ...] = (slot.row,)
+    last, rows, words, said = slot.name.split(".")[-1], (slot.row,), slot.words, slot.said
     if slot.kind in ("objects", "list"):
-        return Value("list", rows)
-    words, scale, said = slot.words or tuple(words_in(slot.said)), _scale(slot.said, slot.row), slot.said
-    for row, line in enumerate(source.lines) if not (words or scale or slot.kind == "boolean") else ():
-        told = "" if re.match(r"\s*[\"{]", line) else _behind(slot.name.split(".")[-1], line)
-        if len(named := words_in(told)) > 1 or _scale(told, row):
-            words, scale, said, rows = tuple(named), _scale(told, row), f"{slot.said} {told}", (*rows, row)
+        return Value("list" if slot.kind == "list" else 'json {"type": "array"}', rows)
+    for text, row in ((said, slot.row), *_behind(last, source)):
+        words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
+        if len(words) > 1 or scale or slot.kind == "boolean":
+            rows = tuple(dict.fromkeys((slot.row, row)))
             break
     beside = [*BESIDE.findall(said), *(word for word in (*words, *in_quotes(said)) if is_in("beyond", word))]
     special = "".join(f" or {quoted(word)}" for word in dict.fromkeys(beside))
@@ -55,47 +55,27 @@ def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
     if len(words) == 1 and slot.words:
         return Value(f"choice {quoted(words[0])}", rows)
-    if slot.sample == "null" or {word.lower() for word in words} & {"null", "string"}:
-        return Value('json {"type": ["string", "null"], "maxLength": 400}', rows)
-    if scale is None and len(words) > 1:
+    if len(words) > 1 and not scale:
         return Value(ordered(words, source), rows, scores=True, words=words)
-    return _number(slot, replace_row(scale, rows[-1]), special, rows, source, levels)
-
-
-def replace_row(scale: Scale | None, row: int) -> Scale | None:
-    """Return the scale as read from this row."""
-    return scale and replace(scale, row=row)
-
-
-def _scale(said: str, row: int) -> Scale | None:
-    return scale_in(re.sub(r"(?<![\w-])-1\b(?!\s*(?:to|-|–))", "", said), row)
-
-
-def _behind(name: str, line: str) -> str:
-    """Return what a line says behind a quoted key, as in: the "verdict" key must be "yes" or "no"."""
-    found = re.search(rf"[\"'`“]{re.escape(name)}[\"'`”]", line)
-    return line[found.end() :] if found else ""
-
-
-def _number(
-    slot: Slot, scale: Scale | None, special: str, rows: tuple[int, ...], source: Source, levels: list[Levels]
-) -> Value:
-    """Return the value of a slot that is a number with this scale, or with that of the prompt; else a text."""
-    last = slot.name.split(".")[-1]
-    if not scale and (is_in("count", last) or any_of("counted").search(slot.said)):
+    if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not any_of("reasons").search(slot.said)
     if not (scale or slot.kind == "number" or called or told):
         label = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
         return Value(OPEN if label and not any_of("reasons").search(last) else "text", rows)
-    found = scale or scale_of(last, source, levels)
-    spelling = named(found.spelling, slot.name, source, levels) if found else OPEN
-    if "." in slot.sample and " by " not in spelling and found:
-        spelling += f" by {OPEN}"
+    scale = scale or scale_of(last, source, levels)
+    fine = f" by {OPEN}" if scale and "." in slot.sample and " by " not in scale.spelling else ""
+    spelling = named(scale.spelling, slot.name, source, levels) + fine if scale else OPEN
     if is_in("chance", last):
         return Value(f"number {spelling}".replace(" by ?", " by 0.01"), rows)
-    return Value(spelling + special, tuple(dict.fromkeys((*rows, *((found.row,) if found else ())))), scores=True)
+    return Value(spelling + special, (*rows, *([scale.row] if scale and scale.row not in rows else [])), scores=True)
+
+
+def _behind(name: str, source: Source) -> list[tuple[str, int]]:
+    """Return what lines say behind a quoted key, as in: the "verdict" key must be "yes" or "no"."""
+    key = re.compile(rf"[\"'`“]{re.escape(name)}[\"'`”](?!\s*:)(.*)")
+    return [(found[1], row) for row, line in enumerate(source.lines) if "{" not in line and (found := key.search(line))]
 
 
 def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str:
@@ -103,12 +83,11 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
     fitting = [each for each in levels if each.scale.spelling == spelling and all(each.names.values())]
     stem = re.split(r"[_. ]", name.lower())[0]
     about = [each for each in fitting if stem in " ".join(source.lines[max(0, each.row - 3) : each.row]).lower()]
-    alone = fitting if len(fitting) == 1 or is_in("score", stem) else []
-    for each in (about if not is_in("score", stem) else [])[-1:] or alone[-1:]:
-        beyond = [value for value, word in each.names.items() if is_in("nothing", word)]
-        told = " < ".join(f"{value} {quoted(word)}" for value, word in each.names.items() if value not in beyond)
-        return told + "".join(f" or {value} {quoted(each.names[value])}" for value in beyond)
-    return spelling
+    chosen = fitting if is_in("score", stem) else about or fitting * (len(fitting) == 1)
+    names = chosen[-1].names if chosen else {}
+    beyond = [value for value, word in names.items() if is_in("nothing", word)]
+    told = " < ".join(f"{value} {quoted(word)}" for value, word in names.items() if value not in beyond)
+    return told + "".join(f" or {value} {quoted(names[value])}" for value in beyond) if told else spelling
 
 
 def words_in(text: str) -> list[str]:
@@ -118,30 +97,31 @@ def words_in(text: str) -> list[str]:
         return list(dict.fromkeys(found))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
     parts = [part.strip(" \"'`“”.[]<>()*") for part in re.split(r"\s*[|/]\s*|,?\s+(?:or|oder|ou|o)\s+|,\s*", plain)]
-    fits = 1 < len(parts) <= 12 and all(re.fullmatch(r"[A-Za-zÀ-ÿ_+-]+(?: [A-Za-zÀ-ÿ_-]+){0,2}", part) for part in parts)  # fmt: skip # noqa: E501
-    return list(dict.fromkeys(parts)) if fits and not is_in("texts", parts[0]) else []
+    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
+    return list(dict.fromkeys(parts)) if fits else []
 
 
 def in_quotes(text: str) -> list[str]:
     """Return the words in quotes."""
-    return [next(filter(None, each.groups())).strip(" .,") for each in QUOTES.finditer(text)]
+    return [next(filter(None, each.groups())).strip(" .,") for each in _QUOTED.finditer(text)]
 
 
 def ordered(words: Sequence[str], source: Source) -> str:
     """Return words as the spelling of a score: from worst to best where that is sure, else with question marks."""
-    every = {word: _rank(word) for word in words}
-    whole = len(words) == 2 or (None not in every.values() and len(set(every.values())) == len(words))
-    rest = [word for word in words if whole or not is_in("beyond", word)]
-    special = "".join(f" or {quoted(word)}" for word in words if word not in rest)
-    ranks = [every[word] for word in rest]
-    for ladder in table()["ladders"]:
-        if set(map(str.lower, rest)) <= set(ladder):
-            ranks = [ladder.index(word.lower()) for word in rest]
+    ranks: list[int | None] = [_rank(word) for word in words]
+    beyond = [word for word in words if is_in("beyond", word)] if None in ranks or len(set(ranks)) < len(ranks) else []
+    rest = [word for word in words if word not in beyond] if len(words) - len(beyond) > 1 else list(words)
+    lower = {word.lower() for word in rest}
+    ladder = next(
+        (each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), None
+    )
+    ranks = [ladder.index(word.lower()) if ladder else _rank(word) for word in rest]
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]
-    if len(rest) < 2 or None in ranks or len(set(ranks)) < len(rest):
-        return f" {OPEN} ".join(map(quoted, rest)) + special
-    return " < ".join(quoted(word) for _, word in sorted(zip(ranks, rest, strict=True))) + special  # type: ignore[type-var]
+    sure = None not in ranks and len(set(ranks)) == len(rest)
+    best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
+    special = "".join(f" or {quoted(word)}" for word in words if word not in rest)
+    return (" < " if sure else f" {OPEN} ").join(map(quoted, best)) + special
 
 
 def _rank(word: str) -> int | None:
@@ -162,8 +142,7 @@ def gloss(word: str, source: Source) -> str:
 
 def quoted(word: str) -> str:
     """Return a word as a spelling takes it."""
-    plain = _PLAIN.fullmatch(word) and not re.search(r"(?:^| )(?:or|as|by|to)(?: |$)", word)
-    return word if plain else json.dumps(word, ensure_ascii=False)
+    return word if _PLAIN.fullmatch(word) else json.dumps(word, ensure_ascii=False)
 
 
 def _as_choice(value: Value) -> Value:
@@ -172,17 +151,9 @@ def _as_choice(value: Value) -> Value:
     return replace(value, spelling=spelling, scores=False)
 
 
-def _of_parts(slot: Slot, source: Source, levels: list[Levels]) -> Value:
+def _share(slot: Slot, source: Source, levels: list[Levels]) -> Value:
     """Return a verdict for each part of the case, whose share is the score; open without one score in order."""
     members = values_of(slot.members, source, levels)
     told = ", ".join(f"{each.name}: {value.spelling}" for each, value in zip(slot.members, members, strict=True))
     fits = sum(member.scores for member in members) == 1 and "list" not in [member.spelling for member in members]
     return Value(f"[{told}] as {slot.name}_share" if fits else OPEN, (slot.row,), scores=True)
-
-
-def _as_json(slot: Slot) -> Value:
-    kinds = {"boolean": {"type": "boolean"}, "number": {"type": "number"}}
-    text = {"type": "string", "maxLength": 400}
-    members = {each.name: {"enum": list(each.words)} if each.words else kinds.get(each.kind, text) for each in slot.members}  # fmt: skip # noqa: E501
-    item = {"type": "object", "properties": members, "required": list(members)}
-    return Value(f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}", (slot.row,))
