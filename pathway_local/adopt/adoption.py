@@ -11,7 +11,7 @@ from pathway_local.adopt.pairs import preference, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
 from pathway_local.adopt.slots import Found, Source
-from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts
+from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
@@ -95,14 +95,10 @@ def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
 
 
 def _found(source: Source, levels: list[Levels]) -> Found | None:
-    """Return the format of the first recogniser that knows one with a score; None if none does, or if one knows several."""
-    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines)
-    for every in (*(each(source) for each in recognisers), short_replies(source, levels)):
-        scoring = [
-            found
-            for found in every
-            if any(value.scores or _is_open(value.spelling) for value in values_of(found.slots, source, levels))
-        ]
+    """Return the format of the first recogniser that knows one with a score; None if it knows several."""
+    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies)
+    for every in (*(each(source) for each in recognisers), usual_reply(source, levels)):
+        scoring = [found for found in every if any(value.scores for value in values_of(found.slots, source, levels))]
         if len({tuple(slot.name for slot in found.slots) for found in scoring}) > 1:
             return None
         if scoring:
@@ -115,7 +111,8 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     """Return what a yes to this format settles, besides the format itself."""
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
     named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
-    questions = [f'the prompt also names "{key}": must the reply hold it?' for key in named]
+    questions = [found.question] * bool(found.question)
+    questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         questions.append("the response that the judge chooses counts as the better one: is that meant?")
     if found.closing:
@@ -134,11 +131,7 @@ def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]
     given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
     ends = [] if value.words else [float(each) for each in given]
     spans = [(each.scale.low, each.scale.high) for each in levels]
-    others = [
-        each.row
-        for each in stated(source)
-        if alone and ends and not each.band and (each.low, each.high) != (min(ends), max(ends))
-    ]
+    others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
     doubts = [row for row, line in enumerate(source.lines) if _casts_doubt(line, value, ends)]
     rows = (others if (min(ends), max(ends)) not in spans else []) + doubts if ends else doubts
     return replace(value, spelling=f"{value.spelling} {OPEN}", rows=(*value.rows, *rows[:2])) if rows else value
@@ -148,7 +141,7 @@ def _casts_doubt(line: str, value: Value, ends: list[float]) -> bool:
     """Return whether a line tells the judge of a value that the score can't have."""
     if re.match(r'\s*["{}\[]', line):
         return False
-    whole = ends and " by " not in value.spelling and all(each.is_integer() for each in ends)
+    whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
     if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
         return True
     if not (any_of("reply").search(line) or any_of("give").search(line)) or " or " in value.spelling:

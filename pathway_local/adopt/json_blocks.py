@@ -56,11 +56,13 @@ def _keys(source: Source, at: int) -> tuple[list[Key], int]:
         if token.lastgroup == "key" or not depth:
             if keys:
                 keys[-1] = (*keys[-1][:2], source.text[begun : token.start()].strip(), keys[-1][3])
+                if not keys[-1][2]:
+                    break
             if not depth:
                 return keys, token.end()
             keys.append((depth, token["key"].rstrip(": \t\n").strip('"“”'), "", source.row(token.start())))
             begun = token.end()
-    # Inside of an object that does not end, only a part of the format could be found.
+    # Inside of an object that is broken or does not end, only a part of the format could be found.
     return [], at + MOST
 
 
@@ -111,28 +113,24 @@ def _of_schema(text: str, row: int) -> Iterator[Slot]:
     except (ValueError, RecursionError):
         return
     for name, inner, _ in properties:
-        yield _slot(name, _written(inner), row)
+        constant = (str(inner["const"]),) if "const" in inner else ()
+        yield Slot(name, "", row, words=constant) if constant else _slot(name, _written(inner), row)
 
 
 def _written(schema: Schema) -> str:
     """Return a property as a skeleton would show it."""
-    kind = schema.get("type", "")
-    kinds = kind if isinstance(kind, list) else [each.get("type") for each in schema.get("anyOf", ())] or [kind]
-    null = " or null" * ("null" in kinds)
-    if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
-        return " | ".join(json.dumps(value) for value in values) + null
+    every = schema.get("anyOf", ())
+    options = [each for each in every if each.get("type") != "null"]
+    schema = {**schema, **(options[0] if options else {})}
+    kind, said = str(schema.get("type")), str(schema.get("description", ""))[:200]
+    null = " or null" * ("null" in kind or len(options) < len(every))
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
     if "minimum" in schema and "maximum" in schema:
-        step = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kinds)
+        step = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
         return f"<{schema['minimum']}-{schema['maximum']}{step}{null}>"
-    shown = {
-        "boolean": f"true or false{null}",
-        "array": "[]",
-        "string": '"<text>"',
-        "integer": "int",
-        "number": "float",
-    }
-    said = str(schema.get("description", ""))[:200]
-    return next((f"{mark} {said}".strip() for known, mark in shown.items() if known in kinds), said)
+    shown = {"boolean": f"true or false{null}", "array": "[]", "string": f'"<text> {said}"', "integer": f"int {said}"}
+    return next((mark for known, mark in shown.items() if known in kind), f"float {said}" if "number" in kind else said)
 
 
 def key_lists(source: Source) -> Iterator[Found]:

@@ -22,7 +22,8 @@ def swap_of(names: Sequence[str]) -> dict[str, str]:
 
 
 def _is_response(found: re.Match[str]) -> bool:
-    return bool(found["stem"]) and any_of("responses").search(f"{found['stem']} {found['rest']}".replace("_", " ")) is not None  # fmt: skip # noqa: E501
+    stem = f"{found['stem']} {found['rest']}".replace("_", " ")
+    return any_of("responses").search(stem) is not None or found[0].lower() in ("a", "b")
 
 
 def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> str:

@@ -60,17 +60,20 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
     stem = re.sub(r"_?(?:score|rating|grade|points)$", "", name.lower()).replace("_", " ")
     own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in scales(line, row)]  # fmt: skip # noqa: E501
-    told = [each for each in stated(source) if not each.band]
-    for every in (own, [*told, *(each.scale for each in levels)]):
+    listed = [each.scale for each in levels]
+    told = [
+        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
+    ]
+    for every in (own, [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
             return max(every, key=lambda scale: ("by" in scale.spelling, len(scale.spelling)))
     return None
 
 
 def stated(source: Source) -> list[Scale]:
-    """Return the scales in the lines that speak of scores."""
+    """Return the whole scales in the lines that speak of scores."""
     lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
-    return [scale for row, line in lines for scale in scales(line, row)]
+    return [scale for row, line in lines for scale in scales(line, row) if not scale.band]
 
 
 def scales(text: str, row: int) -> Iterator[Scale]:
@@ -84,7 +87,8 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         if not values or _is_amount(text, found) or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
             continue
         taken.append(found.span())
-        by = f"{gaps.pop():g}" if len(gaps) == 1 else ""
+        interval = values == [0, 1] and "," in found[0] and not re.search(r"[a-z]", found[0])
+        by = "?" if interval else f"{gaps.pop():g}" if len(gaps) == 1 else ""
         spelling = _spelled(values[0], values[-1], by) if by else " < ".join(f"{value:g}" for value in values)
         yield Scale(spelling, row, values[0], values[-1])
     for found in _RANGE.finditer(text):

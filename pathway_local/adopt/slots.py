@@ -50,12 +50,13 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A reply's format as one recogniser sees it. `closing` tells the judge of words that it lacks."""
+    """A reply's format as one recogniser sees it; `closing` tells the judge of words that it lacks."""
 
     recogniser: str
     layout: str
     slots: tuple[Slot, ...]
     closing: str = ""
+    question: str = ""
 
 
 def in_layout(text: str) -> str:

@@ -95,7 +95,7 @@ def _is_text(slot: Slot) -> bool:
 
 
 def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
-    """Yield runs of labels, each with the text before its slot: behind the label or below it, with blank lines between."""
+    """Yield runs of labels, each with the text before its slot; that stands behind the label or below it."""
     run: list[tuple[str, Slot]] = []
     row = 0
     while row <= len(source.lines):
@@ -104,8 +104,8 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
         slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
         if found and not slot and re.fullmatch(_SLOT, below):
             slot, used = below, row + 2
-        if found and slot:
-            label = found["label"] or found["head"]
+        label = (found["label"] or found["head"]) if found else ""
+        if found and slot and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
         elif line.strip():
@@ -146,8 +146,6 @@ def _line(source: Source) -> Iterator[Found]:
         return
     label, value = found["label"].strip(), found["value"].strip("[]<>(){} $")
     words = list(dict.fromkeys(each["value"].strip("[]<>(){} $") for each in cued if not _is_blank(each["value"])))
-    if len(words) < 2 and _is_blank(value) and not value.isdecimal():
-        words = _where(source, value)
     words = words if len(words) > 1 else []
     name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
     slot = Slot(name, said, source.row(found.start("label")), "" if words or said else "number", tuple(words))
@@ -159,21 +157,15 @@ def _is_blank(value: str) -> bool:
 
 
 def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str, gap: str = "\n\n") -> Found:
-    """Return the reply that ends so, behind free text if the prompt asks for reasons."""
-    if not any_of("reasons").search(source.text) or any_of("line_alone").search(source.text):
+    """Return the reply that ends so, behind free text if the prompt asks for reasons, and with a question if it is silent."""
+    if any_of("silent").search(source.text):
         return Found(recogniser, layout, (slot,))
+    if not any_of("reasons").search(source.text):
+        return Found(recogniser, layout, (slot,), question="does the judge write this alone, and no reasons before it?")
     return Found(recogniser, f"{{{text}}}{gap}{layout}", (Slot(text, "", slot.row, "text"), slot))
 
 
-def _where(source: Source, value: str) -> list[str]:
-    """Return the letters or words that a final line's blank stands for, as in: where LETTER is one of C or I."""
-    means = r"(?:is|can be|must be)(?: one of| either)?:?\s*([^.\n]*)"
-    found = re.search(rf"(?i)where \$?{re.escape(value)} {means}", source.text)
-    letters = re.findall(r"(?:^|or |and |, |\")([A-Z])\b\"?(?=\s*(?:,|or|and|\(|for|$))", found[1]) if found else []
-    return list(dict.fromkeys(letters)) or (words_in(found[1]) if found else [])
-
-
-def short_replies(source: Source, levels: list[Levels]) -> Iterator[Found]:
+def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
     for found in _SENTENCE.finditer(source.text) if not any(_runs(source)) else ():
         text, row = found[0].strip(), source.row(found.start() + len(found[0]) - len(found[0].lstrip()))
@@ -185,10 +177,12 @@ def short_replies(source: Source, levels: list[Levels]) -> Iterator[Found]:
             return
         if len(words) > 1:
             yield _short(source, Slot("verdict", "", row, "text", words=tuple(words)), "a set of words")
-            return
-        if any_of("number").search(text):
+        elif any_of("number").search(text):
             yield _short(source, Slot("score", text, row, "number"), "a number")
-            return
+
+
+def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
+    """Yield the usual format for a prompt that lists levels and says nothing of a reply."""
     if levels and not any_of("format").search(source.text):
         low, high, row = min(levels[0].names), max(levels[0].names), levels[0].row
         marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low} to {high}]"}

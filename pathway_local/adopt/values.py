@@ -12,7 +12,7 @@ from pathway_local.adopt.words import any_of, is_in, table
 OPEN = "?"
 _PLAIN = re.compile(r"(?!.*\b(?:or|as|by|to)\b)[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
 _QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
-_PART = re.compile(r"[A-Za-zÀ-ÿ_+-]+(?: [A-Za-zÀ-ÿ_-]+){0,2}")
+_PART = re.compile(r"[A-Za-zÀ-ÿ_][A-Za-zÀ-ÿ_+=<>-]*(?: [A-Za-zÀ-ÿ_-]+){0,2}")
 BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
 """Replies that mean no score."""
 
@@ -29,7 +29,8 @@ class Value:
 
 def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> list[Value]:
     """Return a value for each slot. Words and booleans are scores only where no number is one."""
-    found = [_value(slot, source, levels) for slot in slots]
+    keys = "|".join(re.escape(slot.name.split(".")[-1]) for slot in slots)
+    found = [_value(slot, keys, source, levels) for slot in slots]
     numbers = any(value.scores and not value.words for value in found)
     parts = [slot.kind == "objects" for slot in slots]
     found = [_as_choice(value) if value.words and (numbers or any(parts)) else value for value in found]
@@ -40,11 +41,12 @@ def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> li
     ]
 
 
-def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
-    last, rows, words, said = slot.name.split(".")[-1], (slot.row,), slot.words, slot.said
+def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value:
+    last, words, said = slot.name.split(".")[-1], slot.words, slot.said
+    rows: tuple[int, ...] = (slot.row,)
     if slot.kind in ("objects", "list"):
-        return Value("list" if slot.kind == "list" else 'json {"type": "array"}', rows)
-    for text, row in ((said, slot.row), *_behind(last, source)):
+        return _as_json(slot) if slot.members else Value("list", rows)
+    for text, row in ((said, slot.row), *_behind(last, keys, source)):
         words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
@@ -63,7 +65,8 @@ def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not any_of("reasons").search(slot.said)
     if not (scale or slot.kind == "number" or called or told):
         label = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
-        return Value(OPEN if label and not any_of("reasons").search(last) else "text", rows)
+        chosen = label and not any_of("reasons").search(last)
+        return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     scale = scale or scale_of(last, source, levels)
     fine = f" by {OPEN}" if scale and "." in slot.sample and " by " not in scale.spelling else ""
     spelling = named(scale.spelling, slot.name, source, levels) + fine if scale else OPEN
@@ -72,9 +75,9 @@ def _value(slot: Slot, source: Source, levels: list[Levels]) -> Value:
     return Value(spelling + special, (*rows, *([scale.row] if scale and scale.row not in rows else [])), scores=True)
 
 
-def _behind(name: str, source: Source) -> list[tuple[str, int]]:
-    """Return what lines say behind a quoted key, as in: the "verdict" key must be "yes" or "no"."""
-    key = re.compile(rf"[\"'`“]{re.escape(name)}[\"'`”](?!\s*:)(.*)")
+def _behind(name: str, keys: str, source: Source) -> list[tuple[str, int]]:
+    """Return what lines say behind a quoted key, up to another: the "verdict" key must be "yes" or "no"."""
+    key = re.compile(rf"[\"'`“]{re.escape(name)}[\"'`”](?!\s*:)((?:(?![\"'`“](?:{keys})[\"'`”]).)*)")
     return [(found[1], row) for row, line in enumerate(source.lines) if "{" not in line and (found := key.search(line))]
 
 
@@ -92,11 +95,11 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
 
 def words_in(text: str) -> list[str]:
     """Return the words that a text lists: in quotes, or between bars, slashes, commas and "or"."""
-    found = in_quotes(text)
+    found, text = in_quotes(text), re.sub(r"\([^()]*\)", "", text)
     if len(found) > 1:
         return list(dict.fromkeys(found))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    parts = [part.strip(" \"'`“”.[]<>()*") for part in re.split(r"\s*[|/]\s*|,?\s+(?:or|oder|ou|o)\s+|,\s*", plain)]
+    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(r"\s*[|/]\s*|,?\s+(?:or|oder|ou|o)\s+|,\s*", plain)]
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
     return list(dict.fromkeys(parts)) if fits else []
 
@@ -118,6 +121,8 @@ def ordered(words: Sequence[str], source: Source) -> str:
     ranks = [ladder.index(word.lower()) if ladder else _rank(word) for word in rest]
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]
+    if len(rest) == 2 and ranks.count(None) == 1:
+        ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
     special = "".join(f" or {quoted(word)}" for word in words if word not in rest)
@@ -157,3 +162,10 @@ def _share(slot: Slot, source: Source, levels: list[Levels]) -> Value:
     told = ", ".join(f"{each.name}: {value.spelling}" for each, value in zip(slot.members, members, strict=True))
     fits = sum(member.scores for member in members) == 1 and "list" not in [member.spelling for member in members]
     return Value(f"[{told}] as {slot.name}_share" if fits else OPEN, (slot.row,), scores=True)
+
+
+def _as_json(slot: Slot) -> Value:
+    """Return a list of objects that is no score, with what its members may be."""
+    members = {each.name: {"enum": list(each.words)} if each.words else {"type": "boolean" if each.kind == "boolean" else "string"} for each in slot.members}  # fmt: skip # noqa: E501
+    item = {"type": "object", "properties": members, "required": list(members)}
+    return Value(f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}", (slot.row,))
