@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from pathway_local.adopt.slots import Found, Slot, Source
@@ -29,22 +30,22 @@ Key = tuple[int, str, str, int]
 def json_blocks(source: Source) -> Iterator[Found]:
     """Yield the format of each object that the prompt shows for the reply, or else of each object."""
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
-    blocks = [
-        (source.text[max(0, at - 250) : at], Found("a JSON block", "json", slots)) for slots, at in _blocks(source)
-    ]
-    asked = [each for each in blocks if any_of("reply").search(each[0]) and not data.search(each[0][-80:])]
-    yield from (found for _, found in asked or blocks)
+    blocks = list(_blocks(source))
+    asked = [found for found, before in blocks if any_of("reply").search(before) and not data.search(before[-80:])]
+    told = "is this object the reply? no line before it says so"
+    yield from asked or (replace(found, question=told) for found, _ in blocks)
 
 
-def _blocks(source: Source) -> Iterator[tuple[tuple[Slot, ...], int]]:
-    """Yield the slots of each object that stands by itself, and where it begins."""
+def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
+    """Yield the format of each object that stands by itself, and the text before it."""
     end = 0
     for found in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
         at = found.start()
         if at >= end:
             keys, end = _keys(source, at)
             if keys and not re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
-                yield tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys)), at
+                slots = tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
+                yield Found("a JSON block", "json", slots), source.text[max(0, at - 250) : at]
 
 
 def _keys(source: Source, at: int) -> tuple[list[Key], int]:

@@ -25,13 +25,13 @@ _PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\
 _QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
 _SHOWN = re.compile(
     r"(?:(?i:\bline|\bwith|\bas|\bform|\bformat|\bby):?\s+|(?i:format|form|with|line)[^\n]{0,40}:\s*\n\s*)"
-    rf"{_NAME}\s*{_PLACE}[*]*\s*(?=[.\n]|$)"
+    rf"{_NAME}\s*{_PLACE}[*]*\s*(?=[.\n]|$)(?!\s*[A-Z]\w[\w ]*:)"
 )
 _RESULT = re.compile(
     r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
 )
 _BRACKETS = re.compile(r"(?P<label>[A-Z][\w ]{1,30}:\s?)?\[\[\s*(?P<value>[^\[\]\n]{1,24}?)\s*\]\]")
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]+)*")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?([^\"'`”*\n:–(]{1,40}?)[\"'`”]?[*_]*\s*(?:$|[:–(-])")
 _USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
 
@@ -52,7 +52,10 @@ def tagged_parts(source: Source) -> Iterator[Found]:
     slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
     if not slots or len({slot.name for slot in slots.values()}) < len(slots):
         return
-    lines = [f"<{tag}>{in_layout(_start(source, tag))}{{{slot.name}}}</{tag}>" for tag, slot in slots.items()]
+    lines = []
+    for tag, slot in slots.items():
+        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
+        lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
     outer = re.search(rf"<(\w+)>\s*<{next(iter(slots))}>.*</{list(slots)[-1]}>\s*</\1>", source.text, re.DOTALL)
     if outer and outer[1] not in slots and len(outer[0]) < 600:
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
@@ -99,7 +102,7 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
     run: list[tuple[str, Slot]] = []
     row = 0
     while row <= len(source.lines):
-        line = source.lines[row] if row < len(source.lines) else "."
+        line = source.lines[row] if row < len(source.lines) else "end"
         found, used = _LABEL.match(line), row + 1
         slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
         if found and not slot and re.fullmatch(_SLOT, below):
@@ -109,7 +112,7 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
         elif line.strip():
-            if len(run) > 1:
+            if len(run) > 1 and re.search(r"\w", line):  # dots would stand for more of them
                 yield run
             run = []
         row = used
@@ -146,7 +149,13 @@ def _line(source: Source) -> Iterator[Found]:
         return
     label, value = found["label"].strip(), found["value"].strip("[]<>(){} $")
     words = list(dict.fromkeys(each["value"].strip("[]<>(){} $") for each in cued if not _is_blank(each["value"])))
-    words = words if len(words) > 1 else []
+    if len(words) < 2:
+        stands_for = re.search(rf"(?i)\bwhere \$?{re.escape(value)} (?:is|can be|must be)([^.\n]*)", source.text)
+        words = (
+            list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) or words_in(stands_for[1])
+            if stands_for
+            else []
+        )
     name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
     slot = Slot(name, said, source.row(found.start("label")), "" if words or said else "number", tuple(words))
     yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{found['rest'] or ''}", slot, "reasoning")
@@ -157,7 +166,7 @@ def _is_blank(value: str) -> bool:
 
 
 def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str, gap: str = "\n\n") -> Found:
-    """Return the reply that ends so, behind free text if the prompt asks for reasons, and with a question if it is silent."""
+    """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
     if any_of("silent").search(source.text):
         return Found(recogniser, layout, (slot,))
     if not any_of("reasons").search(source.text):

@@ -62,10 +62,11 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
-    told = any_of("score").search(slot.said) and len(slot.said) < 80 and not any_of("reasons").search(slot.said)
+    reasons = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
+    told = any_of("score").search(slot.said) and len(slot.said) < 80 and not reasons
     if not (scale or slot.kind == "number" or called or told):
         label = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
-        chosen = label and not any_of("reasons").search(last)
+        chosen = label and not reasons
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     scale = scale or scale_of(last, source, levels)
     fine = f" by {OPEN}" if scale and "." in slot.sample and " by " not in scale.spelling else ""
