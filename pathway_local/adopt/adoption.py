@@ -132,27 +132,29 @@ def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]
     ends = [] if value.words else [float(each) for each in given]
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
-    doubts = [row for row, line in enumerate(source.lines) if _casts_doubt(line, value, ends)]
-    rows = (others if (min(ends), max(ends)) not in spans else []) + doubts if ends else doubts
-    return replace(value, spelling=f"{value.spelling} {OPEN}", rows=(*value.rows, *rows[:2])) if rows else value
+    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, ends))}
+    if ends and (min(ends), max(ends)) not in spans:
+        marks |= dict.fromkeys(others, OPEN)
+    spelling = " ".join([value.spelling, *list(marks.values())[:1]])
+    return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
 
 
-def _casts_doubt(line: str, value: Value, ends: list[float]) -> bool:
-    """Return whether a line tells the judge of a value that the score can't have."""
+def _doubt(line: str, value: Value, ends: list[float]) -> str:
+    """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
     if re.match(r'\s*["{}\[]', line):
-        return False
+        return ""
     whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
     if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
-        return True
+        return f"by {OPEN}"
     if not (any_of("reply").search(line) or any_of("give").search(line)) or " or " in value.spelling:
-        return False
+        return ""
     begins = rf"{any_of('give').pattern}(?: \w+){{0,3}}?\s+"
     given = [float(each) for each in re.findall(rf"(?i){begins}(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)]
     words = re.findall(rf"(?i)(?:{begins}|,? \bor\s+|[.,;:]\s+(?:please )?(?:answer|say)\s+){_WORD}", line)
     known = {word.lower() for word in value.words}
     said = [*BESIDE.findall(line), *(word for word in words if not any_of("number").search(word))]
     beyond = ends and (any_of("never").search(line) or any(not min(ends) <= each <= max(ends) for each in given))
-    return bool(beyond) or any(word.lower() not in known for word in said)
+    return OPEN if beyond or any(word.lower() not in known for word in said) else ""
 
 
 def _is_open(spelling: str) -> bool:

@@ -45,7 +45,10 @@ def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
             keys, end = _keys(source, at)
             if keys and not re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
                 slots = tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
-                yield Found("a JSON block", "json", slots), source.text[max(0, at - 250) : at]
+                yield (
+                    Found("a JSON block", "json", slots),
+                    re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at]),
+                )
 
 
 def _keys(source: Source, at: int) -> tuple[list[Key], int]:

@@ -112,7 +112,7 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
         elif line.strip():
-            if len(run) > 1 and re.search(r"\w", line):  # dots would stand for more of them
+            if len(run) > 1 and not re.fullmatch(r"[.…\s]+", line):  # dots stand for more of them
                 yield run
             run = []
         row = used
@@ -176,18 +176,20 @@ def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str,
 
 def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
-    for found in _SENTENCE.finditer(source.text) if not any(_runs(source)) else ():
-        text, row = found[0].strip(), source.row(found.start() + len(found[0]) - len(found[0].lstrip()))
-        if not (any_of("reply").search(text) and any_of("only").search(text)):
-            continue
-        words = words_in(text) or (_items(source, row) if text.endswith(":") else [])
-        words = [word for word in words if not any_of("number").search(word)]
-        if any_of("after").search(text):
-            return
-        if len(words) > 1:
-            yield _short(source, Slot("verdict", "", row, "text", words=tuple(words)), "a set of words")
-        elif any_of("number").search(text):
-            yield _short(source, Slot("score", text, row, "number"), "a number")
+    found: list[Slot] = []
+    for told in _SENTENCE.finditer(source.text) if not any(_runs(source)) else ():
+        text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
+        if any_of("reply").search(text) and any_of("only").search(text):
+            words = words_in(text) or (_items(source, row) if text.endswith(":") else [])
+            words = [word for word in words if not any_of("number").search(word)]
+            if any_of("after").search(text):
+                return
+            if len(words) > 1:
+                found.append(Slot("verdict", "", row, "text", words=tuple(words)))
+            elif any_of("number").search(text):
+                found.append(Slot("score", text, row, "number"))
+    if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
+        yield _short(source, found[0], "a set of words" if found[0].words else "a number")
 
 
 def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
