@@ -129,7 +129,7 @@ def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]
         return value
     declared = field_of(value.spelling)
     given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
-    ends = [] if value.words else [float(each) for each in given]
+    ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
     marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, ends))}

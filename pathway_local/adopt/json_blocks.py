@@ -79,7 +79,7 @@ def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
         if name in seen:
             continue
         seen.add(name)
-        if inner and said.startswith("["):
+        if inner and (said.startswith("[") or any_of("objects").search(said)):
             yield Slot(prefix + name, "", row, "objects", members=tuple(slots_of(inner)))
         elif inner and any_of("lists").search(said):
             yield Slot(prefix + name, "", row, "text", words=tuple(key[1] for key in inner))
@@ -105,7 +105,10 @@ def _slot(name: str, raw: str, row: int) -> Slot:
     if re.fullmatch(r"-?\d+(?:\.\d+)?%?", first):
         listed = re.match(r"\S+\s*(?:or|\||/|-|to|a)\s", said)
         return Slot(name, said if listed else said.partition(" ")[2], row, "number", sample=first)
-    kind = next((kind for kind in ("list", "number", "text") if re.match(rf"(?i)(?:an? |the )?(?:{table()['kinds_of_values'][kind]})", first)), "")  # fmt: skip # noqa: E501
+    kinds: dict[str, str] = table()["kinds_of_values"]
+    kind = next(
+        (kind for kind, words in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{words})(?![a-z])", said)), ""
+    )
     sample = "0.5" * ("float" in said.lower()) or "null" * (said == "null")
     return Slot(name, said.strip('"'), row, kind or "text" * raw.startswith('"'), sample=sample)
 

@@ -51,7 +51,10 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
             break
-    beside = [*BESIDE.findall(said), *(word for word in (*words, *in_quotes(said)) if is_in("beyond", word))]
+    beside = [
+        *BESIDE.findall(said),
+        *(word for word in (*words, *in_quotes(said.partition(" or ")[2])) if is_in("beyond", word)),
+    ]
     special = "".join(f" or {quoted(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
