@@ -11,7 +11,6 @@ from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.pair_block import read_pair
 from pathway_local.prompty.placeholders import find_placeholders
 from pathway_local.prompty.prompty_file import LIMIT, ROLE, parse_prompty, text_of
-from pathway_local.prompty.references import resolved
 from pathway_local.prompty.rubric_format import read_format
 from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
 from pathway_local.rubrics.consistency import read_rules
@@ -57,15 +56,14 @@ def builtin_names() -> list[str]:
     return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
 
 
-def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = False) -> Rubric:
+def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
     """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
 
-    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
     Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
     path = rubric_path(name)
     text, prompt_file = beside_prompt(read_text(path), path)
-    rubric = parse_rubric(resolved(text, path) if references else text, str(path), prompt_file)
+    rubric = parse_rubric(text, str(path), prompt_file)
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric
