@@ -31,7 +31,6 @@ app = App(
 )
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
-Schema = Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")]
 
 
 @app.with_examples("pathway-local rubrics list", "pathway-local rubrics list | grep follow-up", name="list")
@@ -46,13 +45,9 @@ def list_rubrics() -> None:
 def show(
     name: Name,
     full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "", "--full")] = False,
-    as_schema: Schema = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
     rubric = load_rubric(name, unconfirmed=True)
-    if as_schema:
-        print_json(rubric.format.schema())
-        return
     guide = guide_to(name)
     data.say(f"{rubric.name}: {rubric.description}", "bold")
     if guide:
@@ -92,7 +87,7 @@ def check(
     name: Name,
     judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
     grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "", "--grammar")] = False,
-    schema: Schema = False,
+    schema: Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")] = False,
     models: Models = None,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
