@@ -121,7 +121,8 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
     run = tmp_path / "new.run"
     wanted = {
         ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False,
-        ("azure", "gpt-4o-judge"): True, ("openai", "o3"): False, ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
+        ("azure", "gpt-4o-judge"): True,
+        ("openai", "o3"): False, ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
         ("anthropic", "claude-opus-4-20250514"): True, ("anthropic", "claude-opus-4-7"): False,
     }  # fmt: skip
     for place, ((service, model), takes) in enumerate(wanted.items()):
