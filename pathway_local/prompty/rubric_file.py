@@ -17,6 +17,7 @@ from pathway_local.rubrics.json_schema import outputs_of_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.shipped import shipped
+from pathway_local.system.similar_file import similar_file
 
 SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT
@@ -156,7 +157,7 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        hint = similar_file(Path(name)) or "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 
