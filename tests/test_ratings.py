@@ -20,7 +20,6 @@ from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.content import check_content
-from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Tokens, Verdict
@@ -422,26 +421,6 @@ def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Pa
     assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
 
 
-@pytest.mark.parametrize("changed", [False, True])
-def test_replies_are_held_against_their_own_texts_after_a_merge(tmp_path: Path, changed: bool) -> None:
-    rows = [["id", "answer", "fq_id"], *([case.id, *case.inputs.values()] for case in cases(TWO)[:3])]
-    sheet = table(tmp_path, rows, "cases.csv")
-    for name in ("first", "second"):
-        with judged_run(tmp_path / f"{name}.run", TWO, cases(TWO)[:1]) as part:
-            handouts = [hand_out(part.key, TWO, case, "openai gpt") for case in cases(TWO)[:3]]
-            store_handouts(part, part.jobs.begin(["x"], {}), handouts)
-    if changed:  # the second case has another text since: nobody can tell whether the reply repeated the old one
-        table(tmp_path, [*rows[:2], [rows[2][0], rows[2][1], "another"], rows[3]], "cases.csv")
-    merge_runs(MergePlan([tmp_path / "first.run", tmp_path / "second.run"], tmp_path / "all.run", sheet), [], print)
-    said = ["the fq_id of s-1", "the fq_id of s-2", "the fq_id of s-1"]
-    replies = [json.dumps({"fq_id": text, "clear": 1, "right": 2, "why": "a"}) for text in said]
-    lines = [chat(item.custom_id, reply) for item, reply in zip(handouts, replies, strict=True)]
-    with RunFile.open(tmp_path / "all.run") as merged:
-        load(merged, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
-        marks = [outcome(merged, "gpt", case).marks for case in ("s-1", "s-2", "s-3")]
-    assert marks == [(), (), ("format:echo:fq_id",)]
-
-
 def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
     ids = [f"c-{number}" for number in range(10)]
     scores = [["id", "score"], *([name, (1, 4, 5)[at % 3]] for at, name in enumerate(ids))]
@@ -498,3 +477,32 @@ def test_problems_of_every_kind_of_file_are_told_in_its_order(tmp_path: Path) ->
         with pytest.raises(RatingsError) as refused:
             load(run, path, "Ann")
     assert [said.partition(":")[0] for said in refused.value.problems] == ["item 1", "item 2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("NA", '"NA" is not a score from 1 to 5; write can\'t say if it could not be judged'),
+        ("my sister is ill", "this is not a score"),
+        ("a\nb", "this is not a score"),
+    ],
+)
+def test_a_refused_cell_is_quoted_if_it_is_too_short_to_be_a_text(
+    run: RunFile, tmp_path: Path, cell: str, said: str
+) -> None:
+    path = table(tmp_path, [["id", "score"], ["s-1", cell]])
+    (problem,) = refused(run, path).problems  # type: ignore[attr-defined]
+    assert str(problem).endswith(f"the rater's score: {said}")
+
+
+def test_a_column_of_comments_is_named_by_the_user(run: RunFile, tmp_path: Path) -> None:
+    rows = [["id", "Ana", "Rui", "O que Ana achou", "Extra", "Rui diz"], ["s-1", 4, 5, "curto", "visto", "bom"]]
+    path = table(tmp_path, rows)
+    comments = ("O que Ana achou", "rui diz", "Extra")
+    load(run, path, scores=("Ana", "Rui"), comments=comments)
+    assert outcome(run, "Ana", "s-1").fields == {"notes": "curto", "shared_notes": "visto"}
+    assert outcome(run, "Rui", "s-1").fields == {"notes": "bom", "shared_notes": "visto"}
+    assert isinstance(refused(run, path, None, scores=("Ana",), comments=("Nada",)), UnknownName)
+    alone = table(tmp_path, [["id", "score", "Porquê"], ["s-2", 3, "vago"]], "eva.csv")
+    load(run, alone, "Eva", comments=("Porquê",))
+    assert outcome(run, "Eva", "s-2").fields == {"notes": "vago"}

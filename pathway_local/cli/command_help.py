@@ -30,11 +30,11 @@ MOST_USED = {
     "judge": "id map pair-by keep limit rubric judge run out dry-run",
     "judges test": "rubric cases id n role map run out temperature detail",
     "agreement": "rubric rater against by cluster figure full out json lang",
-    "calibrate": "against judge rubric by cluster target out json",
     "compare": "between rubric rater pair-by cluster margin full out json lang",
-    "plan": "half-width detect margin against between rubric cluster pair-by json",
+    "plan": "half-width detect margin against between rubric cluster pair-by out json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
     "report": "out by between pair-by against cluster with-text cases lang",
+    "import": "kind rater rubric cases id map score comment pseudonyms encoding",
     "hosted export": "cases rubric service model out only id map",
 }
 """Commands with more options than one screen holds, with those that their `--help` shows; `--help-all` shows all."""
