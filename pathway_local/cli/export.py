@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import note_export
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import Encoding, Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk
@@ -33,6 +33,10 @@ def export(
     columns: Annotated[
         str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
     ] = "",
+    every: Annotated[
+        bool,
+        option("", "With --onto: add more than score, label, reason and confidence.", "", "--all-columns"),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -47,7 +51,7 @@ def export(
             remarks = write(read, out, force=force, only=only)
         else:
             sheet = sheet_of(read, onto, rubrics_of(read).values(), id_column, pseudonyms, encoding)
-            remarks = export_onto(read, sheet, out, force=force, only=only)
+            remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
     for remark in remarks:
         notice(remark)
     note_export(run, out)
