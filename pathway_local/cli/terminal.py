@@ -1,7 +1,6 @@
 """Prints what commands have to say: errors and notes on stderr, data on stdout."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -24,6 +23,7 @@ from rich.text import Text
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.output_file import check_output
+from pathway_local.system.shipped import with_pages
 from pathway_local.system.visible import visible, visible_json
 
 PIPE_WIDTH = 120
@@ -102,7 +102,7 @@ class Screen(Console):
         command: one that we broke could not be pasted, while one that the terminal breaks can. Elsewhere its lines
         stay as they are.
         """
-        parts, margin = (label + visible(said, lines=lines)).split("\n"), " " * indent
+        parts, margin = (label + visible(with_pages(said), lines=lines)).split("\n"), " " * indent
         if self.is_terminal:
             parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20), hang)]
         text = Text(margin + f"\n{margin}".join(parts))
@@ -233,12 +233,6 @@ def need_consent(question: str, refusal: str, hint: str) -> None:
         raise UsageError(f"{refusal} without a yes", hint)
     if not typer.confirm(visible(question), default=False, err=True):
         raise UsageError(refusal)
-
-
-def check_finite(value: float, option: str) -> None:
-    """Refuse infinity and NaN. Raises UsageError."""
-    if not math.isfinite(value):
-        raise UsageError(f"{option} {value} is not a finite number", f"Give a number, such as {option} 0.1.")
 
 
 def check_new(path: Path | None, *, force: bool) -> None:
