@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
-    "pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot",
+    "pathway-local judge examples/pathway-answer.csv --run my.run --keep id",
     cls=JudgingCommand,
 )
 @taking(options_of())
