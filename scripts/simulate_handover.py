@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from simulate_coverage import stream
 
 from pathway_local.statistics.handover import chance_in_file, error_model, hand_over
+from simulate_coverage import stream
 
 CASES, ERROR, FIRST, STEP = 2000, 0.1, 90, 15
 LABELS = (150, 300, 600, 1000)

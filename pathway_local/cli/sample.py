@@ -79,7 +79,7 @@ def sample(
     given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
-    write = _writer(plan, lang)
+    write = writer(plan, lang)
     read_privately(cases, run)
     _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)
 
@@ -97,10 +97,15 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {plan.strata}" if plan.strata else ""
+    tell_sheets(plan, f"{found.drawn} of {found.cases} cases drawn at random{within}")
+
+
+def tell_sheets(plan: SamplePlan, said: str) -> None:
+    """Print which files were written, what is in them, and the commands that import them."""
     sheets = plan.sheets()
     for name, path in sheets.items():
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
-    talk.say(f"{found.drawn} of {found.cases} cases drawn at random{within}")
+    talk.say(said)
     if len(sheets) > 1:
         talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
     many = "" if plan.raters else ", for each person who filled in a copy"
@@ -114,7 +119,7 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
         talk.say(shlex.join(command), indent=2)
 
 
-def _writer(plan: SamplePlan, lang: str) -> SheetWriter:
+def writer(plan: SamplePlan, lang: str) -> SheetWriter:
     """Return what writes sheets of the kind that --out names. Raises UsageError if it can't be written."""
     if is_page(plan.out):
         if not plan.raters:
@@ -122,5 +127,5 @@ def _writer(plan: SamplePlan, lang: str) -> SheetWriter:
         return RatingPages(plan, Language(lang), now()).write
     if kind_of(plan.out) is not WORKBOOK:
         said = f"{plan.out.name} is neither a workbook nor a page"
-        raise UsageError(said, "Give --out a name that ends in .xlsx or .html.")
+        raise UsageError(said, "Give it a name that ends in .xlsx or .html.")
     return write_rating_sheet

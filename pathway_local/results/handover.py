@@ -18,7 +18,7 @@ from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined
-from pathway_local.statistics.handover import Handover, error_model, hand_over, prospects
+from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean
@@ -208,7 +208,7 @@ def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: 
         return True
     levels = list(map(float, matrix.levels))
     middle = median(np.interp([each for each in labels if each not in matrix.special], levels, range(len(levels))))
-    return abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9
+    return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
 
 
 def _order(
@@ -305,18 +305,13 @@ def _needed(each: Decision) -> Note:
     """What would let the judge keep something."""
     known = int(np.isfinite(each.wrong).sum())
     if not each.found.looks:
-        return Note("handover_few", {"labels": known, "least": _least(each.options.error)}, "answer")
+        return Note("handover_few", {"labels": known, "least": least_labels(each.options.error)}, "answer")
     more = [found for found in prospects(each.found, PLANNED) if found.share and found.labels > known]
     if more:
         return Note("handover_more", {"labels": more[0].labels, "now": known, "share": more[0].share}, "answer")
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
     return Note("handover_never", {**told, "judge": each.name, "most": PLANNED[-1]}, "answer")
-
-
-def _least(error: float) -> int:
-    """The fewest labels with which one threshold could pass."""
-    return int(np.ceil(np.log(1 - LEVEL) / np.log1p(-error)))
 
 
 def _further(each: Decision) -> Iterator[Table]:

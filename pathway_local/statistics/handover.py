@@ -88,11 +88,16 @@ def hand_over(sure: FloatArray, wrong: FloatArray, error: float, clusters: IntAr
 
 def _counts(values: FloatArray, error: float) -> IntArray:
     """The numbers of labels above each threshold: about as far apart, and cases alike in sureness stay together."""
-    least = int(np.ceil(np.log(1 - LEVEL) / np.log1p(-error)))
+    least = least_labels(error)
     if len(values) < least:
         return np.empty(0, dtype=np.int64)
     wanted = np.linspace(least, len(values), LOOKS).round().astype(np.int64)
     return np.unique(np.searchsorted(-values, -values[wanted - 1], side="right").astype(np.int64))
+
+
+def least_labels(error: float) -> int:
+    """The fewest labels with which a single test could pass, if none of them is wrong."""
+    return int(np.ceil(np.log(1 - LEVEL) / np.log1p(-error)))
 
 
 @lru_cache(maxsize=256)
@@ -137,15 +142,15 @@ def chance_in_file(wrong: int, labelled: int, kept: int, error: float) -> float:
     """
     from scipy import special
 
-    def ways(of: float, some: FloatArray | float) -> FloatArray:
+    def ways(of: float, some: FloatArray) -> FloatArray:
         found: FloatArray = special.gammaln(of + 1) - special.gammaln(some + 1) - special.gammaln(of - some + 1)
         return found
 
     amiss, every = wrong + int(error * kept + 1e-9) + 1, labelled + kept
     if amiss > wrong + kept:
         return 0.0
-    counts = np.arange(max(0, labelled + amiss - every), wrong + 1.0)
-    logs = ways(amiss, counts) + ways(every - amiss, labelled - counts) - ways(every, labelled)
+    counts = np.arange(max(0, labelled + amiss - every), wrong + 1, dtype=np.float64)
+    logs = ways(amiss, counts) + ways(every - amiss, labelled - counts) - ways(every, np.array([labelled]))
     return float(min(1.0, np.exp(logs).sum()))
 
 
@@ -158,15 +163,15 @@ def _chance_of_clusters(errors: FloatArray, codes: IntArray, error: float) -> fl
     from scipy import special
 
     apart = np.bincount(codes, errors - error)
-    clusters = np.count_nonzero(np.bincount(codes))
+    clusters = int(np.count_nonzero(np.bincount(codes)))
     effect = max(1.0, float(apart @ apart) / (len(errors) * error * (1 - error)) * clusters / max(clusters - 1, 1))
-    wrong, labelled = errors.sum() / effect, len(errors) / effect
+    wrong, labelled = float(errors.sum()) / effect, len(errors) / effect
     return float(special.betainc(labelled - wrong, wrong + 1, 1 - error))
 
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """With so many `labels`, a threshold that keeps this `share` of the cases passes in 80% of the files; 0 for none."""
+    """With so many `labels`, a threshold that keeps this `share` of the cases passes in 80% of the files; or none."""
 
     labels: int
     share: float
