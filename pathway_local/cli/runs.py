@@ -1,6 +1,5 @@
 """`pathway-local runs`: what is done with a run as a whole, besides judging, importing and showing results."""
 
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -128,8 +127,7 @@ def _tell(run: Path, removed: Removed) -> None:
     for each in removed.panels:
         told = f"the panel {each.name} was made of these ratings and went with them"
         if left.issuperset(each.members):
-            how = ["--name", each.name, "--of", ",".join(each.members), "--rule", str(each.spec["rule"])]
-            told += f"; make it again: {shlex.join(['pathway-local', 'runs', 'panel', str(run), *how])}"
+            told += f"; make it again: {each.made_again(run)}"
         notice(told)
 
 

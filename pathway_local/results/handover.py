@@ -20,7 +20,6 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Estimate, FloatArray, Undefined
 from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean
 from pathway_local.verdict import Number, Score, Verdict
 from pathway_local.words.note import Note
@@ -72,6 +71,7 @@ class HandoverOptions(Options):
 class Decision:
     """One judge on one score: what people said, and which cases the judge keeps; arrays are (cases,).
 
+    `members` are the people whose labels of the sample count.
     `wrong` is 1 or 0 where a label of the sample counts, `sure` NaN where the judge keeps nothing, such as outside the
     sample's population. `rated` cases have a person's score, whether of the sample or handed over later.
     """
@@ -79,6 +79,7 @@ class Decision:
     matrix: RatingsMatrix
     judge: int
     people: tuple[int, ...]
+    members: tuple[str, ...]
     options: HandoverOptions
     sure: FloatArray
     wrong: FloatArray
@@ -175,9 +176,10 @@ def _decision(
         wrong[place] = differs(matrix, float(matrix.given[place, judge]), labels, options.within)
     clusters = matrix.clusters(cluster) if cluster else None
     sure, tested = _order(data, matrix, judge, options.by, wrong)
+    members = tuple(matrix.raters[at].name for at, own in zip(people, counted.T, strict=True) if own.any())
     sure = np.where(inside & np.isfinite(matrix.given[:, judge]), sure, np.nan)
     found = hand_over(sure, tested, options.error, clusters)
-    return Decision(matrix, judge, people, options, sure, wrong, sampled, strata, found, tuple(notes))
+    return Decision(matrix, judge, people, members, options, sure, wrong, sampled, strata, found, tuple(notes))
 
 
 def _evenly_drawn(matrix: RatingsMatrix, chances: FloatArray) -> BoolArray:
@@ -291,7 +293,8 @@ def _answer(each: Decision) -> Table:
         "share": kept / max(kept + to_rate, 1),
         "labelled": chosen.labelled if chosen else None, "wrong": chosen.wrong if chosen else None,
     }  # fmt: skip
-    told = {**_about(each), "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1), "level": LEVEL}
+    told = {**_about(each), "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1)}
+    told["differ"] = Note("differ_more", {"within": each.options.within}) if each.options.within else Note("differ")
     notes = [Note("keeps" if chosen else "keeps_nothing", told, "answer")]
     if not chosen:
         notes.append(_needed(each))
@@ -305,10 +308,16 @@ def _needed(each: Decision) -> Note:
     """What would let the judge keep something."""
     known = int(np.isfinite(each.wrong).sum())
     if not each.found.looks:
-        return Note("handover_few", {"labels": known, "least": least_labels(each.options.error)}, "answer")
+        return Note(
+            "handover_few", {"labels": known, "least": least_labels(each.options.error), "judge": each.name}, "answer"
+        )
     more = [found for found in prospects(each.found, PLANNED) if found.share and found.labels > known]
     if more:
-        return Note("handover_more", {"labels": more[0].labels, "now": known, "share": more[0].share}, "answer")
+        return Note(
+            "handover_more",
+            {"labels": more[0].labels, "now": known, "share": more[0].share, "judge": each.name},
+            "answer",
+        )
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
     return Note("handover_never", {**told, "judge": each.name, "most": PLANNED[-1]}, "answer")
@@ -329,7 +338,7 @@ def _further(each: Decision) -> Iterator[Table]:
     columns = [Column("sure", "number"), *(Column(name, "count") for name in ("kept", "labelled", "wrong"))]
     columns += [Column("wrong_share", "share"), Column("passes", "key")]
     shared = {**_about(each), "level": each.found.level}
-    notes = [Note("tests_share_error", {"count": len(rows), "level": 1 - each.found.level})]
+    notes = [Note("tests_share_error", {"count": len(rows), "level": each.found.level})]
     yield Table("thresholds", shared, columns, rows, notes, detail=True, heading=HEADING, section="handover")
     planned: list[dict[str, Cell]] = [
         {"labels": found.labels, "share": found.share} for found in prospects(each.found, PLANNED)

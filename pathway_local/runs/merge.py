@@ -1,6 +1,5 @@
 """Joins runs of the same rubrics and raters into a new one; the runs themselves stay as they are."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,9 +54,7 @@ def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merge
     if versions := versions_that_differ(parts):
         notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
     for panel in {rater.name: rater for rater in raters.values() if rater.kind == "panel"}.values():
-        how = ["--name", panel.name, "--of", ",".join(panel.members), "--rule", str(panel.spec.get("rule"))]
-        again = shlex.join(["pathway-local", "runs", "panel", str(plan.target), *how])
-        notify(f"the panel {panel.name} was made before the merge; make it again: {again}")
+        notify(f"the panel {panel.name} was made before the merge; make it again: {panel.made_again(plan.target)}")
     hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
     with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
         ids = _add_raters(run, parts, raters)

@@ -125,11 +125,12 @@ def _crossing(counts: IntArray, bounds: IntArray, error: float) -> float:
     """The chance that a walk with this chance of each step is at or below one of the bounds at these counts."""
     from scipy import special
 
-    alive, crossed = np.ones(1), 0.0
+    alive: FloatArray = np.ones(1)
+    crossed = 0.0
     for steps, bound in zip(np.diff(counts, prepend=0), bounds, strict=True):
         places = np.arange(steps + 1)
         drawn = np.diff(special.bdtr(places, int(steps), error), prepend=0.0)
-        alive = np.convolve(alive, drawn)
+        alive = np.convolve(alive, drawn).astype(np.float64)
         crossed += float(alive[: bound + 1].sum())
         alive[: bound + 1] = 0.0
     return crossed
