@@ -1,6 +1,6 @@
 """Simulates how often the promise of `handover` holds, and how much a judge keeps beside what was possible.
 
-    .venv/bin/python scripts/simulate_handover.py [FILES]
+    .venv/bin/python scripts/simulate_handover.py [FILES] [FOLDER]
 
 Every row makes so many files of 2,000 cases from a stream of random numbers that its own name seeds, and promises that
 at most 10% of the kept cases are wrong. "possible" is the largest share of the cases that a threshold could keep if
@@ -9,10 +9,17 @@ which 90 labels lie, and stops at the first that fails; "betting" does the same 
 Ramdas (2024). "model" orders the cases by an error model of sureness and a second sign, fitted on half of the labels.
 In clustered files, students with 6 cases each differ in how well the judge does; the labels are those of whole
 students, and the promise is about further students.
+
+With a FOLDER that holds published ratings, the labels are drawn from these 500 times instead: UniEval's judgements of
+chat replies (unieval_topical_chat_result.json) beside the mean of people's, and GPT-4's three scores of answers
+(prometheus_mt_bench_eval.json), of which the third stands for a person and the first two for a judge that is the surer,
+the nearer they are.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +43,11 @@ DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
 
 
 def kept_and_broken(
-    sure: Numbers, wrong: NDArray[np.bool_], labelled: NDArray[np.bool_], at: float
+    sure: Numbers, wrong: NDArray[np.bool_], labelled: NDArray[np.bool_], at: float, error: float = ERROR
 ) -> tuple[float, bool]:
     """Return the share of the cases without a label that are kept, and whether too many of them are wrong."""
     kept = (sure >= at) & ~labelled
-    return float(kept.sum() / (~labelled).sum()), bool(wrong[kept].sum() > ERROR * kept.sum() + 1e-9)
+    return float(kept.sum() / (~labelled).sum()), bool(wrong[kept].sum() > error * kept.sum() + 1e-9)
 
 
 def fixed_sequence(sure: Numbers, wrong: NDArray[np.bool_], labelled: NDArray[np.bool_], *, bets: bool) -> float:
@@ -117,6 +124,41 @@ def row(name: str, labels: int, clustered: bool, count: int) -> dict[str, tuple[
     }
 
 
+def published(folder: Path) -> Iterator[tuple[str, Numbers, NDArray[np.bool_]]]:
+    """Yield a name, sureness, and where the judge is wrong, for each score of published ratings."""
+    chats = json.loads((folder / "unieval_topical_chat_result.json").read_text())
+    for name, top in (("understandability", 1), ("groundedness", 1), ("naturalness", 2), ("coherence", 2)):
+        people = np.array([chat["scores"][name] for chat in chats]) - (top == 2)
+        place = top * np.array([chat["predict_scores"][name] for chat in chats])
+        score = np.round(place)
+        yield f"UniEval {name}", 0.5 - np.abs(place - score), np.abs(score - people) > 0.5
+    answers = np.array(
+        [each["gpt4_score"] for each in json.loads((folder / "prometheus_mt_bench_eval.json").read_text())]
+    )
+    score = answers[:, :2].min(axis=1)
+    near = -np.abs(answers[:, 0] - answers[:, 1]).astype(float)
+    for within in (0, 1):
+        yield f"GPT-4, within {within}", near, np.abs(score - answers[:, 2]) > within
+
+
+def splits(folder: Path, count: int) -> None:
+    """Print how often the promise holds on published ratings, and how much is kept, for two promises."""
+    for name, sure, wrong in published(folder):
+        for error in (0.1, 0.2):
+            for labels in (100, 150, 200):
+                rng, found, possible = stream("split", name, error, labels), list[tuple[float, bool]](), list[float]()
+                for _ in range(count):
+                    labelled = rng.permutation(len(sure)) < labels
+                    chosen = hand_over(sure, np.where(labelled, wrong, np.nan), error).chosen
+                    found.append(kept_and_broken(sure, wrong, labelled, chosen.sure if chosen else np.inf, error))
+                    marks = np.unique(sure[~labelled])
+                    fits = [kept_and_broken(sure, wrong, labelled, mark, error) for mark in marks]
+                    possible.append(max((share for share, broken in fits if not broken), default=0.0))
+                kept, held = np.mean([k for k, _ in found]), 1 - np.mean([b for _, b in found])
+                about = f"{name:<28}{len(sure):>5}{wrong.mean():>7.0%} wrong  promise {error:.0%}{labels:>5} labels"
+                print(f"{about}  possible {np.mean(possible):.2f}  kept {kept:.2f}  holds {held:.3f}", flush=True)
+
+
 def main(count: int) -> None:
     """Print a line for each kind of judge and number of labels: the share kept, and how often the promise holds."""
     for clustered in (False, True):
@@ -133,4 +175,8 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    files_of = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    if len(sys.argv) > 2:
+        splits(Path(sys.argv[2]), files_of)
+    else:
+        main(files_of)

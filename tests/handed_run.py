@@ -27,7 +27,7 @@ user:
 """,
     "sound",
 )
-CASES = 600
+CASES = 900
 
 
 def truth(count: int = CASES, seed: int = 4, worst: float = 0.4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,7 +40,14 @@ def truth(count: int = CASES, seed: int = 4, worst: float = 0.4) -> tuple[np.nda
 
 
 def handed_run(
-    path: Path, *, labels: int = 200, worst: float = 0.4, group: str = "", least: int = 2, count: int = CASES
+    path: Path,
+    *,
+    labels: int = 300,
+    worst: float = 0.4,
+    group: str = "",
+    least: int = 2,
+    count: int = CASES,
+    on_sheet: bool = True,
 ) -> Path:
     """A run of a judge; the committee of one labelled so many cases, drawn within values of the column `group`."""
     people, judge, sure = truth(count, worst=worst)
@@ -65,7 +72,13 @@ def handed_run(
             shares = {level: rest if level != judge[at] else 1 - 3 * rest for level in (1, 2, 3, 4)}
             run.put(own, case.ref(hashes[at]), Verdict({"score": Score(int(judge[at]), shares)}), keep=None)
             if drawn[at]:
-                run.put(person, case.ref(hashes[at]), Verdict({"score": Score(int(people[at]))}), keep=None, sheet=job)
+                run.put(
+                    person,
+                    case.ref(hashes[at]),
+                    Verdict({"score": Score(int(people[at]))}),
+                    keep=None,
+                    sheet=job if on_sheet else None,
+                )
         run.jobs.end(job, "done", {})
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -378,7 +378,7 @@ ANALYSIS = Analysis(
     HandoverOptions,
     handover,
     (
-        "pathway-local handover my.run --against author --error 0.10 --assume-random",
-        "pathway-local handover my.run --against author --error 0.10 --within 1 --assume-random",
+        "pathway-local handover my.run --against author --error 0.1 --assume-random",
+        "pathway-local handover my.run --against author --error 0.1 --by distance",
     ),
 )
