@@ -4,8 +4,10 @@ The judge's cases are ordered by how sure it is. Each threshold keeps the cases 
 whether more than the promised share of the other kept cases is wrong (learn then test: Angelopoulos, Bates, Candès,
 Jordan and Lei 2021). All thresholds are tested at one level. It is found exactly, from the walk that the number of
 wrong labels makes along the order if every case is wrong with the promised chance (Pocock 1977, for looks over time):
-that walk falls below one of its bounds in 5% of the files. So any threshold that passes may be taken, and the one that
-keeps most is. A fixed sequence of tests must begin somewhere, and loses all where its first test fails.
+that walk falls below one of its bounds in 5% of the files. Thresholds that pass leave the level to fewer others, which
+are then tested at a higher one (step-down closed tests: Marcus, Peritz and Gabriel 1976). So any threshold that passes
+may be taken, and the one that keeps most is. A fixed sequence of tests must begin somewhere, and loses all where its
+first test fails.
 """
 
 from dataclasses import dataclass
@@ -71,19 +73,28 @@ def hand_over(sure: FloatArray, wrong: FloatArray, error: float, clusters: IntAr
     counts = _counts(values, error)
     if not len(counts):
         return Handover((), 1 - LEVEL, error)
-    level = level_of(tuple(counts.tolist()), error)
     found, every = np.cumsum(errors), np.sort(-sure[able])
     codes = None if clusters is None else cluster_codes(clusters[known][order], len(values))
-    looks = []
-    for count in counts:
-        sure_of, amiss = float(values[count - 1]), int(found[count - 1])
-        kept = int(np.searchsorted(every, -sure_of, side="right")) - int(count)
-        if codes is None:
-            chance = chance_in_file(amiss, int(count), kept, error)
-        else:
-            chance = _chance_of_clusters(errors[:count], codes[:count], error)
-        looks.append(Look(sure_of, kept, int(count), amiss, chance <= level))
-    return Handover(tuple(looks), level, error)
+    kept = np.searchsorted(every, -values[counts - 1], side="right") - counts
+    if codes is None:
+        told = zip(found[counts - 1].astype(np.int64).tolist(), counts.tolist(), kept.tolist(), strict=True)
+        chances = np.array([chance_in_file(*each, error) for each in told])
+    else:
+        chances = np.array([_chance_of_clusters(errors[:count], codes[:count], error) for count in counts])
+    passes, level = passing(counts, chances, error)
+    columns = (values[counts - 1].tolist(), kept.tolist(), counts.tolist(), found[counts - 1].tolist(), passes.tolist())
+    return Handover(tuple(Look(s, k, c, int(w), p) for s, k, c, w, p in zip(*columns, strict=True)), level, error)
+
+
+def passing(counts: IntArray, chances: FloatArray, error: float) -> tuple[NDArray[np.bool_], float]:
+    """Which thresholds pass, by the chances of so few wrong labels, and the level of the last that were tested."""
+    passes = np.zeros(len(counts), np.bool_)
+    while True:
+        level = level_of(tuple(counts[~passes].tolist()), error)
+        more = passes | (chances <= level)
+        if more.all() or np.array_equal(more, passes):
+            return more, level
+        passes = more
 
 
 def _counts(values: FloatArray, error: float) -> IntArray:
