@@ -36,7 +36,7 @@ ROOMS = (
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
 
-AT_THE_ROOT = {"__init__", "case", "check", "errors", "passes", "rater", "verdict"}
+AT_THE_ROOT = {"__init__", "case", "check", "errors", "note", "passes", "rater", "verdict"}
 
 NARROWER = {
     VALUES: set(),
@@ -62,7 +62,7 @@ FOLDERS = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") 
 
 
 def room_of(module: str) -> str:
-    first = module.partition(".")[0]
+    first = "cli" if module == "__main__" else module.partition(".")[0]
     return first if first in FOLDERS else VALUES
 
 

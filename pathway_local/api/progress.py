@@ -3,6 +3,7 @@
 import sys
 import time
 
+from pathway_local.api.names import in_python
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.progress_line import duration, progress_line
@@ -21,7 +22,7 @@ class LineProgress(Watcher):
     def notice(self, message: str) -> None:
         """Write a note above the line of progress."""
         if self._shown:
-            self._write(f"note: {message}")
+            self._write(f"note: {in_python(message)}")
             self.end()
 
     def begin(self, rater: str, total: int | None) -> None:

@@ -28,7 +28,6 @@ COMMANDS = {
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
     "plan": "Plan how many labels, questions or students a figure needs.",
-    "calibrate": "Correct a judge's mean with people's labels of a sample.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "runs": "Check, combine, purge and merge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",

@@ -71,7 +71,7 @@ def _hand_out(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
     found = write_sheets(plan, sys.argv, writer(plan, own["lang"]), force=own["force"])
     if found.drawn < len(ids):
         notice(f"{len(ids) - found.drawn} cases to hand over are not in {place.name}, or can't be judged")
-    tell_sheets(plan, f"{found.drawn} cases to rate: those that the judge hands over")
+    tell_sheets(plan, f"{found.drawn} cases to rate: those that the judge hands over", decision.options.against)
 
 
 app = app_of(

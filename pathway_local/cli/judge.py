@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 )
 @taking(options_of())
 def judge(
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx .eval.")],
     given: dict[str, Any],
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
@@ -98,7 +98,7 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
-        chosen = ask_columns(plan.cases, plan.encoding, error)
+        chosen = ask_columns(plan.cases, plan.encoding, plan.header_row, error)
     return _heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 

@@ -10,6 +10,7 @@ from pathway_local.cli.options import (
     CasesOption,
     Encoding,
     Force,
+    HeaderRow,
     IdColumn,
     KeyFile,
     Lang,
@@ -64,6 +65,7 @@ def sample(
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
     encoding: Encoding = "",
+    header_row: HeaderRow = None,
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     lang: Lang = "en",
@@ -76,7 +78,9 @@ def sample(
     """
     if min_per_group and not strata:
         raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
-    given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
+    given = Given(
+        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
+    )
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
     write = writer(plan, lang)
@@ -100,8 +104,8 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
     tell_sheets(plan, f"{found.drawn} of {found.cases} cases drawn at random{within}")
 
 
-def tell_sheets(plan: SamplePlan, said: str) -> None:
-    """Print which files were written, what is in them, and the commands that import them."""
+def tell_sheets(plan: SamplePlan, said: str, group: str = "") -> None:
+    """Print which files were written, what is in them, and the commands that import them, for raters of a `group`."""
     sheets = plan.sheets()
     for name, path in sheets.items():
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
@@ -112,7 +116,7 @@ def tell_sheets(plan: SamplePlan, said: str) -> None:
     one = "the file that the page saves" if is_page(plan.out) else f"the filled sheet{many}"
     several = "the files that the pages save" if is_page(plan.out) else "them when they come back"
     talk.say(f"To import {several if len(sheets) > 1 else one}:")
-    who = ("--rater", GROUP) if len(plan.raters) > 1 else () if plan.raters else ("--rater", "NAME")
+    who = ("--rater", group or GROUP) if group or len(plan.raters) > 1 else () if plan.raters else ("--rater", "NAME")
     for path in sheets.values():
         saved = path.with_suffix(".json") if is_page(plan.out) else path
         command = ["pathway-local", "import", str(plan.given.run), str(saved), "--kind", "human", *who]

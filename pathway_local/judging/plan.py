@@ -12,6 +12,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judging.option import (
     CASES,
     ENCODING,
+    HEADER_ROW,
     ID,
     JUDGE,
     MACHINE,
@@ -72,6 +73,7 @@ class Plan:
     _: KW_ONLY
     id: Annotated[str | None, ID] = None
     encoding: Annotated[str, ENCODING] = ""
+    header_row: Annotated[int | None, HEADER_ROW] = None
     map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
     pair_by: Annotated[
         str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)

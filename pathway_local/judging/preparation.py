@@ -202,7 +202,7 @@ def _open_cases(
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by)
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

@@ -11,18 +11,18 @@ from pydantic import Field
 
 from pathway_local.case import rank
 from pathway_local.errors import UsageError
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES
-from pathway_local.results.analysis import CASES, RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.statistics.figure import Estimate, FloatArray, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean
 from pathway_local.verdict import Number, Score, Verdict
-from pathway_local.words.note import Note
 
 By = Literal["confidence", "distance", "mass", "judges", "model"]
 SIGNS = get_args(By)[:-1]
@@ -56,12 +56,6 @@ class HandoverOptions(Options):
     rubric: Rubric = ""
     score: Annotated[str, Says("NAME", "Only this score; default: all.", RATERS)] = ""
     judge: Annotated[str, Says("NAME", "Only this judge; default: every local judge.", RATERS)] = ""
-    assume_random: Annotated[
-        bool, Says("", "The labels are a random sample, although `sample` did not draw it.", CASES)
-    ] = False
-    sample: Annotated[
-        int | None, Says("SEED", "The sample that the labels belong to (default: the one with most labels).")
-    ] = None
     cluster: Annotated[
         str, Says("COLUMN", "Promise it for cases of further values of this column, such as other students.")
     ] = ""
@@ -84,7 +78,7 @@ class Decision:
     sure: FloatArray
     wrong: FloatArray
     sampled: BoolArray
-    strata: FloatArray
+    strata: IntArray
     found: Handover
     notes: tuple[Note, ...]
 
@@ -148,38 +142,38 @@ def decisions(data: Ratings, options: HandoverOptions) -> list[Decision]:
     return found
 
 
+_DRAW = "Draw cases with `pathway-local sample`, and import their sheets or pages when they come back."
+
+
 def _decision(
     data: Ratings, matrix: RatingsMatrix, judge: int, people: tuple[int, ...], options: HandoverOptions, cluster: str
 ) -> Decision:
     if matrix.nominal and options.within:
         raise OptionError(f"{as_given(matrix.score)} is nominal, so its levels have no distance", "Leave {within} out.")
     given, notes = matrix.given[:, people], list[Note]()
-    inside, counted = np.ones(len(given), np.bool_), np.isfinite(given)
-    strata = np.zeros(len(given))
-    if options.assume_random:
-        notes.append(Note("assumed_random", kind="note"))
-    else:
-        design = own_design(matrix, people, options.against, options.sample)
-        inside, counted = np.asarray(design.design.probability > 0), design.labels
-        strata = design.design.strata.astype(np.float64)
-        if left := int(np.sum(design.rated & ~counted.any(axis=1))):
-            notes.append(Note("labels_outside", {"count": left, "people": options.against}, "note"))
-        if missing := int(np.sum(design.design.drawn & ~counted.any(axis=1))):
-            notes.append(Note("labels_missing", {"count": missing, "drawn": design.design.sample.drawn}, "note"))
-    sampled = np.asarray(counted.any(axis=1))
-    used = sampled if options.assume_random else sampled & _evenly_drawn(matrix, design.design.probability)
-    if dropped := int(np.sum(sampled & ~used)):
-        notes.append(Note("labels_thinned", {"count": int(used.sum()), "all": dropped + int(used.sum())}, "note"))
+    labels = own_design(matrix, people, options.against)
+    if isinstance(labels, Note):
+        raise UsageError(
+            f"chance did not choose the cases that {options.against} rated, by what the run records", _DRAW
+        )
+    design, counted, sampled = labels.design, labels.labels, labels.random
+    if left := int(np.sum(labels.rated & ~sampled)):
+        notes.append(Note("labels_outside", {"count": left, "people": options.against}, "note"))
+    if missing := int(np.sum(design.drawn & ~sampled)):
+        notes.append(Note("labels_missing", {"missing": missing, "drawn": design.sample.drawn}, "note"))
+    used = sampled & _evenly_drawn(matrix, design.probability)
+    if used.sum() < sampled.sum():
+        notes.append(Note("labels_thinned", {"count": int(used.sum()), "all": int(sampled.sum())}, "note"))
     wrong = np.full(len(given), np.nan)
     for place in np.flatnonzero(used & np.isfinite(matrix.given[:, judge])):
-        labels = given[place][counted[place]].tolist()
-        wrong[place] = differs(matrix, float(matrix.given[place, judge]), labels, options.within)
+        scores = given[place][counted[place]].tolist()
+        wrong[place] = differs(matrix, float(matrix.given[place, judge]), scores, options.within)
     clusters = matrix.clusters(cluster) if cluster else None
     sure, tested = _order(data, matrix, judge, options.by, wrong)
     members = tuple(matrix.raters[at].name for at, own in zip(people, counted.T, strict=True) if own.any())
-    sure = np.where(inside & np.isfinite(matrix.given[:, judge]), sure, np.nan)
+    sure = np.where((design.probability > 0) & np.isfinite(matrix.given[:, judge]), sure, np.nan)
     found = hand_over(sure, tested, options.error, clusters)
-    return Decision(matrix, judge, people, members, options, sure, wrong, sampled, strata, found, tuple(notes))
+    return Decision(matrix, judge, people, members, options, sure, wrong, sampled, design.strata, found, tuple(notes))
 
 
 def _evenly_drawn(matrix: RatingsMatrix, chances: FloatArray) -> BoolArray:
@@ -378,7 +372,7 @@ ANALYSIS = Analysis(
     HandoverOptions,
     handover,
     (
-        "pathway-local handover my.run --against author --error 0.1 --assume-random",
+        "pathway-local handover my.run --against author --error 0.1",
         "pathway-local handover my.run --against author --error 0.1 --by distance",
     ),
 )

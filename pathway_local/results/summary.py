@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
+from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike_people import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
@@ -21,7 +22,6 @@ from pathway_local.runs.shard import shards_of
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
-from pathway_local.words.note import Note
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""

@@ -13,7 +13,7 @@ from pathway_local.runs.merge_part import MergePart, Notify, RaterKey, look, ope
 from pathway_local.runs.merged_rows import MergedRows
 from pathway_local.runs.purge import PURGED
 from pathway_local.runs.removal import UNDONE
-from pathway_local.runs.run_cases import ALL, ENCODING, KEEP, PSEUDONYMS, SETTING
+from pathway_local.runs.run_cases import ALL, KEEP, PSEUDONYMS, READING, SETTING
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.shard import SETTING as SHARD
 from pathway_local.runs.taken_back import refuse_removed
@@ -119,7 +119,7 @@ def _settings(parts: Sequence[MergePart]) -> dict[str, Value]:
     every = [part.settings for part in parts]
     found: dict[str, Value] = {}
     for settings in reversed(every):  # the first one counts
-        found |= {name: settings[name] for name in settings if name in (ENCODING, PSEUDONYMS) or name.startswith(LABEL)}
+        found |= {name: settings[name] for name in settings if name in (READING, PSEUDONYMS) or name.startswith(LABEL)}
     remembered = [kept for settings in every if isinstance(kept := settings.get(SETTING), dict)]
     if remembered:
         mappings = [mapping for kept in remembered if isinstance(mapping := kept.get("mapping"), dict)]
