@@ -48,8 +48,12 @@ def handed_run(
     least: int = 2,
     count: int = CASES,
     on_sheet: bool = True,
+    later: bool = False,
 ) -> Path:
-    """A run of a judge; the committee of one labelled so many cases, drawn within values of the column `group`."""
+    """A run of a judge; the committee of one labelled so many cases, drawn within values of the column `group`.
+
+    `later` it rated all others as well. Labels that did not come back `on_sheet` are no sample.
+    """
     people, judge, sure = truth(count, worst=worst)
     cases = [Case(f"c-{at:03}", {"answer": f"answer {at}"}, {"bot": "rare" if at % 10 == 0 else "usual"}, at + 1)
              for at in range(count)]  # fmt: skip
@@ -66,18 +70,18 @@ def handed_run(
         ]
         store_sample(run, job, Sample(0, SOUND.name, 7, group, count, labels), every)
         own = run.add_rater(Rater("demo", "judge", SOUND.name, {}))
-        person = run.add_rater(Rater("committee/Ann", "human", SOUND.name, {}))
+        person = run.add_rater(Rater("committee/Ann", "human", SOUND.name, {"rubric": SOUND.sha256}))
         for at, case in enumerate(cases):
             rest = (1 - (0.4 + 0.6 * sure[at])) / 3
             shares = {level: rest if level != judge[at] else 1 - 3 * rest for level in (1, 2, 3, 4)}
             run.put(own, case.ref(hashes[at]), Verdict({"score": Score(int(judge[at]), shares)}), keep=None)
-            if drawn[at]:
+            if drawn[at] or later:
                 run.put(
                     person,
                     case.ref(hashes[at]),
                     Verdict({"score": Score(int(people[at]))}),
                     keep=None,
-                    sheet=job if on_sheet else None,
+                    sheet=job if on_sheet and drawn[at] else None,
                 )
         run.jobs.end(job, "done", {})
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:

@@ -1,6 +1,9 @@
 """Handing over: the promise holds, designs of labels are respected, and kept and rated cases become one score."""
 
+import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from typed_here import Run
 
-from pathway_local.results.handover import Decision, HandoverOptions, decisions
+from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
@@ -157,8 +160,6 @@ def test_special_and_nominal_scores_are_right_as_most_people_gave_them() -> None
 
 
 def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ...], **more: Any) -> bool:
-    from pathway_local.results.handover import differs
-
     empty = np.empty((0, 0))
     blank = np.empty((0, 0), dtype=np.int64)
     matrix = RatingsMatrix(
@@ -199,6 +200,26 @@ def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run:
     assert mean["low"] < people.mean() < mean["high"] and mean["high"] - mean["low"] < 0.12
 
 
+def test_every_command_of_the_page(tmp_path: Path, run: Run) -> None:
+    """Sheets come back filled in; what the page draws and imports first is in the run already."""
+    page = (Path(__file__).parents[1] / "docs" / "handover.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^ *(pathway-local .*)$", page, re.MULTILINE)
+    people, _, _ = truth()
+    path = handed_run(tmp_path / "answers.run")
+    assert path.with_suffix(".csv").exists()
+    for line in commands:
+        _, *words = shlex.split(line)
+        if "sample.xlsx" in words:
+            continue
+        if words[0] == "import":
+            _fill_in(tmp_path / words[2], people)
+        found = run(*words)
+        assert found.code == 0, (line, found)
+    assert {line.split()[1] for line in commands} == {"sample", "import", "handover", "report"}
+    assert len(_exported(run, path, "combined")) == CASES
+    assert not any(each["failure"] for each in _exported(run, path, "combined"))
+
+
 def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
     run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")
@@ -229,13 +250,11 @@ def test_an_order_that_the_judge_lacks_is_refused(tmp_path: Path, run: Run, by: 
     assert said.code == 2 and f"--by {by}" in said.err
 
 
-def _exported(run: Run, path: Path) -> list[dict[str, str]]:
-    import csv
-
+def _exported(run: Run, path: Path, name: str = "both") -> list[dict[str, str]]:
     out = path.with_suffix(".out.csv")
     run("export", path, "--out", str(out), "--force")
     with out.open(encoding="utf-8-sig", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["rater"] == "both"]
+        return [row for row in csv.DictReader(file) if row["rater"] == name]
 
 
 def _fill_in(sheet: Path, people: np.ndarray) -> None:

@@ -153,9 +153,7 @@ def _decision(
     given, notes = matrix.given[:, people], list[Note]()
     labels = own_design(matrix, people, options.against)
     if isinstance(labels, Note):
-        raise UsageError(
-            f"chance did not choose the cases that {options.against} rated, by what the run records", _DRAW
-        )
+        raise UsageError(f"chance did not choose the cases that {options.against} rated, as far as is known", _DRAW)
     design, counted, sampled = labels.design, labels.labels, labels.random
     if left := int(np.sum(labels.rated & ~sampled)):
         notes.append(Note("labels_outside", {"count": left, "people": options.against}, "note"))
@@ -267,12 +265,7 @@ def _distance(score: Score, place: Mapping[Number, int]) -> float | None:
 
 
 def _about(each: Decision) -> dict[str, object]:
-    options = each.options
-    return {
-        "rubric": each.matrix.rubric, "score": each.matrix.score, "judge": each.name, "against": options.against,
-        "error": options.error, "within": options.within, "by": options.by,
-        **({"cluster": options.cluster} if options.cluster else {}),
-    }  # fmt: skip
+    return {"rubric": each.matrix.rubric, "score": each.matrix.score, "judge": each.name}
 
 
 HEADING = ("rubric", "score", "judge")
@@ -287,15 +280,18 @@ def _answer(each: Decision) -> Table:
         "share": kept / max(kept + to_rate, 1),
         "labelled": chosen.labelled if chosen else None, "wrong": chosen.wrong if chosen else None,
     }  # fmt: skip
-    told = {**_about(each), "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1)}
-    told["differ"] = Note("differ_more", {"within": each.options.within}) if each.options.within else Note("differ")
+    options = each.options
+    about = {**_about(each), "against": options.against, "error": options.error, "within": options.within}
+    about |= {"by": options.by, **({"cluster": options.cluster} if options.cluster else {})}
+    told = {**about, "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1)}
+    told["differ"] = Note("differ_more", {"within": options.within}) if options.within else Note("differ")
     notes = [Note("keeps" if chosen else "keeps_nothing", told, "answer")]
     if not chosen:
         notes.append(_needed(each))
-    notes += [Note("kept_of_clusters" if each.options.cluster else "kept_of_file", told), *each.notes]
+    notes += [Note("kept_of_clusters" if options.cluster else "kept_of_file", told), *each.notes]
     columns = [Column(name, "count") for name in ("cases", "kept", "to_rate", "rated")]
     columns += [Column("share", "share"), Column("labelled", "count"), Column("wrong", "count")]
-    return Table("handover", _about(each), columns, [row], notes, heading=HEADING, section="handover")
+    return Table("handover", about, columns, [row], notes, heading=HEADING, section="handover")
 
 
 def _needed(each: Decision) -> Note:
