@@ -113,7 +113,7 @@ def row(name: str, labels: int, clustered: bool, count: int) -> dict[str, tuple[
         for procedure, threshold in at.items():
             found.setdefault(procedure, []).append(kept_and_broken(sure, wrong, labelled, threshold))
         if not clustered:
-            half = labelled & (np.random.default_rng(1).random(CASES) < 0.5)
+            half = np.isin(np.arange(CASES), np.flatnonzero(labelled)[::2])
             modelled = -error_model(np.column_stack([sure, second]), np.where(half, wrong, np.nan))
             chosen = hand_over(np.where(half, np.nan, modelled), np.where(half, np.nan, known), ERROR).chosen
             found.setdefault("model", []).append(

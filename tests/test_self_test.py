@@ -270,8 +270,8 @@ COMMANDS = (
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",
     "import {} c.jsonl --kind human --rater me --score answer",
     "hosted export {} --cases c.jsonl --service openai --model m --out x.jsonl --yes",
-    "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run --out m.run",
-    "runs merge other.run {} --out m.run", "runs undo {}", "runs remove-rater {} right --yes",
+    "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
+    "runs merge other.run {}", "runs split {} --parts 2", "runs undo {}", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
     "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip

@@ -143,19 +143,6 @@ def test_a_larger_draw_has_the_labels_of_the_smaller_one(run: Run, folder: Path)
     assert int(labels(folder).random.sum()) == 80
 
 
-def test_a_merged_run_knows_which_ratings_came_on_a_sheet(run: Run, folder: Path) -> None:
-    run(*SAMPLE, "--rater", "Ann")
-    fill_sheet(folder / "rate.xlsx")
-    (folder / "copy.run").write_bytes((folder / "answers.run").read_bytes())
-    write_old(folder / "rate.csv", range(2 * QUESTIONS))
-    assert run("import", "copy.run", "rate.csv", "--kind", "human", "--rater", "Ann").code == 0
-    run(*SHEET)
-    merged = run("runs", "merge", "copy.run", "answers.run", "--out", "merged.run")
-    assert merged.code == 0, merged.words
-    (folder / "merged.run").replace(folder / "answers.run")
-    assert int(labels(folder).random.sum()) == 60 and labels(folder).rated.all()
-
-
 def test_at_a_terminal_the_question_decides(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(*SAMPLE, "--rater", "Bob")
     asked = list[str]()

@@ -18,6 +18,7 @@ from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
 from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
 
 COMMANDS = {
+    "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
     "judge": "Judge the cases of a file under one or more rubrics.",
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "read": "Show the cases to read first and where raters disagree, with everyone's words.",
@@ -29,12 +30,12 @@ COMMANDS = {
     "sample": "Draw a random sample of cases for people to rate.",
     "plan": "Plan how many labels, questions or students a figure needs.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "runs": "Check, combine, purge and merge runs, or take ratings out again.",
+    "runs": "Check, split, merge and purge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 
 
-ORDER = ["judge", *ANALYSES, *(name for name in COMMANDS if name != "judge")]
+ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
 
 # A name that Python keeps for itself, and an analysis that writes more than its tables.
 MODULES = {"import": "imports", "handover": "handover"}

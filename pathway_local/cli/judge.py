@@ -71,7 +71,7 @@ def judge(
     """
     references = "allow_references" in given
     given["rubric"] = [load_rubric(name, references=references) for name in given.get("rubric", ())]
-    plan = read_plan(cases, run or default_run(cases, out, given.get("shard", "")), given)
+    plan = read_plan(cases, run or default_run(cases, out), given)
     talk.errors_only = quiet
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.

@@ -1,5 +1,6 @@
 """Proposes the columns of inputs by what their cells look like, where no name settles it; a person confirms."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,12 @@ ASKING = 0.5
 
 APART = 1.5
 """How much longer passages must be than other texts, or how much oftener a text must come again, to tell them apart."""
+
+
+LABEL = 40
+"""Characters of the longest label or id."""
+
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,22 @@ def likely_columns(sheet: Sheet, inputs: Collection[str], free: Sequence[str]) -
         take("ideal_answer", _outstanding(texts, lambda look: look.repeats))
     take("answer", texts[0] if len(texts) == 1 else None)
     return found
+
+
+def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns whose cells seem to name groups, such as chatbots, and those that tell all rows apart."""
+    labels, ids = [], []
+    rows = [row.cells for row in islice((row for row in sheet.rows() if row.cells), SAMPLE_ROWS)]
+    for column in columns:
+        cells = [text for cells in rows if (text := cells.get(column, "").strip())]
+        if not cells or max(map(len, cells)) > LABEL:
+            continue
+        different = set(cells)
+        if len(different) == len(rows) > 1:
+            ids.append(column)
+        elif 1 < len(different) <= len(cells) / 2 and not all(_NUMBER.fullmatch(text) for text in different):
+            labels.append(column)
+    return labels, ids
 
 
 def _outstanding(texts: Sequence[_Look], measure: Callable[[_Look], float], least: float = 0) -> _Look | None:

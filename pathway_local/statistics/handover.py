@@ -10,6 +10,7 @@ may be taken, and the one that keeps most is. A fixed sequence of tests must beg
 first test fails.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -124,24 +125,22 @@ def level_of(of: tuple[int, ...], error: float) -> float:
     counts = np.array(of)
     most = np.arange(int(counts[-1] * error) + 2)
     chances = special.bdtr(most, counts[:, None], error)
+    steps = np.diff(counts, prepend=0)
+    drawn = [np.diff(special.bdtr(np.arange(each + 1), int(each), error), prepend=0.0) for each in steps]
     low, high = 0.0, 1 - LEVEL
     for _ in range(ROUNDS):
         middle = (low + high) / 2
         bounds = np.sum(chances <= middle, axis=1) - 1
-        low, high = (middle, high) if _crossing(counts, bounds, error) <= 1 - LEVEL else (low, middle)
+        low, high = (middle, high) if _crossing(drawn, bounds) <= 1 - LEVEL else (low, middle)
     return low
 
 
-def _crossing(counts: IntArray, bounds: IntArray, error: float) -> float:
-    """The chance that a walk with this chance of each step is at or below one of the bounds at these counts."""
-    from scipy import special
-
+def _crossing(drawn: Sequence[FloatArray], bounds: IntArray) -> float:
+    """The chance that a walk is at or below one of the bounds; `drawn` has the chances of its steps before each."""
     alive: FloatArray = np.ones(1)
     crossed = 0.0
-    for steps, bound in zip(np.diff(counts, prepend=0), bounds, strict=True):
-        places = np.arange(steps + 1)
-        drawn = np.diff(special.bdtr(places, int(steps), error), prepend=0.0)
-        alive = np.convolve(alive, drawn).astype(np.float64)
+    for steps, bound in zip(drawn, bounds, strict=True):
+        alive = np.convolve(alive, steps).astype(np.float64)
         crossed += float(alive[: bound + 1].sum())
         alive[: bound + 1] = 0.0
     return crossed
