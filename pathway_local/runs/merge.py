@@ -1,15 +1,10 @@
 """Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
 
-<<<<<<< HEAD
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-=======
 import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
->>>>>>> main
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -47,45 +42,6 @@ class Merged:
     head: str
 
 
-<<<<<<< HEAD
-def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merged:
-    """Join runs into a new file, which is written wholly or not at all. Raises PathwayError."""
-    paths = _ordered(plan)
-    check_output(plan.target, force=False)
-    parts = [look(path, notify) for path in paths]
-    raters = raters_of(parts)
-    if versions := versions_that_differ(parts):
-        notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
-    for panel in {rater.name: rater for rater in raters.values() if rater.kind == "panel"}.values():
-        notify(f"the panel {panel.name} was made before the merge; make it again: {panel.made_again(plan.target)}")
-    hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
-    with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
-        ids = _add_raters(run, parts, raters)
-        rows = MergedRows(run, hashes.present, [ids[key] for key, rater in raters.items() if rater.kind == "panel"])
-        jobs = rows.add_jobs([part.jobs for part in parts])
-        refuse_removed([(part.removals, own) for part, own in zip(parts, jobs, strict=True)])
-        for part, numbers, own in zip(parts, jobs, hashes.of, strict=True):
-            with opened(part.path) as source:
-                if AuditTrail(source.database).head() != part.head:
-                    raise RunFileError(f"{part.path} was changed while it was merged", "Run the same command again.")
-                of_rater = {number: ids[rater.name, rater.rubric] for number, rater in part.raters}
-                rows.add(source, of_rater, numbers, own, preferred=bool(plan.prefer) and part is parts[0])
-        rows.forget_empty_panels()
-        for setting, value in _settings(parts).items():
-            run.set_setting(setting, value)
-        undone: list[Value] = [
-            own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.removals.undone
-        ]
-        purged = max(part.removals.purged for part in parts)
-        facts: dict[str, Value] = {
-            "command": recorded(command),
-            PARTS: [{"file": part.path.name, "head": part.head, "entries": part.entries} for part in parts],
-            **({"cases": file_facts(plan.cases, run.key)} if plan.cases else {}),
-            **({PURGED: purged} if purged and not any(part.removals.has_texts for part in parts) else {}),
-            **({UNDONE: undone} if undone else {}),
-        }
-        return _recorded(run, facts)
-=======
 def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notify: Notify) -> Merged:
     """Add what judges said in these parts to the run that they were split off; all of it or nothing.
 
@@ -107,7 +63,6 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
             notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
         taken = sum(each["taken"] for each in told if isinstance(each, dict) and isinstance(each["taken"], int))
         return Merged(taken, outcomes, trail.head())
->>>>>>> main
 
 
 def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
