@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -69,17 +68,6 @@ class Rater:
         """The raters that a panel combines; empty for any other rater."""
         of = self.spec.get("of") if self.kind == "panel" else None
         return tuple(map(str, of)) if isinstance(of, list) else ()
-
-    def made_again(self, run: object) -> str:
-        """Return the command that makes this panel again from its members."""
-        how = ["runs", "panel", str(run), "--name", self.name, "--of", ",".join(self.members)]
-        how += ["--rule", str(self.spec.get("rule"))]
-        options = self.spec.get("options")
-        if isinstance(options, dict):
-            given = [(f"--{name.replace('_', '-')}", value) for name, value in options.items()]
-            told = [word for name, value in given for word in ([name] if value is True else [name, str(value)])]
-            how = [HANDOVER, str(run), "--rubric", self.rubric, *told, "--store", self.name]
-        return shlex.join(["pathway-local", *how])
 
     def completed(self, other: "Rater") -> "Rater":
         """Return this rater with the model that only `other` names: a hosted judge's file of failures names none."""

@@ -30,4 +30,5 @@ ANALYSES = {
     "handover": Listed(
         "pathway_local.results.handover", "Choose which cases a judge keeps and which people rate, with a promise."
     ),
+    "plan": Listed("pathway_local.results.planning", "Plan how many labels, questions or students a figure needs."),
 }
