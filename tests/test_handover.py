@@ -220,6 +220,14 @@ def test_every_command_of_the_page(tmp_path: Path, run: Run) -> None:
     assert not any(each["failure"] for each in _exported(run, path, "combined"))
 
 
+def test_a_plan_says_what_labels_would_let_it_keep(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run", labels=60)
+    out = run("plan", path, "--against", "committee", "--error", "0.1").out
+    assert "demo can be expected to keep" in out and "there are 60 labels" in out
+    assert run("plan", path, "--error", "0.1").code == 2
+    assert run("plan", path, "--error", "0.1", "--against", "committee", "--half-width", "0.1").code == 2
+
+
 def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
     run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")

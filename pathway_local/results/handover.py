@@ -121,6 +121,19 @@ def handover(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
         yield from _further(each)
 
 
+def planned(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
+    """Yield the share of the cases that each judge can be expected to keep with several numbers of labels."""
+    for each in decisions(data, options):
+        made, now = prospects(each.found, PLANNED), int(np.isfinite(each.wrong).sum())
+        first = next((found for found in made if found.share), None)
+        if first:
+            told = {"judge": each.name, "first": first.labels, "share": first.share, "now": now}
+            answer = Note("handover_planned", {**told, "last": made[-1].labels, "most": made[-1].share}, "answer")
+        else:
+            answer = _needed(each)
+        yield _prospects(each, answer, detail=False)
+
+
 def decisions(data: Ratings, options: HandoverOptions) -> list[Decision]:
     """The decision for each judge and score. Raises UsageError, OptionError."""
     rubrics = data.rated(options.rubric, [options.against, *([options.judge] if options.judge else [])])
@@ -330,15 +343,17 @@ def _further(each: Decision) -> Iterator[Table]:
     shared = {**_about(each), "level": each.found.level}
     notes = [Note("tests_share_error", {"count": len(rows), "level": each.found.level})]
     yield Table("thresholds", shared, columns, rows, notes, detail=True, heading=HEADING, section="handover")
-    planned: list[dict[str, Cell]] = [
+    yield _prospects(each, detail=bool(each.found.chosen))
+
+
+def _prospects(each: Decision, *first: Note, detail: bool) -> Table:
+    """What numbers of labels would let the judge keep."""
+    rows: list[dict[str, Cell]] = [
         {"labels": found.labels, "share": found.share} for found in prospects(each.found, PLANNED)
     ]
     columns = [Column("labels", "count"), Column("share", "share")]
-    notes = [Note("prospects_guess")]
-    yield Table(
-        "prospects", _about(each), columns, planned, notes, detail=bool(each.found.chosen), heading=HEADING,
-        section="handover",
-    )  # fmt: skip
+    notes = [*first, Note("prospects_guess")]
+    return Table("prospects", _about(each), columns, rows, notes, detail=detail, heading=HEADING, section="handover")
 
 
 def _combined(each: Decision) -> Table:
