@@ -35,6 +35,7 @@ MOST_USED = {
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
     "report": "out by between pair-by against cluster with-text cases lang",
     "handover": "against error within by store cases sheet rater full out",
+    "import": "kind rater rubric cases id map score comment pseudonyms encoding",
     "hosted export": "cases rubric service model out only id map",
 }
 """Commands with more options than one screen holds, with those that their `--help` shows; `--help-all` shows all."""
