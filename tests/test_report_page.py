@@ -268,7 +268,7 @@ def test_every_phrase_and_note_is_said_somewhere() -> None:
     )
     for section in ("phrases", "notes"):
         for key in english[section]:
-            assert f'"{key}"' in code or f"'{key}'" in code or re.match("kind_|read_by_", key), key
+            assert f'"{key}"' in code or f"'{key}'" in code or re.match("kind_|read_by_|aim_|result_", key), key
 
 
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:
