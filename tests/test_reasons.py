@@ -40,8 +40,8 @@ def test_a_language_says_every_reason(name: str) -> None:
     assert [each for each in found if not say.is_own("reasons", each)] == []
     for key in found:
         blanks = [blank for _, blank, _, _ in Formatter().parse(key) if blank]
-        said = say.reason(Reason(key, **dict.fromkeys(blanks, 3)) if "each" not in blanks else key)
-        assert said != key or "each" in blanks, key
+        reason = Reason(key, **{blank: "score" if blank == "each" else 3 for blank in blanks})
+        assert say.reason(reason) != reason, key
 
 
 def test_a_reason_is_english_and_a_language_makes_its_own_sentence_of_its_values() -> None:
