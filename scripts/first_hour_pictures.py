@@ -96,20 +96,22 @@ def main() -> None:
         raise SystemExit("error: chromium is not installed (Debian: apt install chromium)")
     PICTURES.mkdir(exist_ok=True)
     lines = re.findall(r"^pathway-local .*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = list(SHOWN)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         shutil.copytree(ROOT / "examples", folder / "examples")
         for line in lines:
             _, name, *rest = shlex.split(line)
-            if name == "sample":  # for those who have no ratings yet
+            if name in ("start", "sample"):  # a dialog, and a step for those who have no ratings yet
                 continue
             print(line, flush=True)
             said = typed([str(Path(sys.executable).with_name("pathway-local")), name, *rest], folder)
-            if name in SHOWN:
+            if name in shown:
+                shown.remove(name)  # the first of its kind on the page
                 draw_terminal(line, said, PICTURES / f"first-hour-{name}.svg")
-        (folder / "first.html").write_text(workbook_page(folder / "first.xlsx"), encoding="utf-8")
-        draw_page(folder / "first.html", PICTURES / "first-hour-workbook.png", 900, 360)
-        draw_page(folder / "report.html", PICTURES / "first-hour-report.png", 900, 860)
+        (folder / "book.html").write_text(workbook_page(folder / "primeira.xlsx"), encoding="utf-8")
+        draw_page(folder / "book.html", PICTURES / "first-hour-workbook.png", 900, 360)
+        draw_page(folder / "relatorio.html", PICTURES / "first-hour-report.png", 900, 860)
     for picture in sorted(PICTURES.glob("first-hour-*")):
         print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size:,} bytes")
 
