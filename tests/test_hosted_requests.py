@@ -81,6 +81,14 @@ def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
     assert stat.S_IMODE((run.parent / "requests.jsonl").stat().st_mode) == 0o600
 
 
+def test_azure_requests_name_a_deployment_at_azures_own_address(run: Path) -> None:
+    _, lines = write(run, "two", "azure", "our-deployment")
+    assert {(line["method"], line["url"]) for line in lines} == {("POST", "/chat/completions")}
+    assert lines[0]["body"]["model"] == "our-deployment" and "temperature" not in lines[0]["body"]
+    _, others = write(run, "two", out="openai.jsonl")
+    assert lines[0]["body"]["response_format"] == others[0]["body"]["response_format"]
+
+
 def test_a_json_rubric_gets_the_services_strict_schema(run: Path) -> None:
     leaving, lines = write(run, "two")
     assert leaving.echoed == ("fq_id",)
@@ -113,6 +121,7 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
     run = tmp_path / "new.run"
     wanted = {
         ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False,
+        ("azure", "gpt-4o-judge"): True,
         ("openai", "o3"): False, ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
         ("anthropic", "claude-opus-4-20250514"): True, ("anthropic", "claude-opus-4-7"): False,
     }  # fmt: skip

@@ -365,6 +365,10 @@ def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> N
     failed = next(record.outcome for record in run.records("local") if record.case_id == "s-3")
     assert failed == Failure("hosted-error", "status 400: BadRequestError")
     assert run.raters()[-1][1].spec["service"] == "vllm"
+    azure = chat("s-1", "Reason: a\nScore: 2")
+    azure["response"]["body"]["choices"][0]["content_filter_results"] = {"hate": {"filtered": False}}
+    load(run, write_lines(tmp_path / "azure.jsonl", [azure]), "deployed", "hosted")
+    assert run.raters()[-1][1].spec["service"] == "azure"
     lines: list[object] = [message("s-1", "Reason: a\nScore: 4"), message("s-2", "", "refusal")]
     lines.append({"custom_id": "s-3", "result": {"type": "expired"}})
     lines.append({"custom_id": "s-4", "result": {"type": "errored", "error": {"error": {"type": "overloaded_error"}}}})

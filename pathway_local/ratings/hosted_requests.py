@@ -20,15 +20,16 @@ from pathway_local.sheets.cells import json_text
 from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 
-CHAT_URL = "/v1/chat/completions"
+CHAT_URLS: Mapping[Service, str] = {"openai": "/v1/chat/completions", "azure": "/chat/completions"}
 LEAST_TOKENS = 4096
 ONLY_SEED = 0
 """The seed of `--only N`: it draws the same cases as `sample --seed 0 --n N`."""
 
 # Model families that accept a temperature. A name with a slash is an open model on one's own server. All others get
-# none: newer hosted models refuse a request that sets one.
+# none: newer hosted models refuse a request that sets one. On Azure, the name is a deployment's, which its maker chose.
 _TAKES_TEMPERATURE: Mapping[Service, re.Pattern[str]] = {
     "openai": re.compile(r"(ft:)?(gpt-3\.5|gpt-4|chatgpt-4o)|.*/"),
+    "azure": re.compile(r"gpt-(35|4)"),
     "anthropic": re.compile(r"claude-3|claude-(opus|sonnet|haiku)-4(-[0-6])?(-\d{8}|-latest)?$"),
 }
 
@@ -147,7 +148,7 @@ class HostedRequests:
         if schema:
             named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URL, "body": body}
+        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URLS[plan.service], "body": body}
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:

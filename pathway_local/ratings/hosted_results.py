@@ -42,8 +42,9 @@ def read_result(row: Row) -> HostedResult:
 
 
 def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
-    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else "openai"
     body = _object(response, "body")
+    service = "azure" if any("content_filter_results" in each for each in _list(body.get("choices"))) else "openai"
+    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else service
     model = _model(body)
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
