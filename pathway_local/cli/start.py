@@ -1,5 +1,6 @@
 """`pathway-local start`: from a file of cases to its scores in one dialog, which types the other commands."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
 from pathway_local.judges.judge_card import JudgeCard, judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
+from pathway_local.prompty.new_rubric import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, names_of
@@ -206,9 +208,11 @@ class Dialog:
         new = chosen == len(names) + 1
         path = Path(typer.prompt(self._told("new_file" if new else "own_file"), err=True).strip())
         if new:
-            path = path.with_suffix(".prompty")
-            language = ["--language", self.choices.lang] if self.choices.lang != "en" else []
-            self._type(["pathway-local", "rubrics", "new", str(path), *language])
+            path, known = path.with_suffix(".prompty"), list(phrases())
+            own = os.environ.get("LANG", "")[:2]
+            usual = known.index(own) + 1 if own in known else 1
+            language = known[self._choose("language", known, usual) - 1]
+            self._type(["pathway-local", "rubrics", "new", str(path), "--language", language])
         else:
             path = self._adopted(path)
         load_rubric(str(path))
