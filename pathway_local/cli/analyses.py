@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import note_export
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, Run
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk

@@ -13,8 +13,8 @@ import typer
 from pathway_local.cli.column_question import ask_columns
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, option
 from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.figures import note_export
 from pathway_local.cli.judge_options import JudgingCommand, taking
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
