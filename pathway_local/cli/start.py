@@ -26,7 +26,7 @@ from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, names_of
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.likely_columns import labels_and_ids
+from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -100,12 +100,15 @@ class Choices:
         return found
 
     def best_rubric(self) -> str:
-        """Return the built-in rubric with the largest share, then number, of inputs that have a column."""
-        columns = self.sheet().columns
+        """Return the built-in rubric with the largest share, then number, of inputs that have or may have a column."""
+        sheet = self.sheet()
 
-        def fit(name: str) -> tuple[float, int]:
+        def fit(name: str) -> tuple[float, float]:
             inputs = list(load_rubric(name).inputs)
-            found = len(columns_present(inputs, columns, {}))
+            named = columns_present(inputs, sheet.columns, {})
+            free = [column for column in sheet.columns if column not in named.values()]
+            # Half as much for a column that only its cells propose: it may be another text.
+            found = len(named) + len(likely_columns(sheet, [each for each in inputs if each not in named], free)) / 2
             return found / len(inputs), found
 
         return max(builtin_names(), key=fit)
@@ -121,6 +124,10 @@ class Choices:
     def propose(self) -> None:
         """Choose what the dialog would propose. Raises PathwayError."""
         self.rubric = self.best_rubric()
+        try:
+            self.cases()
+        except ColumnsError as error:
+            self.map = dict(error.likely)  # what is still missing then is told by the next attempt
         self.keep, ids = self.labels_and_ids()
         self.id = next((name for name in ids if folded(name) in names_of("number")), None)
         self.judge = self.cards()[0][0].spec.name
