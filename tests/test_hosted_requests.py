@@ -75,6 +75,8 @@ def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
             {"role": "system", "content": "Judge the answer."},
             {"role": "user", "content": "<q>the question of student-0</q>\nthe answer of student-0"},
         ],
+        "logprobs": True,
+        "top_logprobs": 20,
     }
     assert len({line["custom_id"] for line in lines}) == 12
     assert all(len(line["custom_id"]) == 24 for line in lines)
@@ -130,6 +132,7 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
         body = lines[0].get("body") or lines[0]["params"]
         assert ("temperature" in body) is takes, model
         assert (leaving.temperature == 0.0) is takes
+        assert ("logprobs" in body) is (takes and service != "anthropic")
 
 
 def test_only_a_sample_or_a_filter(run: Path) -> None:

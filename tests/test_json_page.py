@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
+from handed_run import handed_run
 from rated_run import add, cases, judged_run, said, store_draw
 from typed_here import Run, typing_in
 
@@ -43,6 +44,10 @@ COMMANDS = {
         ("pairs.run", "--pairs", "bot_a,bot_b"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
+    "handover": (
+        ("handed.run", "--against", "committee", "--error", "0.1", "--cluster", "bot"),
+        ("rated.run", "--against", "committee", "--error", "0.1"),
+    ),
     "read --by disagreement": (("small.run",),),
 }
 
@@ -64,6 +69,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
         add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)
     compared_run(tmp_path / "pairs.run").close()
+    handed_run(tmp_path / "handed.run")
+    handed_run(tmp_path / "rated.run", later=True)
     return typing_in(tmp_path, monkeypatch, capsys)
 
 

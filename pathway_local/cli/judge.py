@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
-    "pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot",
+    "pathway-local judge examples/pathway-answer.csv --run my.run --keep id",
     cls=JudgingCommand,
 )
 @taking(options_of())
@@ -69,8 +69,7 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
-    references = "allow_references" in given
-    given["rubric"] = [load_rubric(name, references=references) for name in given.get("rubric", ())]
+    given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out), given)
     talk.errors_only = quiet
     if out is not None:
