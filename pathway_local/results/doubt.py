@@ -12,8 +12,8 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
-from pathway_local.statistics.figure import Estimate, Interval
-from pathway_local.statistics.intervals import wilson
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
+from pathway_local.statistics.intervals import scale_mean, wilson
 
 STEPS = 10
 """Points of the curve."""
@@ -53,21 +53,26 @@ def doubt_tables(
         found = doubt_figures(sure[used], wrong, clusters, weigh(used)[used] if weigh else None)
         rows.append({"judge": name, "labelled": len(wrong), "wrong_share": float(wrong.mean()), **found})
         notes.append(Note(_said(found["area_gain"]), {"judge": name, "people": who}))
-        order = np.argsort(-sure[used], kind="stable")
-        points = [max(1, round(len(wrong) * step / STEPS)) for step in range(1, STEPS + 1)]
-        curve: list[dict[str, Cell]] = [
-            {
-                "surest": f"{100 * step // STEPS}%", "labelled": count,
-                "wrong_part": Estimate(float(wrong[order[:count]].mean()), wilson(wrong[order[:count]].sum(), count)),
-                "confidence": float(sure[used][order[:count]].mean()),
-            }
-            for step, count in enumerate(points, 1)
-        ]  # fmt: skip
+        curve = list(_curve(sure[used], wrong, clusters))
         told = about | {"judge": name}
         curves.append(_table("risk", told, CURVE, curve, (), chart=True))
     if rows:
         yield _table("doubt", about, COLUMNS, rows, notes)
         yield from curves
+
+
+def _curve(sure: FloatArray, wrong: FloatArray, clusters: IntArray | None) -> Iterator[dict[str, Cell]]:
+    """Yield the share of wrong cases among the surest tenth, two tenths and so on."""
+    order = np.argsort(-sure, kind="stable")
+    for step in range(1, STEPS + 1):
+        first = order[: max(1, round(len(wrong) * step / STEPS))]
+        share = Estimate(float(wrong[first].mean()), wilson(float(wrong[first].sum()), len(first)))
+        if clusters is not None:
+            share = scale_mean(wrong[first], (0.0, 1.0), clusters[first])
+        yield {
+            "surest": f"{100 * step // STEPS}%", "labelled": len(first), "wrong_part": share,
+            "confidence": float(sure[first].mean()),
+        }  # fmt: skip
 
 
 def _table(
