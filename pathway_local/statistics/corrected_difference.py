@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
 from pathway_local.statistics.needed import Spread
 from pathway_local.statistics.prediction_powered import (
@@ -56,7 +56,9 @@ def corrected_difference(
     labelled = np.isfinite(people)
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
     if min(counts) < FEWEST:
-        missing = Effect(None, missing=f"one side has {min(counts)} labels, under {FEWEST}")
+        missing = Effect(
+            None, missing=Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
+        )
         return CorrectedDifference(counts, 0.0, missing, missing, None)
     codes = cluster_codes(clusters, len(judge))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
@@ -83,7 +85,10 @@ def corrected_difference(
 def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntArray) -> Effect:
     count = len(np.unique(labelled))
     if count < FEWEST:
-        return Effect(value, missing=f"the labels come from {count} clusters, under {FEWEST}")
+        return Effect(
+            value,
+            missing=Reason("the labels come from {clusters} clusters, under {fewest}", clusters=count, fewest=FEWEST),
+        )
     error, freedom = means_error(parts, codes)
     if not freedom:
         return Effect(value, missing="the labels of one side come from one cluster")

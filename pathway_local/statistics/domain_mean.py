@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.figure import Estimate, FloatArray, Interval, Number, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, Interval, Number, Reason, Undefined
 from pathway_local.statistics.prediction_powered import (
     CASES_ALONE,
     BoolArray,
@@ -53,7 +53,9 @@ def corrected_domain_mean(
     inside = True if survey.inside is None else survey.inside
     labels, verdicts = (scores[np.isfinite(scores) & inside] for scores in (people, judge))
     if len(labels) < 2:
-        return Placed(Undefined(f"{len(labels)} of the labels has a place on the scale, under 2"), special)
+        return Placed(
+            Undefined(Reason("{labels} of the labels has a place on the scale, under 2", labels=len(labels))), special
+        )
 
     def deviation(middle: float) -> Correction | Undefined:
         ends = (scale[0] - middle, scale[1] - middle)

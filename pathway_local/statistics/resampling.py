@@ -21,6 +21,7 @@ from pathway_local.statistics.figure import (
     IntArray,
     Interval,
     Number,
+    Reason,
     Undefined,
     undefined_estimate,
 )
@@ -181,7 +182,7 @@ class CountedRows:
         defined = drawn[np.isfinite(drawn)]
         lost = len(drawn) - len(defined)
         if lost > len(defined):
-            return Undefined(f"{lost} of {len(drawn)} resamples leave it undefined")
+            return Undefined(Reason("{lost} of {drawn} resamples leave it undefined", lost=lost, drawn=len(drawn)))
         if np.ptp(defined) <= 1e-12:
             return self._without_spread(statistic, value)
         outside = _widened(self.clusters)
@@ -194,7 +195,8 @@ class CountedRows:
             return Undefined("there is only one case, or only one cluster of cases")
         lost = int(np.sum(~np.isfinite(left)))
         if lost:
-            return Undefined(f"leaving out one of {groups} clusters leaves it undefined, {lost} times")
+            said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
+            return Undefined(Reason(said, clusters=groups, lost=lost))
         if np.ptp(left) <= 1e-12:
             return self._without_spread(statistic, value)
         parts = groups * value - (groups - 1) * left
