@@ -60,7 +60,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     for words in ("human benchmark", "Quote Spearman with", "agreement of pairs", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     _check_tables_behind_charts(page)
-    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 2  # bars of five raters, groups, comparison, correction, two diagrams
+    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 3  # five raters, groups, comparison, correction, three diagrams
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
 
 
