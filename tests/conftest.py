@@ -22,6 +22,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -135,11 +136,11 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 
 @pytest.fixture(scope="session")
-def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Real vLLM in its sealed process, with the tiny judge in float32: loaded once, by one of the workers."""
     if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
         (tmp_path_factory.getbasetemp().parent / f"vllm-{run}").touch(exist_ok=False)
-    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))) as host:
+    with closing(Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))])) as host:
         yield host
 
 

@@ -81,7 +81,7 @@ class Counted(VllmEngine):
         return done
 
     def results(self) -> list[PassResult]:
-        while not (done := self.step()) and (self.late or self._held or self._admission.waiting):
+        while not (done := self.step()) and (self.late or self._held):
             pass
         return done
 

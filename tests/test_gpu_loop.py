@@ -10,13 +10,13 @@ from unittest.mock import Mock, create_autospec
 import pytest
 from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
+from pathway_local.engines.admission import Admission
 from tiny_judge import END
 
 from benchmark.core_loop import CoreLoop, measure_loop, rows
 from benchmark.gpu_loop import GpuLoop, prompt_hash
 from benchmark.work import WorkWriter
 from pathway_local.engines import vllm_core
-from pathway_local.engines.admission import Admission
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric

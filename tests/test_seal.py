@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import SealError
 from pathway_local.passes import Pass
 from pathway_local.sealing import levels, namespace
@@ -202,11 +202,11 @@ def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> No
     assert (level, why, answer, reached) == ("namespace", "", 0, [True, False, False])
 
 
-def test_this_process_stays_outside(vllm_host: Host) -> None:
+def test_this_process_stays_outside(vllm_host: Hosts) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
     vllm_host.submit(Pass("alive", (5, 6, 7), None, 1))
     assert [result.id for result in vllm_host.results()] == ["alive"]
     assert vllm_host.facts.seal == "namespace+filter"
-    assert vllm_host.pid
-    assert _namespaces(vllm_host.pid)[0] != _namespaces()[0]
+    assert vllm_host.hosts[0].pid
+    assert _namespaces(vllm_host.hosts[0].pid)[0] != _namespaces()[0]
     assert len(socket.if_nameindex()) == len(list(Path("/sys/class/net").iterdir()))

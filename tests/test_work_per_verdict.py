@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, write_tokenizer
+from pathway_local.engines.admission import EVERY, Admission
 from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
-from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -216,14 +216,21 @@ class EngineProcess:
 
     def _wait(self, seconds: float) -> bool:
         """Wait until the process sends something; meanwhile write what it takes. Return whether it sent something."""
-        poll = select.poll()
-        poll.register(self._in, select.POLLIN)
-        if self._unsent:
-            poll.register(self._out, select.POLLOUT)
-        events = dict(poll.poll(seconds * 1000))
-        if self._out in events:
-            self.flush()
-        return self._in in events
+        return self._in in wait_for([self], seconds)
+
+
+def wait_for(processes: Sequence[EngineProcess], seconds: float) -> Collection[int]:
+    """Wait until a process sends something; meanwhile write what they take. Return the pipes with something to do."""
+    poll = select.poll()
+    for each in processes:
+        poll.register(each._in, select.POLLIN)
+        if each._unsent:
+            poll.register(each._out, select.POLLOUT)
+    ready = dict(poll.poll(seconds * 1000))
+    for each in processes:
+        if each._out in ready:
+            each.flush()
+    return ready
 
 
 def _temporary_folder() -> str:

@@ -1,4 +1,6 @@
-"""Corrections to vLLM's core: a step's grammars cost one call, not one each, and a core that was killed is noticed."""
+"""Corrections to vLLM's core: a step's grammars cost one call, not one each; requests start in waves; and a core that
+was killed is noticed.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +17,17 @@ ALL_ROWS = 1 << 30
 
 GRAMMARS = 256
 """Grammars to keep. A grammar that quotes a case's texts serves that case alone, so their number has to be bounded."""
+
+
+WAVE = 1 / 8
+"""Share of the batch that makes a wave: once so many seats are free, or so many requests wait to continue."""
+
+EVERY = 16
+"""Steps after which a smaller wave starts, so that the last verdicts of a job need not wait for others."""
+
+FULL = 0.9
+"""Share of the cache in use from which only these smaller waves start: otherwise each block that gets free would let
+one request in."""
 
 
 class CoreKilled(Exception):
@@ -69,6 +82,12 @@ def _needed(core: Any) -> dict[Callable[[Any], None], dict[type, str]]:
             Request: "request_id structured_output_request use_structured_output is_finished num_stale_output_tokens",
             GuidanceGrammar: "ll_matcher ll_tokenizer check_error",
             ModelRunnerOutput: "req_ids sampled_token_ids",
+        },
+        start_in_waves: {
+            type(core): "_should_throttle_prefills async_scheduling",
+            scheduler: "get_request_counts requests max_num_running_reqs prefill_capacity_bound kv_cache_manager",
+            type(core.scheduler.kv_cache_manager): "usage",
+            Request: "priority",
         },
     }
 
@@ -158,6 +177,32 @@ def consume_together(core: Any) -> None:
         return known
 
     scheduler.update_from_output, manager.accept_tokens = update_from_output, accept_tokens
+
+
+def start_in_waves(core: Any) -> None:
+    """Make vLLM start requests in waves while others run, where it schedules ahead as on a GPU.
+
+    A step that reads a prompt runs outside of the CUDA graphs for decoding. If requests started one by one as others
+    finish, nearly every step would. vLLM can hold prompts back for some steps, and asks its core whether to.
+    """
+    scheduler, since = core.scheduler, 0
+    seats = scheduler.max_num_running_reqs
+    if not core.async_scheduling:
+        return  # a processor has no CUDA graphs
+
+    def should_throttle_prefills() -> bool:
+        nonlocal since
+        since += 1
+        scheduler.prefill_capacity_bound = False  # otherwise it holds nothing back as long as some wait for a seat
+        running, waiting = scheduler.get_request_counts()
+        continuing = sum(request.priority == 0 for request in scheduler.requests.values()) if waiting else 0
+        begins = waiting > continuing and seats - running >= WAVE * seats and scheduler.kv_cache_manager.usage < FULL
+        if since < EVERY and not begins and continuing < WAVE * seats:
+            return True
+        since = 0
+        return False
+
+    core._should_throttle_prefills = should_throttle_prefills
 
 
 def _to_consume(requests: Any, output: Any) -> list[tuple[str, Any, int]]:
