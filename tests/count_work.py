@@ -14,6 +14,7 @@ from unittest.mock import Mock
 from benchmark.made_cases import write_cases
 from pathway_local.engines.vllm import VllmEngine
 from pathway_local.judges.chat.turns import Chat
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
@@ -88,7 +89,9 @@ def counted(
     with RunFile.create(folder / f"{detail}.run") as run:
         store_rubric(run, rubric)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
-        tally = JudgingLoop(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
+        tally = JudgingLoop(FirstVerdicts(run, "c.csv"), [rater], Pool(lambda: engine, tokenizer, CONTEXT)).judge(
+            iter(cases)
+        )
     from pathway_local.engines.vllm_request import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))

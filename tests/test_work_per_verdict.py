@@ -19,6 +19,7 @@ from scripted_engine import ScriptedEngine
 from benchmark.made_cases import write_cases
 from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judges.chat.turns import Chat
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult
@@ -69,7 +70,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
         written: Counter[str] = Counter()
         run.database._connection.set_trace_callback(lambda said: written.update([said.split()[0]]))
         pool = Pool(lambda: ScriptedEngine(script), tokenizer, 8000)
-        assert JudgingLoop(run, [rater], pool, source="c.csv").judge(iter(cases)).judged == CASES
+        assert JudgingLoop(FirstVerdicts(run, "c.csv"), [rater], pool).judge(iter(cases)).judged == CASES
     assert calls["replies"] == CASES
     assert calls["probes"] <= CASES
     assert calls["of cases' texts"] <= CASES / BATCH
