@@ -24,7 +24,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected_difference import corrected_difference
 from pathway_local.statistics.families import level_of_looks
@@ -33,6 +32,7 @@ from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import (
     LEVEL,
     Effect,
+    contrast_error,
     difference_effect,
     mean,
     mean_effect,

@@ -92,7 +92,7 @@ def counted(
         tally = JudgingLoop(FirstVerdicts(run, "c.csv"), [rater], Pool(lambda: engine, tokenizer, CONTEXT)).judge(
             iter(cases)
         )
-    from pathway_local.engines.vllm_request import sampling_params
+    from pathway_local.engines.vllm_core import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
     shared = len(writer.shared_prefix())

@@ -217,7 +217,7 @@ def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load
     engine = load()
     from vllm.inputs.engine import tokens_input
 
-    from pathway_local.engines.vllm_request import sampling_params
+    from pathway_local.engines.vllm_core import sampling_params
 
     settings = sampling_params(Pass("", (5,), 'start: "a"\n', 9))
     settings.ignore_eos = True

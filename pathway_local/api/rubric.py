@@ -3,11 +3,22 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from pathway_local.api.names import Name, check_names
+from pathway_local.errors import UsageError
 from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.verdict import Number
+
+Name = str | os.PathLike[str]
+
+
+def check_names(*given: object) -> None:
+    """Raise UsageError if a name or path, also one in a list, holds a NUL character: no file's name can."""
+    for each in given:
+        if isinstance(each, list | tuple):
+            check_names(*each)
+        elif isinstance(each, str | os.PathLike) and "\0" in os.fsdecode(each):
+            raise UsageError(f"the name {os.fsdecode(each)!r} holds a NUL character", "No file's name can hold one.")
 
 
 class Rubric:

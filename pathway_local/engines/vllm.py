@@ -17,8 +17,14 @@ from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
 from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, MEMORY_SHARE, SETTINGS, resolve
-from pathway_local.judges.installed_engine import check_architecture
+from pathway_local.judges.engine_settings import (
+    DETERMINISTIC,
+    GPU_HINT,
+    MEMORY_SHARE,
+    SETTINGS,
+    check_architecture,
+    resolve,
+)
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
 from pathway_local.judges.placement import check_fits_here
@@ -144,7 +150,7 @@ class VllmEngine:
 
     Each step is short, so it never needs to call `_beat`.
 
-    Tried with vLLM 0.32.0; without `vllm_request.TrustingParams` also with 0.28.0, and the rest is the same in 0.26.0.
+    Tried with vLLM 0.32.0; without `vllm_core.TrustingParams` also with 0.28.0, and the rest is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
@@ -188,7 +194,7 @@ class VllmEngine:
         """Hand a pass to vLLM at once; one that vLLM refuses comes back as a result with `finish` "error"."""
         from vllm.inputs.engine import tokens_input
 
-        from pathway_local.engines.vllm_request import sampling_params
+        from pathway_local.engines.vllm_core import sampling_params
 
         if excess := item.excess(self.facts.max_model_len):
             self._refuse(item, excess)

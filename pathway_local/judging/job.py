@@ -17,13 +17,12 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.double_check import DoubleCheck, second_look
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fitting
 from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, local_rater
+from pathway_local.judging.preparation import Prepared, Unfit, add_raters, engine_plan, local_rater, prepare_fitting
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from pathway_local.case import BadRow, Case, CaseRef
 from pathway_local.errors import CaseError, Stopped
-from pathway_local.judging.filler import filler_marks
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.reply_reading import drawn_fields, verdict_of
+from pathway_local.judging.reply_reading import drawn_fields, filler_marks, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
