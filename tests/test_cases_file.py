@@ -318,7 +318,7 @@ def test_parquet_values_become_text(tmp_path: Path) -> None:
         "s": [{"k": datetime(2025, 5, 1, 12)}],
     }
     (case,) = make_parquet(tmp_path, columns)
-    assert case.inputs == {"question": '["a","b"]', "answer": ""}
+    assert case.inputs == {"question": "a\n\nb", "answer": ""}
     assert case.metadata.pop("at").startswith("2023-11-14")
     assert case.metadata == {
         "n": "5",

@@ -62,7 +62,7 @@ FOLDERS = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") 
 
 
 def room_of(module: str) -> str:
-    first = module.partition(".")[0]
+    first = "cli" if module == "__main__" else module.partition(".")[0]
     return first if first in FOLDERS else VALUES
 
 

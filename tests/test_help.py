@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import typer
+from typed_here import Run
 
-from pathway_local.cli.command_help import Group
+from pathway_local.cli.command_help import ALL, MOST_USED, Group
 from pathway_local.cli.command_line import app
 
 ROOT: Any = typer.main.get_command(app)
@@ -28,8 +29,9 @@ def _commands(words: tuple[str, ...] = (), command: Any = ROOT) -> Iterator[tupl
 COMMANDS = dict(_commands())
 
 
-def _page(words: str) -> str:
+def _page(words: str, *, every: bool = True) -> str:
     context = CONTEXT(COMMANDS[words], info_name=f"pathway-local {words}", terminal_width=80, max_content_width=80)
+    context.meta[ALL] = every
     page: str = COMMANDS[words].get_help(context)
     return page
 
@@ -63,6 +65,19 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
             context = CONTEXT(command, parent=context)
             name, command, rest = command.resolve_command(context, rest)
         command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
+
+
+@pytest.mark.parametrize("words", [words for words, each in COMMANDS.items() if not isinstance(each, Group)])
+def test_help_shows_at_most_a_dozen_options_and_help_all_the_rest(words: str) -> None:
+    options = set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", _page(words, every=False), re.MULTILINE))
+    most_used = {f"--{name}" for name in MOST_USED.get(words, "").split()}
+    assert len(options) <= 12 and MOST_USED.keys() <= COMMANDS.keys()
+    assert not most_used or options == {*most_used, "--help", "--help-all"}
+
+
+def test_help_all_is_typed_as_help_is(run: Run) -> None:
+    assert "--strict-permissions" not in run("judge", "--help").out
+    assert "--strict-permissions" in run("judge", "--help-all").out
 
 
 def test_there_are_few_commands() -> None:

@@ -130,3 +130,44 @@ def test_a_row_may_lack_what_is_optional(tmp_path: Path) -> None:
     assert isinstance(second, Case)
     assert (first.inputs, second.inputs) == ({"a": "A", "b": "B"}, {"a": "A"})
     assert isinstance(bad, BadRow)
+
+
+def test_places_in_lists_are_read_if_they_are_named(tmp_path: Path) -> None:
+    body = {"choices": [{"message": {"content": "A"}}, {"message": {"content": "B"}}]}
+    path = lines(tmp_path / "c.jsonl", [{"response": {"body": body}}, {"response": {"body": {"choices": []}}}])
+    needed = {"r": ("answer",)}
+    good, bad = CasesFile(path, needed, {"answer": "response.body.choices.1.message.content"})
+    assert isinstance(good, Case) and good.inputs == {"answer": "B"}
+    assert isinstance(bad, BadRow) and "it has no response.body.choices.1.message.content" in bad.reason
+    for wrong in ("2.message.content", "-1.message.content", "x", "1.message.content.0", "9" * 5000):
+        with pytest.raises(UnknownName, match="no column is called"):
+            CasesFile(path, needed, {"answer": f"response.body.choices.{wrong}"})
+    with pytest.raises(ColumnsError, match="no column for content"):
+        CasesFile(path, {"r": ("content",)})
+
+
+def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"retrieved_contexts": ["one", "two"], "resps": [["said"]], "text": '["not", "a list"]'},
+        {"retrieved_contexts": ["one"], "resps": [["said", "again"]], "text": ""},
+        {"retrieved_contexts": [{"role": "user"}], "resps": "said", "text": ""},
+    ]
+    path = lines(tmp_path / "c.jsonl", rows)
+    mapping = {"context": "retrieved_contexts", "answer": "resps", "question": "text"}
+    file = CasesFile(path, {"r": tuple(mapping)}, mapping)
+    assert file.notes == (
+        "retrieved_contexts, resps: lists of texts are read as these texts, with a blank line between two",
+    )
+    first, several, plain = file
+    assert isinstance(first, Case) and isinstance(plain, Case) and isinstance(several, BadRow)
+    assert first.inputs == {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'}
+    assert several.reason == "its resps lists 2 answers: name one, such as --map answer=resps.0.0"
+    assert plain.inputs["context"] == '[{"role":"user"}]'
+    [case, other, _] = CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"})
+    assert isinstance(case, Case) and isinstance(other, Case) and other.inputs["answer"] == "said"
+
+
+def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"x": {"context": ["one", "two"], "answer": ["a"]}}])
+    [case] = CasesFile(path, {"r": ("context", "answer")})
+    assert isinstance(case, Case) and case.inputs == {"context": "one\n\ntwo", "answer": "a"}

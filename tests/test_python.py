@@ -7,14 +7,16 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pydantic import BaseModel, Field
 
 import pathway_local as pl
 from benchmark import instant_engine
@@ -54,7 +56,7 @@ def engine() -> Iterator[pl.Engine]:
 
 def test_every_block_of_the_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, Any] = {}
     for block in blocks:
         exec(block, names)  # the page's own code
@@ -66,6 +68,7 @@ def test_every_block_of_the_page(folder: Path, capsys: pytest.CaptureFixture[str
     assert list(frame["score"]) == [4, 4] and list(frame["bot"]) == ["v1", "v2"]
     assert names["table"].num_rows == 2
     assert names["run"].summary()[0]["rows"][0]["cases"] == 2
+    assert names["kept"][0]["rubric"] == "Kept"
     assert names["first"].verdicts[0]["case"] == "1"
 
 
@@ -91,6 +94,11 @@ def test_importing_it_imports_nothing() -> None:
     code = "import sys; before = set(sys.modules); import pathway_local; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in done.stdout.split()} <= {"pathway_local", "importlib", "warnings"}
+
+
+def test_the_package_runs_as_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "pathway_local", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"pathway-local {pl.__version__}\n")
 
 
 def test_a_program_can_turn_core_dumps_off() -> None:
@@ -140,6 +148,10 @@ def test_a_path_is_judged_as_the_command_judges_it(
     assert f"{file} can be read by every user: chmod 600" in capsys.readouterr().err
     assert run.verdicts[0]["case"] == "a"
     assert repr(run) == f"Run({str(tmp_path / 'a.run')!r})"
+
+
+class Undocumented(BaseModel):
+    score: Literal[1, 2]
 
 
 class Odd:
@@ -210,18 +222,20 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"rubric": ()}, pl.UsageError, "no rubric is named"),
         ({"judge": "none"}, pl.UsageError, "no judge is called 'none'"),
         ({"keep": "none"}, pl.UsageError, "none"),
-        ({"detail": "all"}, pl.UsageError, "no value of --detail is called 'all'"),
+        ({"detail": "all"}, pl.UsageError, "no value of detail is called 'all'"),
         ({"samples": 0}, pl.UsageError, "samples is 0"),
         ({"samples": 2.5}, pl.UsageError, "samples is 2.5"),
-        ({"id": 5}, pl.UsageError, "--id is 5, which is not valid"),
+        ({"id": 5}, pl.UsageError, "id is 5, which is not valid"),
         ({"temperature": float("nan")}, pl.UsageError, "temperature is nan"),
         ({"limit": "5"}, pl.UsageError, "limit is '5'"),
         ({"think": "much"}, pl.UsageError, "much"),
-        ({"map": {"question": 5}}, pl.UsageError, "--map is a dict, which is not valid"),
-        ({"shard": "3/2"}, pl.UsageError, "--shard '3/2' is not K/N"),
-        ({"double_check": 1.5}, pl.UsageError, "--double-check 1.5 is not a share"),
-        ({"cluster": "nowhere"}, pl.UsageError, "--cluster is 'nowhere'"),
-        ({"truncate": "none"}, pl.UsageError, "--truncate names 'none'"),
+        ({"map": {"question": 5}}, pl.UsageError, "map is a dict, which is not valid"),
+        ({"shard": "3/2"}, pl.UsageError, "shard '3/2' is not K/N"),
+        ({"double_check": 1.5}, pl.UsageError, "double_check 1.5 is not a share"),
+        ({"cluster": "nowhere"}, pl.UsageError, "cluster is 'nowhere'"),
+        ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),
+        ({"rubric": 5}, pl.UsageError, "a rubric is a int"),
+        ({"rubric": Undocumented}, pl.RubricError, "the model Undocumented has no docstring"),
         ({"sed": 3}, pl.UsageError, "no option of judge is called 'sed'"),
         *(
             ({name: "a\x00b"}, pl.UsageError, "'a\\x00b' holds a NUL")
@@ -238,6 +252,57 @@ def test_wrong_arguments_are_told_with_a_hint(
         pl.judge(**given, engine=engine, progress=False)
     assert refused.value.hint or isinstance(refused.value, pl.CasesError)
     assert not (tmp_path / "a.run").exists()
+
+
+def test_hints_name_arguments_as_python_has_them(tmp_path: Path, engine: pl.Engine) -> None:
+    row = {"id": "a", "questons": "Why?", "ideal_answer": "", "retrieved_content": "", "Ai answer 1": "So."}
+    with pytest.raises(pl.CasesError) as refused:
+        pl.judge([row], "pathway-answer", engine=engine, progress=False)
+    assert "For example: map={'question': 'questons', 'ai_answer': 'Ai answer 1'}. pathway" in refused.value.hint
+    with pytest.raises(pl.UsageError) as refused:
+        pl.judge([ROW], "pathway-answer", samples=3, engine=engine, progress=False)
+    assert refused.value.hint == "Give temperature, such as 0.7."
+
+
+class Verdict(BaseModel):
+    """Does the answer keep to the text? {{answer}}, {{context}}"""
+
+    score: Annotated[int, Field(ge=1, le=5)]
+
+
+def test_a_pydantic_model_is_a_rubric(engine: pl.Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ids = JudgeTokenizer(weights_folder(load_registry().get("demo"))).encode(" 4}")
+    (tmp_path / "reply.json").write_text(json.dumps(ids))
+    monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"answer": ["So."], "context": ["So it is."]})
+    run = pl.judge(frame, Verdict, progress=False)
+    assert [(row["rubric"], row["score"]) for row in run.verdicts] == [("Verdict", 4)]
+
+
+def test_a_rubric_is_read_from_its_text() -> None:
+    text = (ROOT / "prompts" / "groundedness.prompty").read_text(encoding="utf-8")
+    read, loaded = pl.Rubric.from_text(text), pl.Rubric.load("groundedness")
+    assert (read.name, read.inputs, read.scores) == (loaded.name, loaded.inputs, loaded.scores)
+    with pytest.raises(pl.RubricError, match="nobody has confirmed"):
+        pl.Rubric.from_text(text.replace("---\n", "---\nconfirmed: false\n", 1))
+
+
+def test_without_a_run_rows_are_judged_into_a_private_file_that_goes_with_the_run(
+    engine: pl.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    run = pl.judge([ROW], "pathway-answer", engine=engine, progress=False)
+    folder = run.path.parent
+    assert run.verdicts[0]["score"] == 4 and folder.stat().st_mode & 0o777 == 0o700
+    del run
+    assert not folder.exists()
+    with pytest.raises(pl.UsageError):
+        pl.judge([ROW], "pathway-answer", seed=-1, engine=engine, progress=False)
+    assert not list(tmp_path.iterdir())
+    Path("cases.jsonl").write_text(json.dumps(ROW) + "\n")
+    assert pl.judge("cases.jsonl", "pathway-answer", engine=engine, progress=False).path == Path("cases.run")
 
 
 def test_an_existing_run_takes_no_argument_that_would_make_another_rater(tmp_path: Path, engine: pl.Engine) -> None:

@@ -295,10 +295,10 @@ def test_a_program_declares_a_format_by_a_line_or_a_pydantic_model() -> None:
     class Vague(BaseModel):
         score: float
 
-    rubric = pl.Rubric.declare("Judge {answer}.", Reply, name="mine")
+    rubric = pl.Rubric.from_text("Judge {answer}.", Reply, name="mine")
     assert rubric.inputs == ["answer"] and rubric.scores["tone"] == {0: "rude", 1: "polite"}
     assert list(rubric.scores["score"]) == [1, 2, 3, 4, 5]
-    alone = pl.Rubric.declare("Judge it.", "why: text; score: no < yes", name="mine", inputs=["answer"])
+    alone = pl.Rubric.from_text("Judge it.", "why: text; score: no < yes", name="mine", inputs=["answer"])
     assert alone.inputs == ["answer"] and alone.scores["score"] == {0: "no", 1: "yes"}
     with pytest.raises(pl.RubricError, match="score: a number needs minimum and maximum"):
-        pl.Rubric.declare("Judge {answer}.", Vague, name="mine")
+        pl.Rubric.from_text("Judge {answer}.", Vague, name="mine")

@@ -1,30 +1,31 @@
-"""Judges from a Python program, as the command `judge` does, on a file or on rows that the program holds."""
+"""Judges from a Python program: the same job as the command `judge`, on a file or on rows that the program holds."""
 
 import os
-import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Literal, Self
+from weakref import finalize
 
-from pathway_local.api.rubric import Name, Rubric, check_names
+from pathway_local.api.names import Name, check_names, in_python
+from pathway_local.api.progress import LineProgress
+from pathway_local.api.rubric import Rubric
 from pathway_local.api.run import Run
 from pathway_local.engines.allocation import Engines
+from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.loop import Tally
-from pathway_local.judging.plan import options_of, read_plan
-from pathway_local.judging.progress_line import duration, progress_line
+from pathway_local.judging.job import run_job
+from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import closing_command, exposures
-from pathway_local.system.visible import visible
 
 COMMAND = ("python", "judge")
 """The audit trail's entry in place of a command line."""
@@ -58,29 +59,59 @@ class Engine:
 
 def judge(
     cases: object,
-    rubric: Name | Rubric | Sequence[Name | Rubric] = (),
+    rubric: Name | Rubric | type | Sequence[Name | Rubric | type] = (),
     *,
-    run: Name,
+    run: Name | None = None,
     engine: Engine | str | None = None,
     progress: bool = True,
     **options: Any,
 ) -> Run:
     """Judge cases under one or more rubrics into a run file, which is made or continued, and return the run.
 
-    `cases` are dicts, a pandas or Arrow table, or a file's path. `options` are those of `pathway-local judge`, by the
-    same names: `judge`, `id`, `map`, `keep`, `detail`, `samples`, `without_text` …; `inspect.signature` lists them. A
-    file or name stands for a list of one, and None for the default. Without `progress`, nothing is printed. A call that
-    was interrupted has stored its verdicts, and the same call judges the rest. Raises PathwayError, whose `hint` says
-    what to do.
+    `cases` are dicts, a pandas or Arrow table, or a file's path. A rubric is a name, a file, a `Rubric`, or a Pydantic
+    model whose docstring is the prompt. Without `run`, a file's verdicts go where the command puts them, and those of
+    rows into a temporary file that is removed with the returned run. `options` are those of `pathway-local judge`, by
+    the same names: `judge`, `id`, `map`, `keep`, `detail`, `samples`, `without_text` …; `inspect.signature` lists them.
+    A file or name stands for a list of one, and None for the default. Without `progress`, nothing is printed. A call
+    that was interrupted has stored its verdicts, and the same call judges the rest, if it names its run. Raises
+    PathwayError, whose `hint` says what to do.
     """
-    named = [rubric] if isinstance(rubric, str | os.PathLike | Rubric) else rubric
     given = {**(engine.options if isinstance(engine, Engine) else {"engine": engine}), **options}
-    check_names(cases, run, *named, *options.values())
-    load = partial(load_rubric, references=bool(options.get("allow_references")))
-    rubrics = [each.read if isinstance(each, Rubric) else load(os.fspath(each)) for each in named]
-    plan = read_plan(sheet_or_path(cases), Path(run), {**given, "rubric": rubrics})
+    with ExitStack() as kept:
+        try:
+            check_names(cases, run, *options.values())
+            sheet = sheet_or_path(cases)
+            if run is None and isinstance(sheet, Path):
+                run = default_run(sheet, None, options.get("shard") or "")
+            run = _fleeting(kept) if run is None else Path(run)
+            given["rubric"] = list(_rubrics(rubric, references=bool(options.get("allow_references"))))
+            found = _judged(read_plan(sheet, run, given), engine, LineProgress(shown=progress))
+        except PathwayError as error:
+            error.args, error.hint = (in_python(str(error)),), in_python(error.hint)
+            raise
+        finalize(found, kept.pop_all().close)
+    return found
+
+
+def _fleeting(kept: ExitStack) -> Path:
+    """Return the path of a run that no other user can read, and that `kept` removes."""
+    folder = mkdtemp(prefix="pathway-local-")
+    kept.callback(rmtree, folder, ignore_errors=True)
+    return Path(folder, "judged.run")
+
+
+def _rubrics(given: object, *, references: bool) -> Iterator[FileRubric]:
+    """Yield the rubrics that a program gave. Raises RubricError, UsageError."""
+    for each in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(each, str | os.PathLike):
+            check_names(each)
+            yield load_rubric(os.fspath(each), references=references)
+        else:
+            yield (each if isinstance(each, Rubric) else Rubric.of_model(each)).read
+
+
+def _judged(plan: Plan, engine: object, watcher: LineProgress) -> Run:
     check_seal(plan.seal)
-    watcher = LineProgress(shown=progress)
     for path, others in exposures([plan.run, *([plan.cases] if isinstance(plan.cases, Path) else [])]):
         watcher.notice(f"{path} can be read by {others}: {closing_command(path)}")
     with ExitStack() as stack:
@@ -99,50 +130,3 @@ def _with_options(plain: Signature) -> Signature:
 
 
 judge.__signature__ = _with_options(signature(judge))  # type: ignore[attr-defined]
-
-
-class LineProgress(Watcher):
-    """Writes notes to stderr and, in a notebook or terminal, a line of progress; nothing at all if not `shown`."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._changes = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        self._began, self._rater, self._width = time.monotonic(), "", 0
-        self._total: int | None = None
-
-    def notice(self, message: str) -> None:
-        """Write a note above the line of progress."""
-        if self._shown:
-            self._write(f"note: {message}")
-            self.end()
-
-    def begin(self, rater: str, total: int | None) -> None:
-        """Begin a line for a judge."""
-        self.end()
-        self._rater, self._total, self._began = rater, total, time.monotonic()
-
-    def loading(self, judge: str, seconds: float | None) -> None:
-        """Show that the judge is being loaded."""
-        if self._changes:
-            self._write(f"loading {judge}" + (f", about {duration(seconds)}" if seconds is not None else ""))
-
-    def ready(self) -> None:
-        """Measure the pace from now on."""
-        self._began = time.monotonic()
-
-    def watch(self, tally: Tally) -> None:
-        """Show how many cases are done."""
-        if self._changes:
-            self._write(progress_line(self._rater, tally, self._total, time.monotonic() - self._began))
-
-    def end(self) -> None:
-        """Keep the line, so that the next one begins below it."""
-        if self._width:
-            sys.stderr.write("\n")
-            self._width = 0
-
-    def _write(self, text: str) -> None:
-        shown = visible(text)
-        sys.stderr.write(f"\r{shown.ljust(self._width)}")
-        sys.stderr.flush()
-        self._width = len(shown)

@@ -2,23 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from inspect import cleandoc
 
-from pathway_local.errors import UsageError
-from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
+from pathway_local.api.names import Name, check_names
+from pathway_local.errors import RubricError, UsageError
+from pathway_local.prompty.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.verdict import Number
-
-Name = str | os.PathLike[str]
-
-
-def check_names(*given: object) -> None:
-    """Raise UsageError if a name or path, also one in a list, holds a NUL character: no file's name can."""
-    for each in given:
-        if isinstance(each, list | tuple):
-            check_names(*each)
-        elif isinstance(each, str | os.PathLike) and "\0" in os.fsdecode(each):
-            raise UsageError(f"the name {os.fsdecode(each)!r} holds a NUL character", "No file's name can hold one.")
 
 
 class Rubric:
@@ -37,15 +28,37 @@ class Rubric:
         return cls(os.fspath(name), load_rubric(os.fspath(name)))
 
     @classmethod
-    def declare(cls, prompt: str, outputs: object, *, name: str, inputs: Sequence[str] = ()) -> "Rubric":
-        """Return a rubric of a prompt and its reply's format. Raises RubricError.
+    def from_text(
+        cls, text: str, outputs: object = None, *, name: str = "rubric", inputs: Sequence[str] = ()
+    ) -> "Rubric":
+        """Return the rubric whose file would hold this text; with `outputs`, of a prompt and its reply's format.
 
         `outputs` is a text such as "reasons: text; score: 1-5", a JSON Schema, or a Pydantic model; a field of the
         model says by `json_schema_extra={"spelling": "no < yes"}` what its type can't. Without `inputs`, they are those
-        that the prompt marks, such as {{answer}}.
+        that the prompt marks, such as {{answer}}. Raises RubricError.
         """
+        if outputs is None:
+            read = parse_rubric(text, name)
+            check_confirmed(read, name)
+            return cls(read.name, read)
         schema = getattr(outputs, "model_json_schema", None)
-        return cls(name, declare_rubric(name, prompt, schema() if schema else outputs, inputs))
+        return cls(name, declare_rubric(name, text, schema() if schema else outputs, inputs))
+
+    @classmethod
+    def of_model(cls, model: object) -> "Rubric":
+        """Return the rubric of a Pydantic model, which is the reply's format; its docstring is the prompt.
+
+        Raises UsageError for anything else, RubricError.
+        """
+        prompt = cleandoc(getattr(model, "__doc__", None) or "")
+        if not isinstance(model, type) or not hasattr(model, "model_json_schema"):
+            said = f"a rubric is a {type(model).__name__}"
+            raise UsageError(said, "Give a rubric's name or file, a Rubric, or a Pydantic model.")
+        if not prompt:
+            said = f"the model {model.__name__} has no docstring, which would be the prompt"
+            hint = f"Write one, with inputs such as {{{{answer}}}}, or: Rubric.from_text(PROMPT, {model.__name__})."
+            raise RubricError(said, hint)
+        return cls.from_text(prompt, model, name=model.__name__)
 
     def __repr__(self) -> str:
         return f"Rubric({self.file!r})"

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 import typer
@@ -19,8 +20,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 RATERS = "Rubric and raters"
 
+ALL = "pathway_local.all_options"
+"""Where a command's context notes that all options are asked for."""
+
 FEW = 6
 """Up to this many options stand under one heading."""
+
+MOST_USED = {
+    "judge": "id map pair-by keep limit rubric judge run out dry-run",
+    "judges test": "rubric cases id n role map run out temperature detail",
+    "agreement": "rubric rater against by cluster figure full out json lang",
+    "calibrate": "against judge rubric by cluster target out json",
+    "compare": "between rubric rater pair-by cluster margin full out json lang",
+    "plan": "half-width detect margin against between rubric cluster pair-by json",
+    "sample": "n rubric rater out cases id seed strata lang pseudonyms",
+    "report": "out by between pair-by against cluster with-text cases lang",
+    "hosted export": "cases rubric service model out only id map",
+}
+"""Commands with more options than one screen holds, with those that their `--help` shows; `--help-all` shows all."""
 
 LONG = 200
 """Characters of a command's description in a list: more than any first sentence has."""
@@ -51,6 +68,13 @@ def _write_page(command: Any, ctx: Any, formatter: Any) -> None:
             formatter.write(f"  {line}\n")  # as it is: an example that is broken elsewhere can't be pasted
 
 
+def _show_all(ctx: Any, _: Any, asked: bool) -> None:
+    if asked:
+        ctx.meta[ALL] = True
+        typer.echo(ctx.get_help())
+        ctx.exit()
+
+
 class Command(TyperCommand):
     """A command with this help. Its epilog holds the examples, a line each; a backslash continues a long one.
 
@@ -59,6 +83,19 @@ class Command(TyperCommand):
     """
 
     format_help = _write_page
+
+    _help_all: Any = None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the command's options, with `--help-all` where `--help` does not show all of them."""
+        params: list[Any] = super().get_params(ctx)
+        if not _most_used(ctx):
+            return params
+        if self._help_all is None:
+            self._help_all = copy(params[-1])  # `--help`: the same kind of option, with other words
+            self._help_all.name, self._help_all.opts = "help_all", ["--help-all"]
+            self._help_all.help, self._help_all.callback = "Show all options and exit.", _show_all
+        return [*params, self._help_all]
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line, without Typer's braces around arguments."""
@@ -88,10 +125,18 @@ class App(typer.Typer):
         return self.command(name=name, cls=cls, epilog="\n".join(examples))
 
 
+def _most_used(ctx: Any) -> list[str]:
+    """Return the names of the options that `--help` shows, or none if it shows all."""
+    return MOST_USED.get(ctx.command_path.removeprefix("pathway-local "), "").split()
+
+
 def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """Return arguments, options and commands under their headings, in the order of their declaration."""
     sections = defaultdict(list)
-    params = command.get_params(ctx)
+    params, most_used = command.get_params(ctx), _most_used(ctx)
+    if most_used and not ctx.meta.get(ALL):
+        shown = {*(f"--{name}" for name in most_used), "--help", "--help-all"}
+        params = [param for param in params if param.param_type_name == "argument" or not shown.isdisjoint(param.opts)]
     few = sum(param.param_type_name == "option" for param in params) <= FEW
     for param in params:
         group = None if few else getattr(param, "rich_help_panel", None)

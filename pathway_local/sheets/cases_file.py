@@ -3,19 +3,28 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
-from pathway_local.sheets.columns import ColumnMatch, has_column, match_columns, names_of, no_column, same_column
+from pathway_local.sheets.columns import (
+    ColumnMatch,
+    has_column,
+    match_columns,
+    means_the_same,
+    names_of,
+    no_column,
+    same_column,
+)
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.nested_keys import nested_cells, nested_keys
+from pathway_local.sheets.nested_keys import SEPARATOR, listed_texts, nested_keys, with_nested
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
 SHORT = 40
 """Characters of the longest id that a message names."""
+
+ANSWERS = ("answer", "response_a", "response_b")
+"""Inputs, also under other names, that hold one answer: a list of several can't be one text, as passages can."""
 
 
 class CasesFile:
@@ -69,6 +78,9 @@ class CasesFile:
         if isinstance(self.sheet, PairedRows):
             self._used |= self.sheet.forms(self.inputs.values())
         self.metadata = tuple(column for column in self.columns if column not in self._used)
+        if lists := self._lists():
+            said = "lists of texts are read as these texts, with a blank line between two"
+            self.notes = (*self.notes, f"{', '.join(map(shown, lists))}: {said}")
 
     def __iter__(self) -> Iterator[Case | BadRow]:
         """Yield every row as a case, or as a bad row with its reason; skip blank rows.
@@ -84,7 +96,7 @@ class CasesFile:
         try:
             for row in self.sheet.rows():
                 found |= not row.blank
-                yield row, None if row.blank else self._item(self._with_nested(row), seen)
+                yield row, None if row.blank else self._item(row, seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not found:
@@ -110,23 +122,27 @@ class CasesFile:
         try:
             return match_columns(wanted, self.columns, mapping, self.path.name)
         except (ColumnsError, UnknownName):
-            keys = nested_keys(self.sheet)
+            keys = nested_keys(self.sheet, mapping.values())
             if not keys:
                 raise
         match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 
-    def _with_nested(self, row: Row) -> Row:
-        """Return the row with a cell for each nested key that is an input."""
-        return replace(row, cells={**row.cells, **nested_cells(row, self._nested)}) if self._nested else row
+    def _lists(self) -> list[str]:
+        """Return the inputs' columns that have a list of texts in the first row."""
+        rows = (row for row in self.sheet.rows() if not row.blank) if self._source.has_lists else iter(())
+        first = next(rows, None)
+        full = with_nested(first, self._nested) if first else Row(0, 0)
+        return [column for column in self.inputs.values() if listed_texts(full, column)]
 
     def _find_id_column(self) -> str | None:
         named = (same_column(name, self.columns) for name in names_of("ids"))
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
-        reason = self._flaw(row)
+        full = with_nested(row, self._nested) if self._nested else row
+        reason = self._flaw(full)
         name, place, kind = str(row.number), self.sheet.place(row), BAD_ROW
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
@@ -147,7 +163,11 @@ class CasesFile:
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
             return BadRow(name, row.number, self.path.name, place, reason, readable, kind, kinds)
-        inputs = {wanted: row.cells[column] for wanted, column in self.inputs.items() if column in row.cells}
+        inputs = {
+            wanted: full.cells[column] if (texts := listed_texts(full, column)) is None else SEPARATOR.join(texts)
+            for wanted, column in self.inputs.items()
+            if column in full.cells
+        }
         metadata = dict.fromkeys(self.metadata, "") | own
         return Case(name, inputs, metadata, row.number, kinds)
 
@@ -177,4 +197,8 @@ class CasesFile:
                 return f"its {shown(column)} holds {row.bad_cells[column]}"
             if column not in row.cells and name not in self.optional:
                 return f"the input {name} is missing: it has no {shown(column)}"
+            texts = listed_texts(row, column) if any(means_the_same(each, name) for each in ANSWERS) else None
+            if texts and len(texts) > 1:
+                place = ".0" * (len(row.cells[column]) - len(row.cells[column].lstrip("[")))
+                return f"its {shown(column)} lists {len(texts)} answers: name one, such as --map {name}={column}{place}"
         return ""

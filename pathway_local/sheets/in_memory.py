@@ -25,6 +25,7 @@ class InMemorySheet(Sheet):
     """Rows as dicts; the columns are the keys of all of them, unless they are given."""
 
     unit = "item"
+    has_lists = True
     path = NAME
 
     def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None) -> None:

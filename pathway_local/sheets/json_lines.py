@@ -36,6 +36,7 @@ class JsonLinesSheet(Sheet):
     """A JSONL file. Its columns are the keys of its first 1,000 lines; a row has a cell for each of its own keys."""
 
     unit = "line"
+    has_lists = True
 
     def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
@@ -110,14 +111,24 @@ class JsonLinesSheet(Sheet):
 
 
 class JsonListSheet(JsonLinesSheet):
-    """A JSON file with a list of objects. The whole file is held in memory, so a large one should be JSONL."""
+    """A JSON file with a list of objects, or a log of Inspect with a list of samples.
+
+    The whole file is held in memory, so a large one should be JSONL.
+    """
 
     unit = "item"
+
+    def __init__(self, path: Path, encoding: str = "") -> None:
+        self.of_log = False
+        super().__init__(path, encoding)
+        if self.of_log:
+            self.notes = (*self.notes, f"{path.name} is one object; the list under its key samples is read")
 
     def rows(self) -> Iterator[Row]:
         """Yield every item of the list."""
         for number, text in enumerate(self._items(), 1):
-            yield self._row(text, number, "", text)
+            problem = f"it has more than {ROW_LIMIT:,} characters" if len(text) > ROW_LIMIT else ""
+            yield self._row(text, number, problem, text)
 
     def count(self) -> int | None:
         """Return None: only reading the items would tell."""
@@ -140,6 +151,8 @@ class JsonListSheet(JsonLinesSheet):
         with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
             text = file.read().removeprefix("\ufeff")
         decoder, at = json.JSONDecoder(), _next(text, 0)
+        if text[at : at + 1] == "{":
+            self.of_log, at = True, self._place_of_samples(text, at)
         if text[at : at + 1] != "[":
             raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
         at = _next(text, at + 1)
@@ -155,8 +168,22 @@ class JsonListSheet(JsonLinesSheet):
             elif text[at : at + 1] != "]":
                 raise self._broken(text, at)
         behind = _next(text, at + 1)
-        if behind < len(text):  # such as a second list, whose rows nobody would miss
+        if behind < len(text) and not self.of_log:  # such as a second list, whose rows nobody would miss
             raise self._broken(text, behind)
+
+    def _place_of_samples(self, text: str, at: int) -> int:
+        """Return the place of the value under the key `samples` of an object; the text's end if it lacks the key."""
+        decoder = json.JSONDecoder()
+        try:
+            while text[at] != "}":
+                key, end = decoder.raw_decode(text, _next(text, at + 1))
+                at = _next(text, _next(text, end) + 1)
+                if key == "samples":
+                    return at
+                at = _next(text, decoder.raw_decode(text, at)[1])
+        except (ValueError, RecursionError, IndexError):
+            raise self._broken(text, at) from None
+        return len(text)
 
     def _broken(self, text: str, at: int) -> CasesError:
         return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)

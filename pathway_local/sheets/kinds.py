@@ -18,6 +18,7 @@ KINDS = {
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
     ".json": "pathway_local.sheets.json_lines.JSON_LIST",
+    ".eval": "pathway_local.sheets.inspect_log.INSPECT_LOG",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
@@ -38,7 +39,7 @@ class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
-    `title` names it among the sheets of its file.
+    `title` names it among the sheets of its file; `has_lists` says whether its cells may be lists.
     """
 
     unit: str
@@ -46,6 +47,7 @@ class Sheet(ABC):
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
     title = ""
+    has_lists = False
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:

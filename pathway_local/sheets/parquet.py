@@ -43,6 +43,7 @@ class ParquetSheet(Sheet):
     """A Parquet file. Null is an empty text; lists and structs are JSON."""
 
     unit = "row"
+    has_lists = True
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,0 +1,119 @@
+"""Logs of Inspect, as JSON and as archives in each way of packing, are read as cases without its library."""
+
+import json
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pathway_local.case import BadRow, Case
+from pathway_local.errors import CasesError, UsageError
+from pathway_local.sheets import inspect_log
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.tables import add_columns, check_table
+
+NEEDED = {"r": ("question", "ideal_answer", "answer")}
+MAP = {"question": "input", "ideal_answer": "target", "answer": "output.completion"}
+SAMPLES: list[dict[str, Any]] = [
+    {"id": 1, "epoch": epoch, "uuid": f"u{epoch}", "input": "May I?", "target": ["Yes", "On weekdays"]}
+    | {"output": {"choices": [{"message": {"content": f"Yes {epoch}"}}], "completion": f"Yes {epoch}"}, "events": [{}]}
+    for epoch in (1, 2)
+]
+LOG = {"version": 2, "status": "success", "eval": {"samples": [{"id": "not these"}]}, "samples": SAMPLES}
+
+
+def log(path: Path, packing: int, parts: list[bytes] | None = None) -> Path:
+    """Write an archive as Inspect does. Python 3.11 can't pack with Zstandard, so the headers are corrected."""
+    told = [json.dumps(each).encode() for each in SAMPLES] if parts is None else parts
+    zstd = packing == inspect_log.ZSTANDARD
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED if zstd else packing) as archive:
+        archive.writestr("header.json", "{}")
+        for number, text in enumerate(told):
+            data = bytes(pa.compress(text, "zstd", asbytes=True)) if zstd else text
+            archive.writestr(f"samples/{number}_epoch_1.json", data)
+    if zstd:
+        whole = bytearray(path.read_bytes())
+        for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            at = whole.find(mark)
+            while at >= 0:
+                whole[at + place : at + place + 2] = struct.pack("<H", packing)
+                at = whole.find(mark, at + 1)
+        path.write_bytes(whole)
+    return path
+
+
+def inputs(path: Path) -> list[tuple[str, dict[str, str]]]:
+    return [(case.id, dict(case.inputs)) for case in CasesFile(path, NEEDED, MAP, "uuid") if isinstance(case, Case)]
+
+
+WANTED = [
+    (f"u{epoch}", {"question": "May I?", "ideal_answer": "Yes\n\nOn weekdays", "answer": f"Yes {epoch}"})
+    for epoch in (1, 2)
+]
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, inspect_log.ZSTANDARD])
+def test_samples_of_an_archive_are_cases(tmp_path: Path, packing: int) -> None:
+    path = log(tmp_path / "log.eval", packing)
+    assert inputs(path) == WANTED
+    assert "a blank line between" in CasesFile(path, NEEDED, MAP, "uuid").notes[0]
+    _, twice = CasesFile(path, NEEDED, MAP)
+    assert isinstance(twice, BadRow) and twice.reason == "duplicate id 1: sample 1 already has it"
+
+
+def test_samples_of_a_json_log_are_cases(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(LOG, indent=2))
+    assert inputs(path) == WANTED
+    assert CasesFile(path, NEEDED, MAP, "uuid").notes[0].endswith("the list under its key samples is read")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"version": 2}', "{}", '{"samples": 5}', '{"samples"', '{"a": [}', "{5: []}", "{" * 9999]
+)
+def test_a_json_object_without_samples_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "log.json").write_text(text)
+    with pytest.raises(CasesError, match=r"not a list of rows|broken JSON"):
+        CasesFile(tmp_path / "log.json", NEEDED, MAP)
+
+
+def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect_log, "ROW_LIMIT", 1_000)
+    monkeypatch.setattr("pathway_local.sheets.json_lines.ROW_LIMIT", 1_000)
+    good = json.dumps(SAMPLES[0]).encode()
+    bomb = b'{"input": "' + b" " * 10**7 + b'"}'
+    path = log(tmp_path / "log.eval", inspect_log.ZSTANDARD, [good, b"{", b"\xff", b"[]", bomb])
+    first, *others = CasesFile(path, NEEDED, MAP, "uuid")
+    assert isinstance(first, Case)
+    reasons = [each.reason for each in others if isinstance(each, BadRow)]
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "broken JSON at character 2",
+        "it has bytes that are not UTF-8",
+        "it is not a JSON object",
+        "it has more than 1,000 characters",
+    ]
+
+
+def test_damaged_archives_are_refused_without_a_traceback(tmp_path: Path) -> None:
+    whole = log(tmp_path / "log.eval", inspect_log.ZSTANDARD).read_bytes()
+    path = tmp_path / "damaged.eval"
+    for at in range(0, len(whole), 7):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]):
+            path.write_bytes(damaged)
+            try:
+                list(CasesFile(path, NEEDED, MAP, "uuid"))
+            except CasesError as error:
+                assert "May I" not in f"{error}{error.hint}"
+            except UsageError:  # a damaged key is a column that is missing
+                pass
+
+
+def test_an_archive_is_neither_written_nor_copied(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"out\.eval is not a kind of table"):
+        check_table(tmp_path / "out.eval", force=False)
+    path = log(tmp_path / "log.eval", inspect_log.ZSTANDARD)
+    with pytest.raises(UsageError, match=r"columns can't be added to \.eval files"):
+        add_columns(CasesFile(path, NEEDED, MAP, "uuid"), tmp_path / "new.eval", ["score"], lambda case: {})
