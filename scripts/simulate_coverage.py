@@ -274,7 +274,7 @@ def few_cases_coverage(figure: str, name: str, cases: int, replications: int) ->
         assert isinstance(statistic, Statistic)
         drawn = statistic.measure(rng.multinomial(cases, rows.counts / cases, size=999).astype(np.float64))
         low, high = np.nanquantile(drawn, (0.025, 0.975))
-        return bool(low <= truth <= high), holds(rows.estimate({"": statistic}, resamples=999)[""], truth)
+        return bool(low <= truth <= high), holds(rows.estimate({"": statistic})[""], truth)
 
     middle, truth = float(LEVELS @ np.array(SHARES[name])), 0.0
     rng = stream("few", figure, name, cases)

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.resampling import CountedRows, Statistic
 
 register()
 
@@ -116,17 +114,6 @@ def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: P
     (tmp_path / "reply.json").write_text(json.dumps(ids))
     monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-
-
-@pytest.fixture
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals are drawn from few resamples, for tests that ask what becomes of them and not what they are."""
-    estimate = CountedRows.estimate
-
-    def estimated(self: CountedRows, statistics: Mapping[str, Statistic], **given: int) -> dict[str, Estimate]:
-        return estimate(self, statistics, **given | {"resamples": 400})
-
-    monkeypatch.setattr(CountedRows, "estimate", estimated)
 
 
 @pytest.fixture

@@ -45,14 +45,12 @@ def rated(tmp_path: Path) -> Path:
         ("read", "--by", "disagreement", "--json"),
     ],
 )
-def test_commands_that_count_people_name_two_who_may_be_one(
-    run: Run, rated: Path, few_resamples: None, command: tuple[str, ...]
-) -> None:
+def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Path, command: tuple[str, ...]) -> None:
     said = run(command[0], rated, *command[1:]).words
     assert ALIKE in said and "a-B and committee/Cy gave the same scores to all 24 cases of both" in said
 
 
-def test_only_the_people_whose_labels_count_are_named(run: Run, rated: Path, few_resamples: None) -> None:
+def test_only_the_people_whose_labels_count_are_named(run: Run, rated: Path) -> None:
     assert ALIKE not in run("calibrate", rated, "--judge", "mine", *AGAINST).words
     with RunFile.read(rated) as read:
         (matrix,) = ratings_matrices(read, rubrics_of(read)["tiny"])
@@ -60,7 +58,7 @@ def test_only_the_people_whose_labels_count_are_named(run: Run, rated: Path, few
         assert [line.partition(",")[0] for line in alike_people(matrix, places)] == [ALIKE.partition(",")[0]]
 
 
-def test_calibrate_and_panel_name_them(run: Run, rated: Path, few_resamples: None) -> None:
+def test_calibrate_and_panel_name_them(run: Run, rated: Path) -> None:
     with RunFile.open(rated) as opened:
         text = rubrics_of(opened)["tiny"]
         rows = [case for place, each in enumerate(NAMES) for case in cases(ids=[each], bot="xy"[place % 2])]
@@ -72,7 +70,7 @@ def test_calibrate_and_panel_name_them(run: Run, rated: Path, few_resamples: Non
     assert f"Warning: {ALIKE}" in found
 
 
-def test_a_report_names_them(run: Run, rated: Path, few_resamples: None) -> None:
+def test_a_report_names_them(run: Run, rated: Path) -> None:
     assert run("report", rated, "--out", "report.html").code == 0
     page = (rated.parent / "report.html").read_text()
     assert "committee/A b and a-B count as two people" in page

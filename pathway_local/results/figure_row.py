@@ -11,7 +11,7 @@ from pathway_local.verdict import Value
 
 COLUMNS = (
     "rubric", "score", "table", "first", "second", "group", "figure", "value", "low", "high", "level", "interval",
-    "clusters", "undefined_resamples", "reason",
+    "clusters", "reason",
 )  # fmt: skip
 CAUTION = "caution"
 
@@ -83,7 +83,6 @@ def estimate_values(estimate: Estimate, first: str = "", second: str = "") -> di
     if isinstance(estimate.interval, Interval):
         found |= {"low": estimate.interval.low, "high": estimate.interval.high, "level": estimate.interval.level}
         found |= {"interval": estimate.interval.method, "clusters": estimate.interval.clusters}
-        found["undefined_resamples"] = estimate.interval.undefined
     else:
         found |= {"low": None, "high": None, "reason": with_names(why_missing(estimate), first, second)}
     return found

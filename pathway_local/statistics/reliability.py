@@ -1,7 +1,7 @@
 """Agreement beyond chance: Cohen's kappa of two raters; Krippendorff's alpha, Gwet's AC1 and AC2 and ICC of any number.
 
 Scores are (rows, raters) with NaN where a rater has none; special values are taken out beforehand. Each function sums
-what a row adds once; a resample is then a product of its weights with those sums, not a pass over the scores.
+what a row adds once; a figure is then a product of weights with those sums, not a pass over the scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -97,7 +97,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     """Krippendorff's alpha where levels are as far apart as there are scores between them.
 
     The distance |sum_{g=c..k} n_g - (n_c + n_k)/2| is the difference of the levels' mid-ranks among all
-    pairable scores, so this is the interval alpha of mid-ranks, which each resample takes anew.
+    pairable scores, so this is the interval alpha of mid-ranks, which are taken anew for all weights.
     """
     levels = _level_counts(rows, values)
     scored = levels.sum(axis=1)
@@ -162,7 +162,7 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
     Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR),
     raters (MSC) and error (MSE): ICC(2,1) = (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n) and
     ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE)/n). The interval is that of McGraw and Wong (1996) for raters who are a
-    random draw, too; resamples of cases would hold them fixed.
+    random draw, too; a jackknife over cases would hold them fixed.
     """
 
     def build(rows: FloatArray, _values: Sequence[float]) -> Statistic | Undefined:

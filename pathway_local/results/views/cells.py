@@ -19,14 +19,12 @@ class Cells:
         self._reasons: dict[str, int] = {}
         self.methods: dict[str, None] = {}
         self._levels: set[float] = set()
-        self._undefined = 0
 
     def cell(self, estimate: Estimate, names: Sequence[str] = ()) -> str:
         """The value and its interval, with its level unless it is the usual one, or a footnote's number."""
         if isinstance(estimate.interval, Interval):
             self.methods[estimate.interval.method] = None
             self._levels.add(estimate.interval.level)
-            self._undefined = max(self._undefined, estimate.interval.undefined)
         first, second = (*names, "", "")[:2]
         mark = self.mark(with_names(why_missing(estimate), first, second))
         if isinstance(estimate.value, Undefined):
@@ -46,10 +44,6 @@ class Cells:
         if self.methods:
             together = f"Cases with the same {cluster} are kept together." if cluster else units
             yield f"{percent(*self._levels)} intervals: {', '.join(self.methods)}. {together}"
-        if any(method.startswith("jackknife with") for method in self.methods):
-            yield "With fewer than 100 of them a bootstrap's intervals are too short, so the jackknife is used instead."
-        if self._undefined:
-            yield f"Up to {self._undefined:,} of 10,000 resamples left a figure without a value and are not counted."
 
 
 def number(value: Number) -> str:
