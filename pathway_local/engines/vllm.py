@@ -26,8 +26,7 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
-from pathway_local.judges.placement import check_fits_here
+from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, cpu_context
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
