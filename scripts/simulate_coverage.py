@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.corrected_difference import corrected_difference
+from pathway_local.statistics.corrected import corrected_difference
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.probes.probe_list import Expected, Probe
-from pathway_local.statistics.claims import beyond, falling, share_above, share_below, within
-from pathway_local.statistics.families import holm_levels
+from pathway_local.statistics.families import beyond, falling, holm_levels, share_above, share_below, within
 from pathway_local.statistics.figure import Estimate, undefined_estimate
 from pathway_local.statistics.intervals import Effect, mean_effect, wilson
 

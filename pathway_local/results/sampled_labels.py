@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined, percent
 from pathway_local.statistics.human_benchmark import mean_of_people
