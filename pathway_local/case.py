@@ -124,10 +124,10 @@ def placed(case_id: str, place: str, reason: str) -> str:
     return f"{place if case_id.startswith(place) else f'{case_id} ({place})'}: {reason}"
 
 
-def shard_of(case_id: str, shards: int) -> int:
-    """Return which of so many shards a case is in, from 0: by its id alone, and unrelated to every `rank`."""
-    digest = hashlib.blake2b(storable(case_id).encode(), key=b"shard", digest_size=16).digest()
-    return int.from_bytes(digest) % shards
+def part_of_case(case_id: str, parts: int) -> int:
+    """Return in which of so many parts of a split run a case is, from 0: by its id alone, unrelated to every `rank`."""
+    digest = hashlib.blake2b(storable(case_id).encode(), key=b"part", digest_size=16).digest()
+    return int.from_bytes(digest) % parts
 
 
 def rank(case_id: str, seed: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Simulates how often the 95% intervals of `calibrate`, `compare`, `agreement` and `summary` cover the truth.
+"""Simulates how often the 95% intervals of `agreement`, `compare` and `summary` cover the truth.
 
     .venv/bin/python scripts/simulate_coverage.py [REPLICATIONS]
 

@@ -186,7 +186,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "runs audit {}",
         "agreement {} --by group",
         "read {} --by disagreement --json",
-        "calibrate {} --against ann --cluster group",
+        "agreement {} --against ann --cluster group --full",
         "compare {} --between group=a,b --pair-by asked",
         "runs panel {} --name three --of demo,ann,bob",
         "doctor {}",

@@ -42,7 +42,12 @@ AT_START = (
 )
 """How the names of variables begin that Python or a library reads when it starts."""
 
-APART = ("pathway_local.cli", "pathway_local.engines.vllm", "pathway_local.sheets.parquet")
+APART = (
+    "pathway_local.cli",
+    "pathway_local.engines.vllm",
+    "pathway_local.sheets.inspect_log",
+    "pathway_local.sheets.parquet",
+)
 """Modules that are not preloaded: they look at streams, load torch, or start a thread, which a fork would lose."""
 
 SET_CHILD_SUBREAPER = 36

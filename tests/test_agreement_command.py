@@ -1,10 +1,9 @@
-"""`pathway-local agreement`, `calibrate` and `compare`, and every command of their page in the documentation."""
+"""`pathway-local agreement` and `compare`, and every command of their page in the documentation."""
 
 import csv
 import json
 import math
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,12 @@ from typed_here import Run, notes, rows, sentences
 from pathway_local.case import Case
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.ratings.samples import draw
+from pathway_local.results.corrected_mean import unlike
 from pathway_local.results.panel import make_panel
-from pathway_local.results.sampled_labels import _unlike
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.verdict import Score, Verdict
+from pathway_local.words.language import Language
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
@@ -70,15 +70,6 @@ def figures_in(out: str, table: str, first: str = "", second: str = "") -> dict[
     return found
 
 
-def figures(found: dict[str, Any], table: str, first: str = "", second: str = "") -> dict[str, dict[str, Any]]:
-    rows = [row for row in found["figures"] if row["table"] == table]
-    return {
-        row["figure"]: row
-        for row in rows
-        if first in ("", row.get("first")) and second in ("", row.get("second")) and not row.get("group")
-    }
-
-
 def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
     said_here = run("agreement", answers, "--rater", "demo", "--rater", "committee/Ann", "--json")
     _, worth, _ = answered()
@@ -120,7 +111,7 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
     assert (ann["cases"], ann["difference"]["interval"]) == (120, "t")
     assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
-        "jackknife with t", "jackknife with log-odds and t", "t",
+        "jackknife with t", "jackknife with log-odds and t", "log-odds with t", "t",
     }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
 
@@ -131,7 +122,6 @@ def test_tables_for_others_hold_no_text_no_case_and_no_small_group(run: Run, ans
             "agreement", answers, "--cluster", "student", "--by", "audience", "--rater", "demo",
             "--rater", "committee", "--min-group", 10,
         ),
-        ("calibrate", answers, "--against", "committee", "--by", "audience", "--min-group", 10),
         ("compare", answers, "--between", "audience=guest,staff", "--pair-by", "chatbot"),
     )  # fmt: skip
     for command in commands:
@@ -194,14 +184,15 @@ def test_special_levels_are_apart(run: Run, small: RunFile) -> None:
 def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> None:
     missing = np.arange(40) < 20
     high = np.where(missing, 5.0, 3.0)
-    [clear] = _unlike(high, ~missing, missing)
-    assert "2.00 points higher than the others, so" in clear
+    say = Language("en")
+    [clear] = unlike(high, ~missing, missing, "demo")
+    assert "2.00 points higher than the others, so" in say.note(clear)
     almost = high.copy()
     almost[0] = 4
-    [told] = _unlike(almost, ~missing, missing)
-    assert "1.95 points higher than the others (95% interval of the difference: 1.85 to 2.05), so" in told
-    assert not _unlike(np.full(40, 3.0), ~missing, missing)
-    assert not _unlike(high, ~missing, missing & (np.arange(40) == 0)), "one case says nothing"
+    [told] = unlike(almost, ~missing, missing, "demo")
+    assert "1.95 points higher than the others (95% interval 1.85 to 2.05), so" in say.note(told)
+    assert not [*unlike(np.full(40, 3.0), ~missing, missing, "demo")]
+    assert not [*unlike(high, ~missing, missing & (np.arange(40) == 0), "demo")], "one case says nothing"
 
 
 def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Path) -> None:
@@ -266,9 +257,7 @@ def test_nominal_scores_get_nominal_figures(run: Run, tmp_path: Path) -> None:
     out = run("agreement", tmp_path / "kinds.run", "--json").out
     assert figures_in(out, "pairs").keys() == {"exact", "kappa"}
     assert figures_in(out, "together").keys() == {"alpha_nominal", "ac1"}
-    shown = run("calibrate", tmp_path / "kinds.run", "--against", "ann", "--assume-random")
-    assert "judge's mean" not in shown.words and "`summary` shows the mean of the scores given" in shown.words
-    assert "not defined, because the scale is nominal" in shown.words
+    assert not rows(out, "corrected") and not rows(out, "reliability")
     assert run("compare", tmp_path / "kinds.run", "--between", "x=a,b", "--pair-by", "y").code == 2
 
 
@@ -299,8 +288,6 @@ PAIRING = ("--between", "bot=a,b", "--pair-by", "asked")
         (("agreement", "--against", "committee"), "other", "committee"),
         (("agreement", "--rater", "demo", "--rater", "ann"), "tiny", "demo"),
         (("compare", *PAIRING, "--rater", "gpt"), "other", "gpt"),
-        (("calibrate", "--against", "ann", "--assume-random"), "tiny", "ann"),
-        (("calibrate", "--against", "committee", "--judge", "gpt", "--assume-random"), "other", "committee"),
     ],
 )
 def test_a_rubric_that_a_rater_has_not_rated_is_left_out_and_told(
@@ -334,33 +321,19 @@ def test_one_persons_two_ratings_are_compared_under_the_rubric_that_has_both(run
     assert {each["rubric"] for each in json.loads(found.out)} == {"tiny"}
 
 
-def test_calibrate_names_a_judge_that_it_can_correct(run: Run, two_rubrics: Path) -> None:
-    refused = run("calibrate", two_rubrics, "--against", "committee", "--assume-random")
-    assert refused.code == 2 and "no local judge has scores that labels of committee could correct" in refused.words
-    assert "Name another rater, such as --judge gpt." in refused.words
-    alone = run("calibrate", two_rubrics, "--against", "demo", "--assume-random")
-    assert alone.code == 2 and "Judge the cases first." in alone.words
-    with RunFile.open(two_rubrics) as made:
-        add(made, "ann", said(1, 4, 5, 5), OTHER, kind="human")
-    found = run("calibrate", two_rubrics, "--against", "ann", "--assume-random", "--json")
-    assert [each["rubric"] for each in json.loads(found.out)] == ["tiny"]
-    assert "note: other is left out: no local judge has scored under it" in found.words
-
-
 def test_raters_of_different_rubrics_have_nothing_to_compare(run: Run, two_rubrics: Path) -> None:
     found = run("agreement", two_rubrics, "--rater", "gpt", "--rater", "ann")
     assert (found.code, "gpt, ann have no rubric in common" in found.words) == (2, True)
 
 
-def test_the_command_that_corrects_a_mean_is_accepted(run: Run, answers: Path) -> None:
+def test_a_judge_that_is_too_strict_is_corrected(run: Run, answers: Path) -> None:
     with RunFile.open(answers) as made:
         _, worth, _ = answered()
         low = {f"a-{place:03}": Verdict({"score": Score(max(1, int(each) - 1))}) for place, each in enumerate(worth)}
         add(made, "strict one", low, HELPFUL, "hosted", answered()[0])
     shown = run("agreement", answers).words
-    (hint,) = re.findall(r"`(pathway-local [^`]+)` corrects its mean", shown)
-    corrected = run(*shlex.split(hint)[1:])
-    assert corrected.code == 0 and "strict one corrected by committee" in corrected.words
+    assert re.search(r"strict one scores lower than each of these people, .* the corrected mean allows for that", shown)
+    assert "estimated from the scores of strict one, whose own mean is" in shown
 
 
 def test_no_command_is_advised_that_lacks_a_sample(run: Run, tmp_path: Path) -> None:
@@ -378,111 +351,114 @@ def test_no_command_is_advised_that_lacks_a_sample(run: Run, tmp_path: Path) -> 
 
 
 def test_a_mean_is_corrected_towards_what_people_would_give(run: Run, answers: Path) -> None:
-    (found,) = json.loads(run("calibrate", answers, "--against", "committee", "--cluster", "student", "--json").out)
+    out = run("agreement", answers, "--rater", "demo", "--against", "committee", "--by", "audience", "--json").out
+    whole, *groups = rows(out, "corrected")
     _, worth, _ = answered()
     truth = float(np.mean([scores_of(person, worth) for person in COMMITTEE]))
-    own = figures(found, "calibration")
-    assert own["corrected"]["low"] < truth < own["corrected"]["high"]
-    assert own["judge_mean"]["value"] > own["corrected"]["high"]
-    spans = {name: own[name]["high"] - own[name]["low"] for name in ("corrected", "labels_only")}
+    assert whole["corrected"]["low"] < truth < whole["corrected"]["high"]
+    assert whole["judge_mean"] > whole["corrected"]["high"]
+    spans = {name: whole[name]["high"] - whole[name]["low"] for name in ("corrected", "labels_only")}
     assert spans["corrected"] < spans["labels_only"]
-    assert (own["corrected"]["cases"], own["corrected"]["labelled"]) == (320, 120)
-    assert own["corrected"]["without_verdict"] == 8
-    assert found["sample"] == {"seed": 7, "strata": "", "cases": 320, "drawn": 120}
-
-
-def test_clusters_count_for_a_population_and_not_for_the_file_itself(run: Run, answers: Path) -> None:
-    spans = {}
-    for target in ("file", "population"):
-        for cluster in ((), ("--cluster", "student")):
-            given = ("calibrate", answers, "--against", "committee", "--target", target, *cluster, "--json")
-            (found,) = json.loads(run(*given).out)
-            own = figures(found, "calibration")["labels_only"]
-            spans[target, bool(cluster)] = own["high"] - own["low"]
-    assert spans["file", True] == spans["file", False]
-    assert spans["population", True] > 1.1 * spans["population", False]
-    shown = run("calibrate", answers, "--against", "committee", "--cluster", "student").words
+    assert (whole["cases"], whole["labelled"], whole["without_verdict"]) == (320, 120, 8)
+    assert [row["group"] for row in groups] == ["guest", "staff", "enrolled"] and "group" not in whole
+    assert "under 10 of its cases are labelled" in groups[0]["corrected"]["reason"]
+    (told,) = [each for each in json.loads(out) if each["table"] == "corrected"]
+    assert (told["sample"], told["strata"], told["drawn"], told["reference"]) == (7, "", 120, "committee")
+    points = rows(out, "reliability")
+    assert sum(row["cases"] for row in points) == 117 and len(points) == 4
+    assert [row["expected"] for row in points] == sorted(row["expected"] for row in points)
+    shown, brief = run("agreement", answers, "--full").words, run("agreement", answers).words
+    sentence = re.search(r"Under helpful, people would give .*? and people's 120 labels", brief)
+    assert sentence and sentence[0] in shown
+    assert "means, corrected by people's labels" in shown and "means, corrected by people's labels" not in brief
     assert "The labels were drawn case by case, so it does not matter here which cases belong together." in shown
 
 
-def test_labels_that_are_no_sample_are_refused_or_told(run: Run, tmp_path: Path) -> None:
+def test_labels_that_are_no_sample_correct_nothing(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "small.run"
     ids = [f"s-{number}" for number in range(40)]
-    rows = cases(ids=ids)
-    with judged_run(path, rows=rows) as made:
+    rated = cases(ids=ids)
+    with judged_run(path, rows=rated) as made:
         scores = [1, 4, 5, 2, 4, 4, 5, 5, 1, 2] * 4
-        add(made, "ann", said(*scores, ids=ids[:30]), kind="human", rows=rows[:30])
-        refused = run("calibrate", path, "--against", "ann")
-        assert refused.code == 2
-        assert "the run does not record how the cases that ann labelled were chosen" in refused.err
-        assumed = run("calibrate", path, "--against", "ann", "--assume-random")
-        assert "This takes the labels as drawn case by case" in assumed.words and "were drawn" not in assumed.words
-        assert "you state that the labels are a random sample of all cases" in assumed.words
-        store_draw(made, rows[:36], range(20), seed=1)
-        elsewhere = run("calibrate", path, "--against", "ann")
-        assert "no rating by ann came from a sheet or page of the sample with seed 1" in elsewhere.words
-        add(made, "ann", said(*scores, ids=ids[:20]), kind="human", rows=rows[:20], sheet=True)
-    shown = run("calibrate", path, "--against", "ann", "--judge", "demo")
-    assert "20 of ann's 30 rated cases count" in shown.words
-    assert "4 cases are left out: the sample was not drawn from them" in shown.words
-    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
-    assert figures(found, "calibration")["corrected"]["labelled"] == 20
-    assert run("calibrate", path, "--against", "nobody").code == 2
+        add(made, "demo", said(*scores, ids=ids), rows=rated)
+        add(made, "ann", said(*scores, ids=ids[:30]), kind="human", rows=rated[:30])
+        shown = run("agreement", path, "--full")
+        assert "The cases that ann rated are no random sample drawn by `pathway-local sample`" in shown.words
+        assert not rows(run("agreement", path, "--json").out, "corrected")
+        store_draw(made, rated[:36], range(20), seed=1)
+        elsewhere = run("agreement", path)
+        assert "No rating by ann came from a sheet or page of the sample with seed 1" in elsewhere.words
+        add(made, "ann", said(*scores, ids=ids[:20]), kind="human", rows=rated[:20], sheet=True)
+    shown = run("agreement", path, "--full")
+    assert "20 of ann's 30 labels (sample with seed 1)" in shown.words
+    assert "4 cases are left out of corrected means: the sample was not drawn from them." in shown.words
+    (row,) = rows(run("agreement", path, "--json").out, "corrected")
+    assert row["labelled"] == 20
     with RunFile.open(path) as again:
-        store_draw(again, rows[:36], range(20, 36), seed=2)
-    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
-    assert found["sample"]["seed"] == 1
+        store_draw(again, rated[:36], range(20, 36), seed=2)
+    shown = run("agreement", path, "--full").words
+    assert "The labels are taken as those of the sample with seed 1." in shown
 
 
 @pytest.mark.parametrize(("drawn", "twice", "warned"), [(20, 0, False), (40, 0, True), (40, 19, True), (40, 20, False)])
 def test_many_labels_of_which_few_were_given_twice_are_told(
     run: Run, tmp_path: Path, drawn: int, twice: int, warned: bool
 ) -> None:
-    path, calibrate = tmp_path / "may.run", ("calibrate", tmp_path / "may.run", "--against", "committee")
+    path = tmp_path / "may.run"
     ids = [f"s-{number}" for number in range(200)]
-    rows = cases(ids=ids)
-    with judged_run(path, rows=rows) as made:
-        store_draw(made, rows, range(drawn), seed=1)
+    drawn_from = cases(ids=ids)
+    with judged_run(path, rows=drawn_from) as made:
+        add(made, "demo", said(*([1, 4, 5, 3] * 50), ids=ids), rows=drawn_from)
+        store_draw(made, drawn_from, range(drawn), seed=1)
         for name, count in (("Ann", drawn), ("Bob", twice)):
             given = said(*([1, 4, 5, 2] * 10)[:count], ids=ids[:count])
-            add(made, f"committee/{name}", given, kind="human", rows=rows[:count], sheet=True)
+            add(made, f"committee/{name}", given, kind="human", rows=drawn_from[:count], sheet=True)
     warning = "not about what a second rating of the same cases would give. Have 20 of the labelled cases or more"
-    assert (warning in run(*calibrate).words) == warned
-    (found,) = json.loads(run(*calibrate, "--json").out)
-    assert any(warning in line for line in found["warnings"]) == warned
-    assert warning not in run(*calibrate, "--target", "population").words
+    assert (warning in run("agreement", path).words) == warned
+    assert bool(notes(run("agreement", path, "--json").out, "labels_once")) == warned
 
 
 def test_labels_belong_to_the_sample_with_most_of_them(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "samples.run"
     ids = [f"s-{number:02}" for number in range(60)]
-    rows = cases(ids=ids)
+    rated = cases(ids=ids)
     judged = [5, 4, 4, 5, 3, 4] * 5 + [1, 2, 2, 1, 2, 1] * 5
 
     with RunFile.create(path) as made:
-        add(made, "demo", said(*judged, ids=ids), rows=rows)
+        add(made, "demo", said(*judged, ids=ids), rows=rated)
         labels = said(*[4, 5, 3, 4, 5] * 6, ids=ids[:30])
-        add(made, "ann", labels, kind="human", rows=rows[:30])
-        store_draw(made, rows, range(18, 58), seed=1)
-        add(made, "ann", labels, kind="human", rows=rows[18:30], sheet=True)
-    picked = run("calibrate", path, "--against", "ann")
-    assert picked.code == 2
-    assert "ann labelled only 12 of the 40 cases of the sample with seed 1" in picked.words
-    named = run("calibrate", path, "--against", "ann", "--sample", 1)
-    assert "28 of 40 drawn cases have no label" in named.words
-    assert "If people gave all of these 1 or all 5, the mean of the labels would be 1.92 or 4.87" in named.words
-    assert "the judge scores the drawn cases without a label" in named.words and "points lower than" in named.words
-    assert "no sample's seed is called '7'" in run("calibrate", path, "--against", "ann", "--sample", 7).words
+        add(made, "ann", labels, kind="human", rows=rated[:30])
+        store_draw(made, rated, range(18, 58), seed=1)
+        add(made, "ann", labels, kind="human", rows=rated[18:30], sheet=True)
+    few = run("agreement", path).words
+    assert "Only 12 of the 40 cases of the sample with seed 1 are labelled by ann" in few and "would give" not in few
 
     with RunFile.open(path) as made:
-        store_draw(made, rows, range(0, 34), seed=2)
-        add(made, "ann", labels, kind="human", rows=rows[:30], sheet=True)
-        store_draw(made, rows, range(5, 15), seed=3)  # all of these have labels, but it was drawn later
-    (found,) = json.loads(run("calibrate", path, "--against", "ann", "--json").out)
-    assert (found["sample"]["seed"], figures(found, "calibration")["corrected"]["labelled"]) == (2, 30)
-    assert found["notices"][-1].startswith("4 of 34 drawn cases have no label") and not any(
-        "alike" in each for each in found["warnings"]
+        store_draw(made, rated, range(0, 34), seed=2)
+        add(made, "ann", labels, kind="human", rows=rated[:30], sheet=True)
+        store_draw(made, rated, range(5, 15), seed=3)  # all of these have labels, but it was drawn later
+    found = run("agreement", path, "--json").out
+    assert [row["labelled"] for row in rows(found, "corrected")] == [30]
+    assert notes(found, "labels_of_sample") == ["The labels are taken as those of the sample with seed 2."]
+    (missing,) = notes(found, "labels_missing")
+    assert (
+        missing.startswith("4 of 34 drawn cases have no label")
+        and "2.90 points lower" in notes(found, "missing_scored_lower")[0]
     )
+
+
+def test_many_missing_labels_are_bounded(run: Run, tmp_path: Path) -> None:
+    ids = [f"s-{number:02}" for number in range(60)]
+    rated = cases(ids=ids)
+    with RunFile.create(tmp_path / "half.run") as made:
+        add(made, "demo", said(*[5, 4, 4, 5, 3, 4] * 5, *[1, 2, 2, 1, 2, 1] * 5, ids=ids), rows=rated)
+        store_draw(made, rated, range(10, 50), seed=1)
+        labels = said(*[4, 5, 3, 4, 5] * 4, ids=ids[10:30])
+        add(made, "ann", labels, kind="human", rows=rated[10:30], sheet=True)
+    shown = run("agreement", tmp_path / "half.run").words
+    assert "20 of 40 drawn cases have no label" in shown
+    assert "If people gave all of these 1 or all 5, the mean of the labels would be 2.56 or 4.78" in shown
+    assert re.search(r"demo scores the drawn cases without a label \d\.\d\d points lower than the others", shown)
 
 
 def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) -> None:

@@ -15,7 +15,6 @@ from pathway_local.verdict import Score, Verdict
 
 NAMES = tuple(f"s-{number}" for number in range(1, 25))
 ALIKE = "committee/A b and a-B count as two people, but their names look like one person's"
-AGAINST = ("--against", "committee", "--assume-random")
 
 
 @pytest.fixture
@@ -50,22 +49,14 @@ def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Pat
     assert ALIKE in said and "a-B and committee/Cy gave the same scores to all 24 cases of both" in said
 
 
-def test_only_the_people_whose_labels_count_are_named(run: Run, rated: Path) -> None:
-    assert ALIKE not in run("calibrate", rated, "--judge", "mine", *AGAINST).words
+def test_only_the_people_whose_labels_count_are_named(rated: Path) -> None:
     with RunFile.read(rated) as read:
         (matrix,) = ratings_matrices(read, rubrics_of(read)["tiny"])
         places = matrix.places(["committee/A b", "a-B"])
         assert [line.partition(",")[0] for line in alike_people(matrix, places)] == [ALIKE.partition(",")[0]]
 
 
-def test_calibrate_and_panel_name_them(run: Run, rated: Path) -> None:
-    with RunFile.open(rated) as opened:
-        text = rubrics_of(opened)["tiny"]
-        rows = [case for place, each in enumerate(NAMES) for case in cases(ids=[each], bot="xy"[place % 2])]
-        same = {name: Verdict({"score": Score((1, 2, 4, 5)[at % 4])}) for at, name in enumerate(NAMES)}
-        add(opened, "committee/Di", same, text, kind="human", rows=rows)
-    found = run("calibrate", rated, "--judge", "mine", *AGAINST).words
-    assert "committee/A b and committee/Di gave the same scores to all 24 cases of both" in found
+def test_a_panel_names_them(run: Run, rated: Path) -> None:
     found = run("runs", "panel", rated, "--name", "all", "--of", "committee/A b,a-B").words
     assert f"Warning: {ALIKE}" in found
 

@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,9 +122,14 @@ def _folders(pids: Iterable[int]) -> set[Path]:
 
 
 def _wait_until(true: Callable[[], bool], seconds: float = GONE) -> None:
+    _wait_for_none(lambda: () if true() else ("it is not so",), seconds)
+
+
+def _wait_for_none(left: Callable[[], Collection[object]], seconds: float = GONE) -> None:
+    """Wait until nothing is left; else fail and name it."""
     until = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < until
+    while still := left():
+        assert time.monotonic() < until, f"still there after {seconds:.0f} s: {still}"
         time.sleep(0.1)
 
 
@@ -165,13 +170,14 @@ def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(
         relays = [
             int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(int(path.name)) == watched.process.pid
         ]
-        folders = _folders([*nodes.engines(), *relays])
-        assert len(folders) == 4 and all(folder.is_dir() for folder in folders)
+        kinds = dict.fromkeys(_folders(nodes.engines()), "engine") | dict.fromkeys(_folders(relays), "relay")
+        assert sorted(kinds.values()) == ["engine", "engine", "relay", "relay"]
+        assert all(folder.is_dir() for folder in kinds)
         watched.process.kill()
         watched.process.wait()
         shown = watched.shown
-    _wait_until(lambda: not nodes.engines())
-    _wait_until(lambda: not any(folder.exists() for folder in folders))
+    _wait_for_none(nodes.engines)
+    _wait_for_none(lambda: [f"{kind}: {folder}" for folder, kind in kinds.items() if folder.exists()])
     stored = outcomes(desk.work / "may.run")
     assert shown <= len(stored) < CASES
     desk.typed(*_command(desk, nodes.address, workers=1))

@@ -209,3 +209,15 @@ def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert machine._seal({}, cuda=False).status == status
     assert machine._switches({"switches": "HF_HUB_OFFLINE"}).status == "problem"
+
+
+def test_a_sheet_of_one_column_is_flagged_and_the_header_s_row_is_told(desk: Desk) -> None:
+    (desk.work / "a.csv").write_text("Inquérito 2026\n\nPergunta;Resposta\nOnde?;Aqui.\nQuando?;Já.\n")
+    (desk.work / "b.csv").write_text("Inquérito 2026\nOnde?|Aqui.\nQuando?|Já.\n")
+    for name in "ab":
+        (desk.work / f"{name}.csv").chmod(0o600)
+    assert "2 columns named in row 3: Pergunta, Resposta; about" in _told(desk, "a.csv")["cases"]["found"]
+    told = _told(desk, "b.csv", code=5)
+    assert _problems(told) == ["cases"]
+    assert told["cases"]["found"].startswith("only one column named in row 1: Inquérito 2026;")
+    assert "--header-row" in told["cases"]["fix"]

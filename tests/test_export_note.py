@@ -17,7 +17,6 @@ from pathway_local.runs.run_file import RunFile
     "command",
     [
         ["agreement"],
-        ["calibrate", "--against", "committee"],
         ["compare", "--between", "audience=guest,staff", "--pair-by", "chatbot"],
         ["export"],
     ],

@@ -36,7 +36,7 @@ ROOMS = (
 )
 """Bottom to top. The modules at the root are the room of values, every folder is a room of its own."""
 
-AT_THE_ROOT = {"__init__", "case", "check", "errors", "passes", "rater", "verdict"}
+AT_THE_ROOT = {"__init__", "case", "check", "errors", "note", "passes", "rater", "verdict"}
 
 NARROWER = {
     VALUES: set(),

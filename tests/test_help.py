@@ -81,7 +81,7 @@ def test_help_all_is_typed_as_help_is(run: Run) -> None:
 
 
 def test_there_are_few_commands() -> None:
-    assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 17
+    assert len(ROOT.list_commands(CONTEXT(ROOT))) <= 18
 
 
 def test_options_of_judge_are_in_groups() -> None:

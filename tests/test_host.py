@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -34,6 +35,7 @@ from pathway_local.errors import (
     WeightsMissing,
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.sealing.environment import TEMPORARY
 from pathway_local.system.process_group import members
 
 Begin = Callable[..., Hosts]
@@ -460,6 +462,53 @@ time.sleep(3600)
         assert not _gone(pid, 0.2)
         os.kill(parent.pid, signal.SIGKILL)
         assert _gone(pid)
+
+
+KILLED_WHILE_IT_KILLS = """
+import os, signal
+from scripted_kind import register
+from pathway_local.engines.host import Host
+from pathway_local.passes import EngineConfig
+register()
+host = Host("scripted", EngineConfig("", settings={"delay": 3600}))
+print(host.pid, flush=True)
+killpg = os.killpg
+os.killpg = lambda *of: (killpg(*of), killpg(os.getpgrp(), signal.SIGKILL))
+host.close()
+"""
+
+
+def test_a_parent_that_is_killed_while_it_kills_its_engine_leaves_no_folder(
+    scripts_found: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = Path(tempfile.mkdtemp(dir="/tmp"))  # a longer name would not be taken
+    monkeypatch.setenv("TMPDIR", str(short))
+    command = [sys.executable, "-c", KILLED_WHILE_IT_KILLS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+        assert parent.wait(60) == -signal.SIGKILL
+    assert _gone(pid)
+    short.rmdir()  # it is empty
+
+
+RELAYED = """
+import os, sys
+from pathway_local.engines.relay import Relay
+from pathway_local.engines.wire import Died
+read, write = os.pipe()
+os.close(read)
+Relay(0, write).say(Died("a worker is gone", memory=False))
+"""
+
+
+def test_a_relay_that_finds_nobody_to_tell_removes_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    environment = {**os.environ, TEMPORARY: str(folder)}
+    done = subprocess.run([sys.executable, "-c", RELAYED], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not folder.exists()
 
 
 def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
-from rated_run import add, judged_run, said
+from rated_run import add, cases, judged_run, said, store_draw
 from typed_here import Run, typing_in
 
 from pathway_local.results.analyses import ANALYSES
@@ -24,10 +24,7 @@ ANY = {
 }  # fmt: skip
 """Objects whose keys are names of the run's own, by the end of their path."""
 
-FIGURES = {"calibrate": "figures."}
-"""The place at which each command prints the keys of a figure."""
-
-MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "sample", "figures", "raters"}
+MAY_BE_EMPTY = {"first", "failures", "failed", "marks", "raters"}
 """An empty object or list is a leaf itself."""
 
 AGAIN = ("--drift", "question_id", "--twice", "committee/Ann=committee/Bob", "--cluster", "student")
@@ -39,15 +36,15 @@ COMMANDS = {
         ("small.run",),
         ("pairs.run",),
     ),
-    "agreement": (("answers.run", "--by", "audience", "--level", "document=student", *AGAIN), ("small.run",)),
+    "agreement": (
+        ("answers.run", "--by", "audience", "--level", "document=student", *AGAIN),
+        ("small.run",),
+        ("drawn.run",),
+    ),
     "plan": (
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
-    ),
-    "calibrate": (
-        ("answers.run", "--against", "committee", "--by", "audience"),
-        ("small.run", "--against", "ann", "--assume-random"),
     ),
     "compare": (
         ("answers.run", *BOTS),
@@ -69,6 +66,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "bob", said(0, 4), kind="human")
         make_panel(made, "both", ["ann", "bob"], "mean", [])
         made.commit()
+    ids = [f"s-{number}" for number in range(1, 25)]
+    with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
+        store_draw(made, cases(ids=ids), range(16))
+        add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
+        add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)
     compared_run(tmp_path / "pairs.run").close()
     return typing_in(tmp_path, monkeypatch, capsys)
 
@@ -111,7 +113,6 @@ def in_short(key: str) -> str:
 
 
 def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> None:
-    of_figures: set[str] = set()
     for command, every in COMMANDS.items():
         found: list[dict[str, Any]] = []
         for options in every:
@@ -123,11 +124,6 @@ def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> Non
             assert (set(map(in_short, keys)) if command == "agreement" else keys) == documented(command), command
             continue
         printed = {"COLUMN" if path == "audience" else path for each in found for path in paths(each)}
-        prefix = FIGURES.get(command)
-        figures = {f"{prefix}{key}" for key in documented("Figures")} if prefix is not None else set()
         named = documented("Every command") | documented(command)
-        assert printed - named - figures - MAY_BE_EMPTY == set(), command
+        assert printed - named - MAY_BE_EMPTY == set(), command
         assert named - printed == set(), command
-        if prefix:
-            of_figures |= {key for each in found for row in each["figures"] for key in row}
-    assert documented("Figures") - of_figures == set()

@@ -16,7 +16,6 @@ COMMANDS = (
     ("summary", "--by", "bot"),
     ("agreement", "--by", "bot"),
     ("agreement", "--cluster", "bot"),
-    ("calibrate", "--against", "ann", "--assume-random", "--by", "bot"),
     ("compare", "--between", "bot=a,b", "--pair-by", "asked"),
 )
 

@@ -1,6 +1,5 @@
 """Labels of cases that somebody picked stay apart from those of a random sample."""
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -8,12 +7,12 @@ import numpy as np
 import pytest
 from agreement_run import HELPFUL
 from rated_run import TINY, add, cases, said, store_draw
-from typed_here import Run, notes, rows
+from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.label_design import design_weights, own_design, picked_labels
+from pathway_local.results.label_design import design_weights, label_designs, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
@@ -47,36 +46,34 @@ def label(run: RunFile, places: Iterable[int], *, sheet: bool = False) -> None:
 
 
 def test_labels_from_another_file_are_not_the_samples(run: Run, made: RunFile) -> None:
-    refused = run("calibrate", made.path, "--against", "ann")
-    assert refused.code == 2
-    assert "no rating by ann came from a sheet or page of the sample with seed 7" in refused.words
+    shown = run("agreement", made.path)
+    assert shown.code == 0 and "would give" not in shown.words
+    assert "No rating by ann came from a sheet or page of the sample with seed 7" in shown.words
 
 
 def test_picked_labels_correct_nothing(run: Run, made: RunFile) -> None:
     """Ten of the drawn cases were picked before, and are not among the labels of the sheet: they count as missing."""
     label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
-    (found,) = json.loads(run("calibrate", made.path, "--against", "ann", "--json").out)
-    rows = {row["figure"]: row for row in found["figures"] if row["table"] == "calibration"}
-    assert rows["labels_only"]["value"] == pytest.approx(
+    found = run("agreement", made.path, "--json").out
+    (row,) = rows(found, "corrected")
+    assert row["labels_only"]["value"] == pytest.approx(
         np.mean([truth(place) for place in DRAWN if place not in PICKED])
     )
-    assert (rows["corrected"]["labelled"], found["rated"]) == (30, 70)
-    assert "30 of ann's 70 rated cases count" in " ".join(found["notices"])
+    assert (row["labelled"], row["cases"]) == (30, SIZE)
+    assert "30 of ann's 70 labels (sample with seed 7)" in " ".join(sentences(found))
 
 
 def test_labels_by_one_person_are_said_to_leave_out_what_a_second_would_give(run: Run, made: RunFile) -> None:
-    once = "the interval is about the labels that {} gave"
-    label(made, range(SIZE))
-    asked = ("calibrate", made.path, "--against", "ann", "--assume-random")
-    assert once.format("ann") in run(*asked).words
-    assert once.format("ann") not in run(*asked, "--target", "population").words
-    for person, count, wave in (("ann", SIZE, (4, 5)), ("bob", 20, (5, 5, 4))):
-        given = {ROWS[place].id: Verdict({"score": Score(wave[place % len(wave)])}) for place in range(count)}
-        add(made, f"team/{person}", given, kind="human", rows=ROWS, imported=True)
-    team = run("calibrate", made.path, "--against", "team", "--assume-random", "--json")
-    rows = {row["figure"]: row for row in json.loads(team.out)[0]["figures"]}
-    assert rows["corrected"]["low"] < rows["corrected"]["value"] < rows["corrected"]["high"]
-    assert once.format("team") not in run("calibrate", made.path, "--against", "team", "--assume-random").words
+    once = "the interval of the corrected mean is about the labels that {} gave"
+    label(made, [place for place in DRAWN if place not in PICKED], sheet=True)
+    assert once.format("ann") in run("agreement", made.path).words
+    for person, count, wave in (("ann", len(DRAWN), (4, 5)), ("bob", 20, (5, 5, 4))):
+        given = {ROWS[place].id: Verdict({"score": Score(wave[place % len(wave)])}) for place in [*DRAWN][:count]}
+        add(made, f"team/{person}", given, kind="human", rows=ROWS, imported=True, sheet=True)
+    team = run("agreement", made.path, "--against", "team", "--json")
+    (row,) = rows(team.out, "corrected")
+    assert row["corrected"]["low"] < row["corrected"]["value"] < row["corrected"]["high"]
+    assert once.format("team") not in run("agreement", made.path, "--against", "team").words
 
 
 def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
@@ -93,7 +90,7 @@ def test_agreement_leaves_picked_labels_out(run: Run, made: RunFile) -> None:
     (ann,) = matrix.columns("ann")
     picked = picked_labels(matrix, ann)
     assert picked is not None and tuple(np.flatnonzero(picked)) == PICKED
-    assert own_design(matrix, [ann], "ann", None).random.sum() == 30
+    assert label_designs(matrix, [ann])[0].random.sum() == 30
 
 
 def test_a_comparison_says_why_labels_do_not_correct_it(run: Run, made: RunFile) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agreement_run import answers_run
 from rated_run import cases, judged_run
-from typed_here import Run, Said, typing_in
+from typed_here import Run, Said, rows, typing_in
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 MEAN = ("--against", "committee", "--half-width", "0.1")
@@ -69,15 +69,17 @@ def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run
 
 def test_the_looks_at_a_corrected_mean_share_the_error(run: Run) -> None:
     def figures(*looks: str) -> list[dict[str, Any]]:
-        [found] = ok(run("calibrate", "a.run", "--against", "committee", "--by", "chatbot", *looks, "--json"))
-        return [each for each in found["figures"] if each["figure"] == "corrected"]
+        said = run(
+            "agreement", "a.run", "--against", "committee", "--rater", "demo", "--by", "chatbot", *looks, "--json"
+        )
+        return [row["corrected"] for row in rows(said.out, "corrected")]
 
     plain, looked = figures(), figures("--looks", "4")
     assert len(plain) == len(looked) == 3
     for one, four in zip(plain, looked, strict=True):
         assert four["level"] == pytest.approx(1 - 0.05 / 4) and four["low"] < one["low"] and one["high"] < four["high"]
-    shown = ok(run("calibrate", "a.run", "--against", "committee", "--looks", "4"))
-    assert "98.8% intervals" in shown and "allow for 4 looks (--looks)" in shown
+    shown = ok(run("agreement", "a.run", "--against", "committee", "--looks", "4"))
+    assert "on average (98.8% interval" in shown and "allow for 4 looks (--looks)" in shown
 
 
 def test_looks_and_a_family_of_tests_both_widen_an_interval(run: Run) -> None:

@@ -10,14 +10,16 @@ from msgspec.structs import replace
 from sample_run import RATER, case, new_run
 from typed import Desk
 
-from pathway_local.case import Case, CaseRef, fingerprint
+from pathway_local.case import Case, CaseRef, fingerprint, part_of_case
 from pathway_local.errors import RunLocked
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.runs.audit import AuditTrail, sha256_of
+from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.runs.split import split_run
 from pathway_local.verdict import Score, Verdict
 
 SECRET, ID, COLUMN = "ZEBRAQUAGGA", "STUDENTOKAPI", "COHORTGNU"
@@ -164,3 +166,42 @@ def test_fields_that_hold_scores_outlive_the_texts(tmp_path: Path) -> None:
         found = [record.outcome.fields for record in read.records() if isinstance(record.outcome, Verdict)]
     assert found == [kept, kept, {}]
     assert found[0]["consistent"] is True
+
+
+def test_one_person_leaves_with_every_trace_and_the_files_that_held_them_are_named(
+    tmp_path: Path, tiny_judge: Path
+) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge)
+    rows = [
+        {"id": f"{ID}{n}", "question": f"Q{n}", "answer": f"A{n}", "student": COLUMN if n < 2 else "other"}
+        for n in range(6)
+    ]
+    rubric = str(desk.work / "small.prompty")
+    desk.typed(*desk.judging(desk.sheet(rows), "--keep", "student", "--out", "verdicts.csv"))
+    path = desk.work / "may.run"
+    parts = split_run(path, 50, ["split"])
+    of_cases = ["--cases", "cases.jsonl", "--rubric", rubric]
+    desk.typed("sample", "may.run", *of_cases, "--n", "6", "--seed", "0", "--rater", "Ann", "--out", "ann.html")
+    desk.typed("sample", "may.run", *of_cases, "--n", "2", "--seed", "4", "--rater", "Bo", "--out", "bo.html")
+    with RunFile.read(path) as run:
+        handed = {case for (case,) in run.database.rows("SELECT case_id FROM handouts WHERE recipient LIKE '%Bo%'")}
+    refused = desk.typed("runs", "purge", "may.run", "--where", "teacher=x", "--yes", code=2).stderr
+    assert "does not keep the column 'teacher'" in refused
+    for wrong in (["--case", f"{ID}99"], ["--where", "student=nobody"], ["--all", "--case", f"{ID}0"]):
+        assert COLUMN not in desk.typed("runs", "purge", "may.run", *wrong, "--yes", code=2).stderr
+    assert "nothing was removed" in desk.typed("runs", "purge", "may.run", "--case", f"{ID}0", code=2).stderr
+    told = desk.typed("runs", "purge", "may.run", "--where", f"student={COLUMN}", "--case", f"{ID}5", "--yes").stderr
+    gone = [f"{ID}{n}" for n in (0, 1, 5)]
+    inside = [file for at, file in enumerate(parts) if at in {part_of_case(each, 50) for each in gone}]
+    [named] = [line.strip() for line in told.splitlines() if "may hold them: " in line]
+    files = set(named.removeprefix("may hold them: ").split(", "))
+    own = {"verdicts.csv", "ann.html", *(file.name for file in inside)}
+    assert files == own | ({"bo.html"} if handed & set(gone) else set())
+    assert f"removed: {3 + len(handed & set(gone))} handouts" in told and "removed: 3 cases" in told
+    left = path.read_bytes()
+    assert not any(word.encode() in left for word in (*gone, COLUMN))
+    with RunFile.read(path) as run:
+        assert [each.case_id for each in run.records()] == [f"{ID}{n}" for n in (2, 3, 4)]
+        assert run.database.rows("SELECT cases, drawn FROM samples WHERE seed = 0") == [(3, 3)]
+        check_content(run.database)
+    assert desk.typed("runs", "audit", "may.run").returncode == 0

@@ -230,7 +230,6 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"limit": "5"}, pl.UsageError, "limit is '5'"),
         ({"think": "much"}, pl.UsageError, "much"),
         ({"map": {"question": 5}}, pl.UsageError, "map is a dict, which is not valid"),
-        ({"shard": "3/2"}, pl.UsageError, "shard '3/2' is not K/N"),
         ({"double_check": 1.5}, pl.UsageError, "double_check 1.5 is not a share"),
         ({"cluster": "nowhere"}, pl.UsageError, "cluster is 'nowhere'"),
         ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),

@@ -189,32 +189,6 @@ def test_a_page_replaces_no_rating_from_a_table(run: Run) -> None:
     assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [3, 5]
 
 
-@pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("parts", [("a.run", "b.run"), ("b.run", "a.run")])
-def test_pages_are_imported_after_a_merge(parts: tuple[str, str], again: bool, run: Run) -> None:
-    asked = ["--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 6, "--seed"]
-    assert run("sample", "b.run", *asked, 8, "--rater", "Bob", "--out", "bob.html").code == 0
-    draw(run, "--rater", "Ann")
-    assert of_page(run, "rate.html", "5", "2026-05-04T12:00:00.000Z").code == 0
-    merge = ["--cases", "cases.csv", "--out"]
-    assert run("runs", "merge", *parts, *merge, "all.run").code == 0
-    if again:
-        assert run("sample", "c.run", *asked, 9, "--rater", "Cas", "--out", "cas.html").code == 0
-        assert run("runs", "merge", "c.run", "all.run", *merge, "more.run").code == 0
-        Path("all.run").unlink()
-        Path("more.run").rename("all.run")
-    told = of_page(run, "rate.html", "2", "2026-05-04T10:00:00.000Z", "all.run")
-    assert told.code == 3 and "in a file no older than this one" in told.err
-    told = of_page(run, "rate.html", "1", "2026-05-04T13:00:00.000Z", "all.run")
-    assert told.code == 0 and "replaced by those that the page saved later: 1" in told.words
-    assert of_page(run, "bob.html", "4", LATER, "all.run").code == 0
-    rows = rows_of(Path("bob.html"), {2: {"score": "5"}}, "2026-05-04T12:30:00.000Z")
-    write_rows(Path("bad.json"), [{**row, "text_version": "0" * 32} for row in rows])
-    told = run("import", "all.run", "bad.json", "--kind", "human")
-    assert told.code == 3 and "its text_version is not that of the texts on the page" in told.err
-    assert run("runs", "audit", "all.run").code == 0
-
-
 def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
     """Change the cells of the first row."""
     return lambda rows: [{**rows[0], **cells}, *rows[1:]]

@@ -20,7 +20,6 @@ from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.content import check_content
-from pathway_local.runs.merge import MergePlan, merge_runs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Tokens, Verdict
@@ -420,26 +419,6 @@ def test_handed_out_ids_bring_rubric_texts_and_echoes(two: RunFile, tmp_path: Pa
     assert outcome(two, "gpt", "s-1").marks == ()
     assert outcome(two, "gpt", "s-2").marks == ("format:echo:fq_id",)
     assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_replies_are_held_against_their_own_texts_after_a_merge(tmp_path: Path, changed: bool) -> None:
-    rows = [["id", "answer", "fq_id"], *([case.id, *case.inputs.values()] for case in cases(TWO)[:3])]
-    sheet = table(tmp_path, rows, "cases.csv")
-    for name in ("first", "second"):
-        with judged_run(tmp_path / f"{name}.run", TWO, cases(TWO)[:1]) as part:
-            handouts = [hand_out(part.key, TWO, case, "openai gpt") for case in cases(TWO)[:3]]
-            store_handouts(part, part.jobs.begin(["x"], {}), handouts)
-    if changed:  # the second case has another text since: nobody can tell whether the reply repeated the old one
-        table(tmp_path, [*rows[:2], [rows[2][0], rows[2][1], "another"], rows[3]], "cases.csv")
-    merge_runs(MergePlan([tmp_path / "first.run", tmp_path / "second.run"], tmp_path / "all.run", sheet), [], print)
-    said = ["the fq_id of s-1", "the fq_id of s-2", "the fq_id of s-1"]
-    replies = [json.dumps({"fq_id": text, "clear": 1, "right": 2, "why": "a"}) for text in said]
-    lines = [chat(item.custom_id, reply) for item, reply in zip(handouts, replies, strict=True)]
-    with RunFile.open(tmp_path / "all.run") as merged:
-        load(merged, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
-        marks = [outcome(merged, "gpt", case).marks for case in ("s-1", "s-2", "s-3")]
-    assert marks == [(), (), ("format:echo:fq_id",)]
 
 
 def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`pathway-local report`: the page says what the run holds, warns of what a reader must not miss, and holds no text."""
 
-import json
 import re
 import string
 from pathlib import Path
@@ -10,6 +9,7 @@ from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
 from rated_run import TWO, add, cases, judged_run, said
 from typed_here import Run
+from typed_here import rows as rows_of
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
@@ -45,10 +45,9 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
     assert f"demo scored 312 of 320 cases under helpful: {mean.value:.2f} on average" in page.said
-    (corrected,) = json.loads(run("calibrate", "may.run", "--against", "committee", "--json").out)
-    value = next(each["value"] for each in corrected["figures"] if each["figure"] == "corrected")
-    assert f"committee would give these 320 cases {value:.2f} on average under helpful (95% interval " in page.said
-    assert "This is estimated from the scores of demo and committee's labels of 120 cases." in page.said
+    [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]
+    assert f"Under helpful, people would give these 320 cases {value:.2f} on average (95% interval " in page.said
+    assert "and people's 120 labels (sample with seed 7)." in page.said
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
@@ -56,7 +55,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     for words in ("human benchmark", "Quote Spearman with", "agreement of pairs", "prompt-too-long", "kappa quadratic"):
         assert words in page.said
     _check_tables_behind_charts(page)
-    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 1  # bars of five raters, groups, comparison, correction, diagram
+    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 2  # bars of five raters, groups, comparison, correction, two diagrams
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
 
 
@@ -130,12 +129,8 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
     assert "filter, namespace" in found and "judge one; seal filter" in found and "{" not in found
 
 
-def test_several_people_need_a_name_for_the_correction(run: Run, tmp_path: Path) -> None:
-    with judged_run(tmp_path / "may.run") as made:
-        for name in ("ann", "bob"):
-            add(made, name, said(1, 4, 2, 5), kind="human")
-    assert "Name one with --against" in reported(run).said
-    assert "Name one with --against" not in reported(run, "--against", "ann").said
+def test_only_people_are_compared_with(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
     refused = run("report", "may.run", "--out", "no.html", "--against", "cleo")
     assert refused.code == 2 and "no person or group of people is called 'cleo'" in refused.err
 

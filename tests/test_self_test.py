@@ -264,14 +264,14 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
 
 COMMANDS = (
     "summary {}", "export {} --out x.csv", "read {} --cases c.jsonl --out x.html", "report {} --out x.html",
-    "agreement {}", "calibrate {} --against p", "read {} --by disagreement", "runs panel {} --name p --of a,b",
+    "agreement {}", "read {} --by disagreement", "runs panel {} --name p --of a,b",
     "compare {} --pairs a,b",
     "view {} --cases c.jsonl", "judge c.jsonl -r facts.prompty --run {}", "judge c.jsonl --run {} --dry-run",
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",
     "import {} c.jsonl --kind human --rater me --score answer",
     "hosted export {} --cases c.jsonl --service openai --model m --out x.jsonl --yes",
-    "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run --out m.run",
-    "runs merge other.run {} --out m.run", "runs undo {}", "runs remove-rater {} right --yes",
+    "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
+    "runs merge other.run {}", "runs split {} --parts 2", "runs undo {}", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
     "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """Only ratings that come back on a sheet or page of a sample are its labels; those of other files are asked about."""
 
 import csv
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 from agreement_run import HELPFUL, QUESTIONS, answered, answers_run, scores_of, write_cases
-from typed_here import Run
+from typed_here import Run, rows
 
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.results.label_design import LabelDesign, label_designs
@@ -76,9 +75,9 @@ def test_an_old_file_imported_again_after_the_draw_labels_no_sample(run: Run, fo
     both = in_both(folder)
     said = f"{both} of 25 ratings are of cases that the sample with seed 0 drew, but did not come back on its sheets"
     assert again.code == 0 and said in again.words and "--sample 0" in again.words
-    refused = run("calibrate", "answers.run", "--against", "Ann")
-    assert refused.code == 2 and "no rating by Ann came from a sheet or page of the sample with seed 0" in refused.words
-    assert "Ann worked on no sample" in run("agreement", "answers.run").words
+    shown = run("agreement", "answers.run", "--against", "Ann").words
+    assert "No rating by Ann came from a sheet or page of the sample with seed 0" in shown and "would give" not in shown
+    assert "import the file again with --sample 0" in shown and "Ann worked on no sample" in shown
     run("report", "answers.run", "--out", "report.html")
     assert "would give these" not in (folder / "report.html").read_text()
 
@@ -86,8 +85,8 @@ def test_an_old_file_imported_again_after_the_draw_labels_no_sample(run: Run, fo
     assert named.code == 0 and int(labels(folder).random.sum()) == both
     assert "--sample 0" not in run(*IMPORT).words, "they are known as labels"
     assert int(labels(folder).random.sum()) == both
-    shown = run("calibrate", "answers.run", "--against", "Ann", "--sample", 0)
-    assert f"{both} of Ann's 25 rated cases count" in shown.words
+    shown = run("agreement", "answers.run", "--against", "Ann")
+    assert f"Only {both} of the 60 cases of the sample with seed 0 are labelled by Ann" in shown.words
 
 
 def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder: Path) -> None:
@@ -96,18 +95,18 @@ def test_every_output_says_how_many_of_a_persons_ratings_count(run: Run, folder:
     assert run(*SHEET).code == 0 and run(*IMPORT).code == 0
     rated = 60 + 25 - in_both(folder)
     assert int(labels(folder).random.sum()) == 60
-    assert f"60 of Ann's {rated} rated cases count" in run("calibrate", "answers.run", "--against", "Ann").words
-    (found,) = json.loads(run("calibrate", "answers.run", "--against", "Ann", "--json").out)
-    assert found["rated"] == rated and found["figures"][0]["labelled"] == 60
     agreed = run("agreement", "answers.run")
+    assert f"and 60 of Ann's {rated} labels (sample with seed 0)" in agreed.words
+    (row, *_) = rows(run("agreement", "answers.run", "--json").out, "corrected")
+    assert row["labelled"] == 60
     assert f"60 of Ann's {rated} ratings count" in agreed.words and f"60 {rated} " in agreed.words
     planned = run("plan", "answers.run", "--against", "Ann", "--rater", "gpt", "--half-width", 0.5)
     assert f"60 of Ann's {rated} rated cases count" in planned.words
     compared = run("compare", "answers.run", "--between", "chatbot=v1,v2", "--rater", "gpt")
     assert f"corrected by 60 of people's {rated} labels" in compared.words
     for lang, first in (
-        ("en", f"the labels of 60 of Ann's {rated} cases"),
-        ("de", f"Ann zu 60 von {rated} bewerteten Fällen"),
+        ("en", f"60 of Ann's {rated} labels"),
+        ("de", f"60 von {rated} Urteilen von Ann"),
     ):
         run("report", "answers.run", "--out", f"{lang}.html", "--lang", lang)
         assert first in (folder / f"{lang}.html").read_text().replace("&#39;", "'")
@@ -142,19 +141,6 @@ def test_a_larger_draw_has_the_labels_of_the_smaller_one(run: Run, folder: Path)
     assert run(*larger, "--rater", "Ann", "--force").code == 0
     assert fill_sheet(folder / "rate.xlsx") == 20 and run(*SHEET).code == 0
     assert int(labels(folder).random.sum()) == 80
-
-
-def test_a_merged_run_knows_which_ratings_came_on_a_sheet(run: Run, folder: Path) -> None:
-    run(*SAMPLE, "--rater", "Ann")
-    fill_sheet(folder / "rate.xlsx")
-    (folder / "copy.run").write_bytes((folder / "answers.run").read_bytes())
-    write_old(folder / "rate.csv", range(2 * QUESTIONS))
-    assert run("import", "copy.run", "rate.csv", "--kind", "human", "--rater", "Ann").code == 0
-    run(*SHEET)
-    merged = run("runs", "merge", "copy.run", "answers.run", "--out", "merged.run")
-    assert merged.code == 0, merged.words
-    (folder / "merged.run").replace(folder / "answers.run")
-    assert int(labels(folder).random.sum()) == 60 and labels(folder).rated.all()
 
 
 def test_at_a_terminal_the_question_decides(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,12 @@ from rated_run import TINY
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import RunDamaged
 from pathway_local.output.export import export, export_onto
-from pathway_local.rater import Rater
-from pathway_local.runs.merge import MergePlan, merge_runs
+from pathway_local.rater import Kind, Rater
+from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.runs.split import split_run
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import CellValue, kind_of, plain_text, typed_value
@@ -84,10 +85,10 @@ def write_cases(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
     return path
 
 
-def judged(path: Path, source: Path | Sheet) -> RunFile:
-    run = RunFile.create(path)
+def judged(path: Path, source: Path | Sheet, kind: Kind = "human") -> RunFile:
+    run = RunFile.open(path) if path.exists() else RunFile.create(path)
     store_rubric(run, TINY)
-    rater = run.add_rater(Rater("ann", "human", "tiny", {}))
+    rater = run.add_rater(Rater("ann", kind, "tiny", {}))
     for case in cases_of(source, [TINY], run):
         assert isinstance(case, Case)
         hash = fingerprint(run.key, TINY.texts_of(case))
@@ -283,16 +284,15 @@ def test_a_later_sheet_and_a_rating_leave_types_in_order(tmp_path: Path) -> None
 
 def test_a_merge_takes_the_types_along(tmp_path: Path) -> None:
     path = write_cases(tmp_path / "c.jsonl")
-    for name in ("a", "b"):
-        judged(tmp_path / f"{name}.run", path).close()
-    # It keeps less, so the merge adds columns to its case.
-    with RunFile.open(tmp_path / "b.run") as part, part.database.writing(commit=True):
-        part.database.change("""UPDATE cases SET metadata = '{"cost":"high"}', kinds = NULL WHERE case_id = '17'""")
-    plan = MergePlan((tmp_path / "b.run", tmp_path / "a.run"), tmp_path / "m.run", path)
-    merge_runs(plan, [], lambda line: None)
-    with RunFile.read(tmp_path / "m.run") as run:
+    [part, _] = split_run(tmp_path / "all.run", 2, ["split"])
+    with RunFile.open(part) as begun:
+        job = begun.jobs.begin(["judge"], {})
+    with judged(part, path, "judge") as made:
+        made.jobs.end(job, "done", {})
+    merge_parts(tmp_path / "all.run", [part], ["merge"], print)
+    with RunFile.read(tmp_path / "all.run") as run:
         first, second = run.records()
-    assert first.typed()["cost"] == "high" and first.typed()["count"] == 3 and second.typed()["count"] == -4
+    assert first.typed()["cost"] == 0.0492 and first.typed()["count"] == 3 and second.typed()["count"] == -4
 
 
 def test_types_that_do_not_fit_are_damage(tmp_path: Path) -> None:

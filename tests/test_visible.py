@@ -25,7 +25,7 @@ COMMANDS = (
     ("summary", "--by", "bot", "--min-group", "1"),
     ("agreement", "--by", "bot", "--min-group", "1"),
     ("agreement", "--cluster", "bot"),
-    ("calibrate", "--against", ANN, "--assume-random", "--by", "bot"),
+    ("agreement", "--against", ANN, "--by", "bot", "--min-group", "1", "--full"),
     ("compare", "--between", f"bot=a,b{EVIL}", "--pair-by", "asked", "--min-group", "1"),
     ("read", "--by", "disagreement"),
     ("read", "--by", "disagreement", "--top", "1"),

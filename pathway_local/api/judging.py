@@ -82,7 +82,7 @@ def judge(
             check_names(cases, run, *options.values())
             sheet = sheet_or_path(cases)
             if run is None and isinstance(sheet, Path):
-                run = default_run(sheet, None, options.get("shard") or "")
+                run = default_run(sheet, None)
             run = _fleeting(kept) if run is None else Path(run)
             given["rubric"] = list(_rubrics(rubric, references=bool(options.get("allow_references"))))
             found = _judged(read_plan(sheet, run, given), engine, LineProgress(shown=progress))

@@ -33,9 +33,7 @@ def audit(
         trail = AuditTrail(read.database)
         entries = trail.entries()
         if as_json:
-            parts = [asdict(part) for part in trail.parts()]
-            merged = {"parts": parts} if parts else {}
-            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries], **merged})
+            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
         elif entries:
             rows = [_row(entry) for entry in entries]
             data.show_table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6)
@@ -44,15 +42,10 @@ def audit(
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
         if file:
             _find(trail, file, read.key)
-        for part in trail.parts():
-            talk.say(f"merged: {part.file}, {_recorded(len(part.entries))}; audit hash {part.head}")
-        talk.say(f"{_recorded(len(entries))}; audit hash {trail.head()}")
+        counted = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded"
+        talk.say(f"{counted}; audit hash {trail.head()}")
         check_content(read.database)
         talk.say("the outcomes match the trail")
-
-
-def _recorded(entries: int) -> str:
-    return f"{entries} {'entry' if entries == 1 else 'entries'}, each as it was recorded"
 
 
 def _find(trail: AuditTrail, file: Path, key: bytes) -> None:

@@ -30,7 +30,6 @@ MOST_USED = {
     "judge": "id map pair-by keep limit rubric judge run out dry-run",
     "judges test": "rubric cases id n role map run out temperature detail",
     "agreement": "rubric rater against by cluster figure full out json lang",
-    "calibrate": "against judge rubric by cluster target out json",
     "compare": "between rubric rater pair-by cluster margin full out json lang",
     "plan": "half-width detect margin against between rubric cluster pair-by json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",

@@ -18,6 +18,7 @@ from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
 from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
 
 COMMANDS = {
+    "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
     "judge": "Judge the cases of a file under one or more rubrics.",
     "export": "Write a run's verdicts to a file, or into a copy of the cases file.",
     "read": "Show the cases to read first and where raters disagree, with everyone's words.",
@@ -28,14 +29,13 @@ COMMANDS = {
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
     "plan": "Plan how many labels, questions or students a figure needs.",
-    "calibrate": "Correct a judge's mean with people's labels of a sample.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
-    "runs": "Check, combine, purge and merge runs, or take ratings out again.",
+    "runs": "Check, split, merge and purge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",
 }
 
 
-ORDER = ["judge", *ANALYSES, *(name for name in COMMANDS if name != "judge")]
+ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
 
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}

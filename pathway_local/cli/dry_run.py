@@ -31,7 +31,7 @@ def print_dry_run(found: DryRun) -> None:
         {
             "rows": found.rows,
             "limit": asdict(found.limit) if found.limit else None,
-            "shard": str(found.shard) if found.shard else None,
+            "part": str(found.part) if found.part else None,
             "judges": judges,
             "left_out": list(found.left_out),
         }

@@ -10,6 +10,7 @@ from pathway_local.cli.options import (
     CasesOption,
     Encoding,
     Force,
+    HeaderRow,
     IdColumn,
     KeyFile,
     Map,
@@ -55,6 +56,7 @@ def export(
     ] = "",
     id_column: IdColumn = None,
     encoding: Encoding = "",
+    header_row: HeaderRow = None,
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     yes: Yes = False,
@@ -65,7 +67,9 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
+    given = Given(
+        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
+    )
     with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
         _warn(requests, service)
         if not yes:

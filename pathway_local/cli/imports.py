@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Map, RubricIfSeveral, Run
+from pathway_local.cli.options import Encoding, HeaderRow, IdColumn, KeyFile, Map, RubricIfSeveral, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
@@ -48,6 +48,7 @@ def import_(
     id_column: IdColumn = None,
     mapping: Map = [],  # noqa: B006
     encoding: Encoding = "",
+    header_row: HeaderRow = None,
     pseudonyms: KeyFile = None,
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
@@ -71,11 +72,13 @@ def import_(
     try:
         if cases:
             given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms)
-            wanted = RatingsFile(file, kind, rater, scores=score, encoding=encoding, sample=sample)
+            wanted = RatingsFile(
+                file, kind, rater, scores=score, encoding=encoding, header_row=header_row, sample=sample
+            )
             found = import_with_cases(given, wanted, sys.argv, _ask)
         else:
             key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding, sample)
+            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding, header_row, sample)
             with RunFile.open(run) as opened:
                 found = import_ratings(opened, wanted, sys.argv, ask=_ask)
     except RatingsError as error:

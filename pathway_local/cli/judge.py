@@ -71,7 +71,7 @@ def judge(
     """
     references = "allow_references" in given
     given["rubric"] = [load_rubric(name, references=references) for name in given.get("rubric", ())]
-    plan = read_plan(cases, run or default_run(cases, out, given.get("shard", "")), given)
+    plan = read_plan(cases, run or default_run(cases, out), given)
     talk.errors_only = quiet
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
@@ -98,7 +98,7 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
-        chosen = ask_columns(plan.cases, plan.encoding, error)
+        chosen = ask_columns(plan.cases, plan.encoding, plan.header_row, error)
     return _heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 

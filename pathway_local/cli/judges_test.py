@@ -7,7 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
-from pathway_local.cli.options import Encoding, Force, IdColumn, Map, Models
+from pathway_local.cli.options import Encoding, Force, HeaderRow, IdColumn, Map, Models
 from pathway_local.judging.option import columns_by_input, values_by_name
 from pathway_local.prompty.rubric_file import load_rubric
 
@@ -19,6 +19,7 @@ def test(
     n: Annotated[int, option("N", "Cases to draw at random.", CASES, "--n", min=2, max=10_000)] = 100,
     id_column: IdColumn = None,
     encoding: Encoding = "",
+    header_row: HeaderRow = None,
     mapping: Map = [],  # noqa: B006
     role: Annotated[
         list[str],
@@ -58,6 +59,7 @@ def test(
         models=models,
         id=id_column,
         encoding=encoding,
+        header_row=header_row,
         map=columns_by_input(mapping),
         detail=detail,
         temperature=temperature,

@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
-from pathway_local.judging.option import ENCODING, ID, MAP, MODELS
+from pathway_local.judging.option import ENCODING, HEADER_ROW, ID, MAP, MODELS
 from pathway_local.results import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
 CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
+HeaderRow = Annotated[int | None, declared(HEADER_ROW)]
 Encoding = Annotated[str, declared(ENCODING)]
 IdColumn = Annotated[str | None, declared(ID, "--id")]
 Map = Annotated[list[str], declared(MAP, "--map")]

@@ -15,11 +15,9 @@ from pathway_local.results.pairing import pairing
 from pathway_local.results.planning import plan_difference, plan_mean
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import ratings_matrices
-from pathway_local.results.sampled_labels import CalibrationPlan
 from pathway_local.results.views.planning import planning_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.needed import Aim, Goal
-from pathway_local.statistics.prediction_powered import Target
 
 AIM = "Aim (give one of the first three)"
 
@@ -42,9 +40,7 @@ def plan(
         float | None, option("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)
     ] = None,
     looks: Looks = 1,
-    against: Annotated[
-        str, option("NAME", "Plan the mean that `calibrate --against NAME` corrects: the number of labels.", RATERS)
-    ] = "",
+    against: Annotated[str, option("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = "",
     between: Annotated[
         str, option("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.", CASES)
     ] = "",
@@ -55,9 +51,6 @@ def plan(
     cluster: Annotated[
         str, option("COLUMN", "Column that groups related cases, e.g. student: plan its number of values.", CASES)
     ] = "",
-    target: Annotated[
-        Target, option("TARGET", "With --against: file or population, as in `calibrate`.", CASES)
-    ] = "file",
     rubric: RubricOfRun = None,
     rater: Raters = [],  # noqa: B006
     as_json: AsJson = False,
@@ -75,7 +68,7 @@ def plan(
         matrices = (each for one in rubrics_with(read, rubric, rater) for each in ratings_matrices(read, one))
         column, cluster = kept_columns(read, column, cluster)
         if against:
-            found = plan_mean(matrices, CalibrationPlan(against, rater, target, cluster=cluster), goal)
+            found = plan_mean(matrices, against, rater, goal)
         else:
             paired = pairing(Ratings(read), pair_by, column, (first, second))
             compared = ComparisonPlan(column, first, second, paired, rater, cluster)

@@ -1,20 +1,22 @@
-"""`pathway-local runs purge`: removes texts, or everything about cases, from a run."""
+"""`pathway-local runs purge`: removes texts, some cases, or everything about cases, from a run."""
 
 import sys
 from typing import Annotated
 
 from pathway_local.cli.command_help import option
-from pathway_local.cli.options import Run, Yes
+from pathway_local.cli.options import KeyFile, Run, Yes
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
-from pathway_local.runs.purge import What, exported
+from pathway_local.judging.option import values_by_name
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.output_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",
-    "the commands in its audit trail, values of --only and --between left out",
+    "the commands in its audit trail, values of --only, --between, --where and --case left out",
 )
 
 OUT_OF_REACH = (
@@ -30,19 +32,32 @@ def purge(
     everything: Annotated[
         bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
     ] = False,
+    case: Annotated[list[str], option("ID", "Remove all about this case; repeat for more.")] = [],  # noqa: B006
+    where: Annotated[
+        list[str], option("COLUMN=VALUE", "Remove all about the cases with this value in a kept column.")
+    ] = [],  # noqa: B006
+    pseudonyms: KeyFile = None,
     yes: Yes = False,
 ) -> None:
-    """Remove texts, or everything about cases, from a run for good. The audit trail records that you did."""
-    if not (text or everything):
-        raise UsageError("you did not say what to remove", "Give --text or --all.")
-    what: What = "all" if everything else "text"
+    """Remove texts, some cases, or everything about cases, from a run for good. The audit trail records that you did.
+
+    With --pseudonyms, --case takes the id of your sheet.
+    """
+    if sum(map(bool, (text, everything, case or where))) != 1:
+        raise UsageError("say what to remove", "Give --text or --all, or name cases with --case or --where.")
+    values = values_by_name(where, "--where", "COLUMN=VALUE", "student=Ana")
+    ids = [Pseudonyms.of_file(pseudonyms).of(each) for each in case] if pseudonyms else case
     with RunFile.read(run, None) as read:
-        files = exported(read)
+        chosen = choose_cases(read, ids, values) if case or where else None
+        files = chosen.files if chosen else exported(read)
+    some = f"everything about {_counted(len(chosen.ids))}" if chosen else ""
+    named = some or ("everything about its cases" if everything else "everything that raters wrote")
     if not yes:
-        named = "everything about its cases" if what == "all" else "everything that raters wrote"
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
-    for name, count in remove(run, what, sys.argv).items():
+    what: What = "all" if everything else TEXT
+    removed = purge_cases(run, ids, values, sys.argv) if chosen else remove(run, what, sys.argv)
+    for name, count in removed.items():
         talk.say(f"removed: {count} {name}")
     if everything:
         talk.say("the run keeps:")
@@ -52,6 +67,11 @@ def purge(
     for place in OUT_OF_REACH:
         talk.say(place, indent=2)
     if files:
-        talk.say(f"exported from this run: {', '.join(files)}", indent=2)
+        may = "may hold them" if chosen else "exported from this run"
+        talk.say(f"{may}: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
+
+
+def _counted(cases: int) -> str:
+    return "one case" if cases == 1 else f"{cases:,} cases"

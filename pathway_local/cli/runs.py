@@ -9,7 +9,7 @@ import typer
 
 from pathway_local.cli.audit import audit
 from pathway_local.cli.cases_sheet import sheet_of
-from pathway_local.cli.command_help import CASES, OUTPUT, App, option
+from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
 from pathway_local.cli.panel import panel
 from pathway_local.cli.private_reading import read_privately
@@ -17,22 +17,25 @@ from pathway_local.cli.purge import purge
 from pathway_local.cli.terminal import need_consent, notice, talk, tell
 from pathway_local.judging.option import columns_by_input
 from pathway_local.ratings.kept_columns import keep_columns
-from pathway_local.runs.merge import MergePlan, merge_runs
+from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.removal import Removed, ratings_of, undo_import
 from pathway_local.runs.removal import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.runs.split import MOST, split_run
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
-app = App("Check, combine, purge and merge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
+app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
 
 app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit my.run --json")(audit)
 app.with_examples(
     "pathway-local runs panel my.run --name both --of demo,author",
     "pathway-local runs panel my.run --name middle --of demo,author --rule median",
 )(panel)
-app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --all --yes")(purge)
+app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --where student=Ana")(
+    purge
+)
 
 
 @app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
@@ -93,29 +96,37 @@ def keep(
 
 
 @app.with_examples(
-    "pathway-local runs merge part-*.run --cases cases.csv --out all.run",
-    "pathway-local runs merge a.run b.run --cases cases.csv \\",
-    "    --out all.run --prefer b.run",
+    "pathway-local runs split all.run --parts 16",
+    "pathway-local judge cases.csv --run all.3-of-16.run \\",
+    "    -r pathway-answer --judge qwen3-8b",
+)
+def split(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run file; it is made if it does not exist.")],
+    parts: Annotated[int, option("N", "The number of parts.", min=2, max=MOST)],
+) -> None:
+    """Split a run into parts: run files beside it, one for each machine, which judge a share of the cases each.
+
+    `judge` with a part judges that share alone, and nothing that the run has judged before the split. `runs merge` adds
+    the parts to the run.
+    """
+    files = split_run(run, parts, sys.argv)
+    talk.say(f"split: {run} into {files[0].name} … {files[-1].name}; judge them, then `runs merge` them into {run}")
+
+
+@app.with_examples(
+    "pathway-local runs merge all.run all.*-of-16.run", "pathway-local runs merge all.run all.3-of-16.run"
 )
 def merge(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="The runs, such as those of all shards.")],
-    out: Annotated[Path, option("FILE", "The merged run, a new file.", OUTPUT)],
-    cases: Annotated[
-        Path | None, option("FILE", "The cases file that was judged; not needed for copies of one run.", CASES)
-    ] = None,
-    prefer: Annotated[
-        Path | None,
-        option("RUN", "Where runs hold different verdicts on the same texts, take those of this run.", OUTPUT),
-    ] = None,
-    pseudonyms: KeyFile = None,
+    run: Run,
+    parts: Annotated[list[Path], typer.Argument(metavar="PART", help="Parts of the run, as `runs split` made them.")],
 ) -> None:
-    """Join runs of the same rubrics and raters into a new one, with all their ratings, jobs and audit trails.
+    """Add what judges said in parts to the run that was split; all of it or nothing. Parts stay as they are.
 
-    A case that was judged twice counts once if both verdicts are equal; different ones are refused without --prefer.
+    You may merge parts that are not judged to the end, go on judging them, and merge them again.
     """
-    read_privately(*([cases] if cases else []), *runs)
-    merged = merge_runs(MergePlan(runs, out, cases, pseudonyms, prefer), sys.argv, notice)
-    talk.say(f"merged: {len(runs)} runs, {merged.cases:,} cases, {merged.outcomes:,} outcomes; run: {out}")
+    read_privately(run, *parts)
+    merged = merge_parts(run, parts, sys.argv, notice)
+    talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
     tell(f"audit hash {merged.head} (store it elsewhere to detect tampering later)")
 
 

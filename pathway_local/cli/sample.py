@@ -10,6 +10,7 @@ from pathway_local.cli.options import (
     CasesOption,
     Encoding,
     Force,
+    HeaderRow,
     IdColumn,
     KeyFile,
     Lang,
@@ -64,6 +65,7 @@ def sample(
     rubric: RubricIfSeveral = None,
     id_column: IdColumn = None,
     encoding: Encoding = "",
+    header_row: HeaderRow = None,
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
     lang: Lang = "en",
@@ -76,7 +78,9 @@ def sample(
     """
     if min_per_group and not strata:
         raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
-    given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding)
+    given = Given(
+        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
+    )
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
     write = _writer(plan, lang)

@@ -184,6 +184,8 @@ class EngineProcess:
         """Kill the process and its workers; return in words how it ended. Raises EngineDied if it does not end."""
         if self._process.returncode is None:
             self.note_shared_memory()
+            # Before the kill, too: it ends the engine's watcher, and this process may be killed meanwhile.
+            remove(self._temporary, ())
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
             try:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from msgspec.msgpack import decode
@@ -67,6 +68,7 @@ class Relay:
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies
         self.began = False  # the engine's process; no case is sent before
+        self._worker: Any = None
 
     def serve(self) -> int:
         """Serve one engine, or look at the cluster; return how the engine ended. Raises EngineError, RayError."""
@@ -87,7 +89,7 @@ class Relay:
         room = {"num_cpus": processors(place.gpus, nodes), "num_gpus": place.gpus, "scheduling_strategy": "SPREAD"}
         actor = ray.remote(concurrency_groups={"in": 1, "out": 1})(Worker)
         # A worker that dies is not restarted by Ray: it would come back without its engine.
-        worker = actor.options(**room, max_restarts=0, max_task_retries=0).remote()
+        self._worker = worker = actor.options(**room, max_restarts=0, max_task_retries=0).remote()
         self._begin(worker, place, load)
         self.began = True
         threading.Thread(target=self._pump, args=(worker,), daemon=True).start()
@@ -106,7 +108,7 @@ class Relay:
         while len(found) < count:
             piece = os.read(self._requests, count - len(found))
             if not piece:
-                _end_alone()
+                self._end_alone()
             found += piece
         return found
 
@@ -173,7 +175,7 @@ class Relay:
         until = time.monotonic() + seconds
         while not ray.wait([call], timeout=1.0)[0]:
             if select.select([self._requests], [], [], 0)[0]:
-                _end_alone()
+                self._end_alone()
             if time.monotonic() >= until:
                 return False
         return True
@@ -187,8 +189,7 @@ class Relay:
             sent.append(self.forward(worker, piece))
             if len(sent) > CALLS:
                 _, sent = ray.wait(sent, num_returns=len(sent) - CALLS)
-        ray.kill(worker)
-        _end_alone()
+        self._end_alone()
 
     def forward(self, worker: Any, piece: bytes) -> Any:
         """Begin a call that carries a piece to the worker; return its reference."""
@@ -210,8 +211,21 @@ class Relay:
         raise EngineError("the worker ended without reporting an exit status", "")
 
     def write(self, piece: bytes) -> None:
-        """Write a piece of messages, whole."""
-        write_whole(self._replies, piece)
+        """Write a piece of messages, whole; end this process if the parent is gone."""
+        try:
+            write_whole(self._replies, piece)
+        except BrokenPipeError:
+            self._end_alone()
+
+    def _end_alone(self) -> NoReturn:
+        """End this process, and the worker, without the parent, which may be gone and remove nothing."""
+        if self._worker is not None:
+            import ray
+
+            with suppress(Exception):  # its node may be gone
+                ray.kill(self._worker)
+        remove(os.environ[TEMPORARY], ())
+        os._exit(0)
 
 
 def taking_workers(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
@@ -267,12 +281,6 @@ def _usage_check() -> Check:
         fix = "Set RAY_USAGE_STATS_ENABLED=0 before `ray start` on each node."
         return Check("usage statistics", "problem", "the cluster reports about itself to Ray's makers", fix)
     return Check("usage statistics", "ok", "off")
-
-
-def _end_alone() -> NoReturn:
-    """End this process without its parent, which may be gone and remove nothing."""
-    remove(os.environ[TEMPORARY], ())
-    os._exit(0)
 
 
 def _line(error: BaseException) -> str:

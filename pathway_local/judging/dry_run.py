@@ -25,7 +25,7 @@ from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.limit import Limit
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.shard import Shard
+from pathway_local.runs.split import Part
 
 SHOWN = 10
 
@@ -96,7 +96,7 @@ class DryRun:
 
     rows: int
     limit: Limit | None
-    shard: Shard | None
+    part: Part | None
     judges: tuple[JudgeForecast, ...]
     left_out: tuple[str, ...]
 
@@ -120,7 +120,7 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
         forecast = _Forecast(prepared, run, loaded, watcher)
         judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
-        return DryRun(forecast.rows, prepared.limit, prepared.shard, judges, tuple(unfit.values()))
+        return DryRun(forecast.rows, prepared.limit, prepared.part, judges, tuple(unfit.values()))
 
 
 def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:

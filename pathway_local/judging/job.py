@@ -31,7 +31,7 @@ from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import EARLIER_ENGINES, UNFIT
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
-from pathway_local.runs.shard import SETTING as SHARD
+from pathway_local.runs.split import FACT as PART
 from pathway_local.sealing.levels import caution_about
 from pathway_local.verdict import Value
 
@@ -84,8 +84,6 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
-        if prepared.shard:
-            run.set_setting(SHARD, str(prepared.shard))
         return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
 
 
@@ -247,7 +245,7 @@ def _job_facts(prepared: Prepared, cases: dict[str, Value], unfit: Unfit) -> dic
         **({UNFIT: left} if left else {}),
         "cases": cases,
         **(prepared.limit.facts() if prepared.limit else {}),
-        **({SHARD: str(prepared.shard)} if prepared.shard else {}),
+        **({PART: str(prepared.part)} if prepared.part else {}),
         "pathway_local": __version__,
         "python": platform.python_version(),
         "packages": {**installed_packages()},

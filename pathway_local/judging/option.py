@@ -91,6 +91,7 @@ def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, s
 
 
 ID = Option("COLUMN", "Column with the cases' ids.", CASES)
+HEADER_ROW = Option("N", "Row that names the columns; default: detected.", CASES, least=1, most=100_000)
 ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)
 MAP = Option(
     "INPUT=COLUMN",

@@ -12,6 +12,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judging.option import (
     CASES,
     ENCODING,
+    HEADER_ROW,
     ID,
     JUDGE,
     MACHINE,
@@ -27,7 +28,6 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_kind import RunKind
-from pathway_local.runs.shard import Shard
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sheets.kinds import Sheet
 
@@ -72,6 +72,7 @@ class Plan:
     _: KW_ONLY
     id: Annotated[str | None, ID] = None
     encoding: Annotated[str, ENCODING] = ""
+    header_row: Annotated[int | None, HEADER_ROW] = None
     map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
     pair_by: Annotated[
         str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
@@ -88,16 +89,6 @@ class Plan:
         int | None,
         Option(
             "N", "Judge only N cases, drawn at random by --seed; more in a later command.", CASES, least=1, most=2**63
-        ),
-    ] = None
-    shard: Annotated[
-        Shard | None,
-        Option(
-            "K/N",
-            "Judge only part K of N, into a run of its own; `runs merge` joins the runs.",
-            CASES,
-            typed=str,
-            read=Shard.parse,
         ),
     ] = None
     rubric: Annotated[
@@ -234,7 +225,6 @@ def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def default_run(cases: Path, out: Path | None, shard: str) -> Path:
+def default_run(cases: Path, out: Path | None) -> Path:
     """Return the run file if the user names none: beside the output, else in this folder, named like the cases."""
-    part = ".{0.number}-of-{0.of}".format(Shard.parse(shard)) if shard else ""
-    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}{part}.run")
+    return out.with_suffix(".run") if out and str(out) != "-" else Path(f"{cases.stem}.run")

@@ -33,21 +33,21 @@ from pathway_local.runs.limit import Limit, last_seed
 from pathway_local.runs.run_cases import cases_of, kept_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.runs.shard import Shard, shard_for
+from pathway_local.runs.split import Part, part_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 
 COUNTED = 20_000
-"""Rows of a file, below which those of a shard are counted; in a larger one, the shards differ by a few percent."""
+"""Rows of a file, below which those of a part are counted; in a larger one, the parts differ by a few percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """The cases file of a plan and its raters.
 
-    With a limit, only rows up to the rank `last` are judged; with a shard, only those of them that are in it.
+    With a limit, only rows up to the rank `last` are judged; in a part of a run, only those of them that are in it.
     """
 
     plan: Plan
@@ -55,7 +55,7 @@ class Prepared:
     raters: Sequence[PlannedRater]
     limit: Limit | None = None
     last: bytes = b""
-    shard: Shard | None = None
+    part: Part | None = None
 
     def without(self, unfit: Collection[tuple[str, str]]) -> "Prepared":
         """Return the same without these raters under these rubrics."""
@@ -75,15 +75,15 @@ class Prepared:
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
         whole = self.cases.count()
-        if self.shard and whole is not None and whole < COUNTED:
+        if self.part and whole is not None and whole < COUNTED:
             return sum(map(self._takes, self.cases))
         rows = self.limit.size if self.limit else whole
-        return round(rows / self.shard.of) if rows and self.shard else rows
+        return round(rows / self.part.of) if rows and self.part else rows
 
     def _takes(self, row: Case | BadRow) -> bool:
-        """Whether a row is within the limit and the shard."""
+        """Whether a row is within the limit and the part."""
         within = not self.limit or rank(row.id, self.limit.seed) <= self.last
-        return within and (not self.shard or row.id in self.shard)
+        return within and (not self.part or row.id in self.part)
 
     def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
         """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
@@ -103,7 +103,7 @@ class Prepared:
 
 def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
     """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
-    shard = shard_for(plan.shard, run)
+    part = part_of(run) if run else None
     registry = load_registry(plan.models)
     rubrics = planned_rubrics(plan, run)
     cases = _open_cases(plan, run, rubrics.values(), notify)
@@ -114,9 +114,9 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
     if plan.allocation != ONE_ENGINE:
         for each in raters:
             plan.allocation.parts(each.judge, plan.allocation.machine, each.settings.options)
-    if shard:
-        notify(f"judging shard {shard} of {cases.path.name}; `runs merge` joins the runs of all shards")
-    return _limited(Prepared(plan, cases, raters, shard=shard), run, notify)
+    if part:
+        notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
+    return _limited(Prepared(plan, cases, raters, part=part), run, notify)
 
 
 def _check_samples(raters: Sequence[PlannedRater]) -> None:
@@ -148,7 +148,7 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
         notify(f"--limit {plan.limit} takes all {rows} cases of {cases.path.name}")
         return whole
     limit = Limit(cases.path.name, len(drawn), rows, seed)
-    part = f"the cases of shard {whole.shard} in " if whole.shard else ""
+    part = f"the cases of part {whole.part} in " if whole.part else ""
     notify(f"judging {part}{limit}; a larger --limit, or none, continues with the others")
     return replace(whole, limit=limit, last=drawn[-1])
 
@@ -208,7 +208,7 @@ def _open_cases(
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by)
+    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row)
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

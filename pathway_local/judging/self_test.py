@@ -75,7 +75,7 @@ def draw_test(
     if "reference" in measured.roles.inputs and "answer" in measured.roles.inputs:
         optional.add(measured.roles.inputs["answer"])
     needed = {rubric.name: [*rubric.inputs]}
-    cases = CasesFile(plan.cases, needed, plan.map, plan.id, optional, plan.encoding)
+    cases = CasesFile(plan.cases, needed, plan.map, plan.id, optional, plan.encoding, header_row=plan.header_row)
     for note in cases.notes:
         notify(note)
     for name, column in cases.aliases_used.items():
@@ -98,7 +98,9 @@ def run_self_test(
     """
     tallies: list[Tally] = []
     orders: Orders | None = "one" if test.measured.rubric.pair else None
-    shared = replace(plan, map={}, encoding="", id=ID, kind="self-test", without_text=True, orders=orders)
+    shared = replace(
+        plan, map={}, encoding="", header_row=None, id=ID, kind="self-test", without_text=True, orders=orders
+    )
     with ExitStack() as stack:
         once = _Once(watcher)
         loaded = loaded or stack.enter_context(EngineCache())

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pathway_local.note import NoteKind
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.statistics.figure import Estimate, Undefined, with_names
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
-from pathway_local.words.note import NoteKind
 
 MARK = "†"
 WORDS = ("word", "key", "rater", "raters", "case")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pathway_local.output.wording import Wording
 from pathway_local.results.table import Level, Table
@@ -17,9 +17,6 @@ LONGEST_LABEL = 36
 MOST_BARS = 21
 """A scale with more levels is drawn in this many steps or fewer."""
 
-
-if TYPE_CHECKING:
-    from pathway_local.statistics.calibration import Bin
 
 MOST_LEVELS = 12
 """Levels of a matrix that fits on a page."""
@@ -106,17 +103,6 @@ class Dot:
     y: float
     low: float | None
     high: float | None
-
-
-def dots(bins: "Sequence[Bin]", axis: Axis) -> list[Dot]:
-    """The points of a reliability diagram; a bin without a mean is left out."""
-    found = []
-    for each in bins:
-        mark = axis.mark("", "", each.people)
-        if mark.at is not None:
-            low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
-            found.append(Dot(axis.at(each.expected), 100 - mark.at, low, high))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

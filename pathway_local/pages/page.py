@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
-from pathway_local.results.views.view import TableView
 from pathway_local.system.output_file import check_output, output_file
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -30,11 +28,6 @@ LONGEST_CELL = 400
 """Characters of a cell of a table; names and ids are shorter, and what is longer is no name."""
 
 FOLDER = Path(__file__).with_name("templates")
-
-_MINUS = re.compile(r"(?<!\S)-(?=\d)|(?<=\()-(?=\d)")
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")
-_COUNT = re.compile(r"[\d,]*")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +50,7 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     made.filters["outside"] = outside
-    made.globals |= {"MOST_ROWS": MOST_ROWS, "in_language": in_language}
+    made.globals["MOST_ROWS"] = MOST_ROWS
     return made
 
 
@@ -73,27 +66,6 @@ def page(template: str, language: Language, title: str, own: str = "", **values:
         policy += f"; script-src {_hashed(script)}"
     ours = {"style": style, "script": script, "policy": policy, "version": __version__}
     return environment().get_template(template).render(say=language, title=title, **ours, **values)
-
-
-def in_language(table: TableView, say: Language) -> TableView:
-    """The table with its title, heads and numbers in a language; counts behind the words are numbers, too."""
-    words = table.words
-    while words > 1 and all(_COUNT.fullmatch(row[words - 1]) for row in table.rows):
-        words -= 1
-    rows = tuple((*row[:words], *(_cell(cell, say) for cell in row[words:])) for row in table.rows)
-    return TableView(_word(table.title, say), tuple(_word(head, say) for head in table.heads), rows, words)
-
-
-def _word(text: str, say: Language) -> str:
-    return say.text("legacy", text, {}) if say.has("legacy", text) else text
-
-
-def _cell(text: str, say: Language) -> str:
-    """A cell of numbers in English, such as "0.49\\n0.44 to 0.55", as the language writes them."""
-    between = text.replace(" to ", say("to", low="", high=""))
-    apart = _THOUSANDS.sub("\0", between)
-    told = _POINT.sub(say.decimal, apart).replace("\0", say.thousands)
-    return _word(_MINUS.sub("−", told), say)
 
 
 def _text(name: str) -> str:

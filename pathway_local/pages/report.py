@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pathway_local.pages.findings import findings, warnings
 from pathway_local.pages.page import page
-from pathway_local.pages.people import people_sections
 from pathway_local.pages.provenance import provenance
 from pathway_local.pages.reading import cards
 from pathway_local.pages.tables import sections
@@ -32,7 +31,6 @@ def report_page(
         warnings=list(warnings(found, say)),
         facts=list(_facts(found, say)),
         sections=sections(found.tables, say),
-        people=[section for each in found.with_people for section in people_sections(each, say)],
         lists=list(cards(to_read, say)),
         provenance=list(provenance(found, say, command)),
     )

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from shlex import join
 
+from pathway_local.note import Note, NoteKind
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.pages.charts import Figure, figures
 from pathway_local.pages.page import page
 from pathway_local.results.table import Table
 from pathway_local.system.visible import visible
 from pathway_local.words.language import ENGLISH, Language
-from pathway_local.words.note import Note, NoteKind
 
 MOST_ANSWERS = 6
 """Sentences at the top of a page; the rest stands with its tables."""

@@ -38,6 +38,7 @@ class Given:
     mapping: Mapping[str, str] = field(default_factory=dict)
     pseudonyms: Path | None = None
     encoding: str = ""
+    header_row: int | None = None
 
 
 class CasesGiven:
@@ -54,7 +55,14 @@ class CasesGiven:
         self.rubric = self._rubric()
         key = Pseudonyms.at(given.pseudonyms, make=self._run is None) if given.pseudonyms else None
         self.file: CasesFile = cases_of(
-            given.cases, [self.rubric], self._run, given.id_column, given.mapping, key, given.encoding
+            given.cases,
+            [self.rubric],
+            self._run,
+            given.id_column,
+            given.mapping,
+            key,
+            given.encoding,
+            header_row=given.header_row,
         )
 
     @classmethod

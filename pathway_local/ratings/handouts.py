@@ -38,7 +38,6 @@ class Handout:
 
     `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. A comparison of two responses is
     handed out twice, and the end of each id tells the order. `job` handed it out; it is 0 until the handout is stored.
-    If a merge gave the run another key, `echoes` holds the hash that the page has of the case's texts under "".
     """
 
     custom_id: str
@@ -53,8 +52,8 @@ class Handout:
 
     @property
     def page_hash(self) -> str:
-        """The hash of all the case's texts that the page holds: under the key of the run that made it."""
-        return self.echoes.get("", self.case_hash).partition(" ")[0]
+        """The hash of all the case's texts that the page holds."""
+        return self.case_hash.partition(" ")[0]
 
     @property
     def order(self) -> Order | None:

@@ -45,6 +45,7 @@ class RatingsFile:
     scores: Sequence[str] = ()
     pseudonyms: Pseudonyms | None = None
     encoding: str = ""
+    header_row: int | None = None
     sample: int | None = None
 
 
@@ -189,7 +190,7 @@ class RatingsReading:
 
 def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
     """Return the file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
-    first = open_sheet(file.path, file.encoding)
+    first = open_sheet(file.path, file.encoding, file.header_row)
     if not _is_handed_out(first):
         notices += first.notes
         return [first]

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.label_design import design_weights, uneven_strata
@@ -22,7 +23,6 @@ from pathway_local.statistics.human_benchmark import (
 )
 from pathway_local.statistics.intervals import LEVEL, Effect, mean_effect
 from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
-from pathway_local.words.note import Note
 
 MEAN_OF_OTHERS = "mean of the other people"
 BENCHMARK_FIGURE = "spearman"
@@ -90,12 +90,14 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class AgainstPeople:
-    """Judges compared with `reference`, and its people with each other; `missing` says why a part is absent.
+    """The judges `compared` with `reference`, and its `members` with each other; `missing` says why a part is absent.
 
     `unweighted` says that labels were drawn with uneven chances, which groups, severity and drift do not allow for.
     """
 
     reference: str
+    members: tuple[str, ...]
+    compared: tuple[str, ...]
     margin: float
     unweighted: bool
     benchmark: JudgesAndPeople | None
@@ -120,6 +122,8 @@ def against_people(
     has_means = bool(reference) and not matrix.nominal
     return AgainstPeople(
         reference=test.name,
+        members=test.names(reference),
+        compared=test.names(judges) if reference else (),
         margin=plan.margin,
         unweighted=any(uneven_strata(matrix)),
         benchmark=test.benchmark() if has_means and judges and test.independent else None,
@@ -190,12 +194,12 @@ class _Test:
         """The reference's name."""
         if self.plan.against or len(self.reference) != 1:
             return self.plan.against or "people"
-        return self._names(self.reference)[0]
+        return self.names(self.reference)[0]
 
     @property
     def repeating(self) -> tuple[str, ...]:
         """The raters of the reference who did not rate on their own, so that they can't show how people agree."""
-        return self._names([place for place in self.reference if self.matrix.raters[place].kind in REPEATS])
+        return self.names([place for place in self.reference if self.matrix.raters[place].kind in REPEATS])
 
     @property
     def independent(self) -> bool:
@@ -218,7 +222,8 @@ class _Test:
         if self.plan.drift == IMPORT and not self.independent:
             yield Note("no_import_drift", kind="note")
 
-    def _names(self, places: Sequence[int]) -> tuple[str, ...]:
+    def names(self, places: Sequence[int]) -> tuple[str, ...]:
+        """The names of raters by their columns."""
         return tuple(self.matrix.raters[place].name for place in places)
 
     def _weights(self, judges: Sequence[int], least: int) -> FloatArray | None:
@@ -230,7 +235,7 @@ class _Test:
 
     def benchmark(self) -> JudgesAndPeople:
         """Each judge and each person against the mean of the other people."""
-        people, judges = self._names(self.reference), self._names(self.judges)
+        people, judges = self.names(self.reference), self.names(self.judges)
         asked = self.plan.figure
         figure = asked if asked and not COEFFICIENTS[asked].needs_levels else BENCHMARK_FIGURE
         found = human_benchmark(
@@ -274,7 +279,7 @@ class _Test:
             mean_effect(each[kept], None if self.clusters is None else self.clusters[kept], each="difference")
             for each, kept in zip(apart, both, strict=True)
         ]
-        found = zip(self._names(self.reference), both, at_holm_levels(effects), strict=True)
+        found = zip(self.names(self.reference), both, at_holm_levels(effects), strict=True)
         return (Severity(name, int(kept.sum()), estimate) for name, kept, estimate in found)
 
     def _others(self, rater: int) -> FloatArray:
@@ -294,7 +299,7 @@ class _Test:
         people = self.reference if self.independent else ()
         called = [*([self.name] * len(self.judges)), *([MEAN_OF_OTHERS] * len(people))]
         places = [*self.judges, *people]
-        return list(zip(places, self._names(places), called, strict=True))
+        return list(zip(places, self.names(places), called, strict=True))
 
     def drift(self) -> Iterator[Drift]:
         """Judges against the reference and its people against each other.

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
-from pathway_local.rater import ADJUDICATED, REPEATS, Kind, only_group
+from pathway_local.note import Note
+from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, Kind
 from pathway_local.results.against_people import AgainstPeople, against_people, held_to_families
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import OptionError, as_given
-from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
+from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
+from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
@@ -21,7 +22,6 @@ from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import IntArray
 from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
 from pathway_local.verdict import Number
-from pathway_local.words.note import Note
 
 ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -58,12 +58,8 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """The agreement on one score; `cases` counts those of the run at `path` under its rubric.
+    """The agreement on one score; `cases` counts those of the run under its rubric."""
 
-    `sampled` names people, or a group of them, whose labels are those of a random sample; empty if nobody's are.
-    """
-
-    path: Path
     rubric: str
     score: str
     nominal: bool
@@ -77,8 +73,8 @@ class ScoreAgreement:
     sets: tuple[Set, ...]
     people: AgainstPeople
     notices: tuple[Note, ...]
-    warnings: tuple[Note, ...] = ()
-    sampled: str = ""
+    warnings: tuple[Note, ...]
+    corrected: CorrectedMeans
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
@@ -98,12 +94,12 @@ def agreement(
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }
-    found = [_score(run.path, matrix, members, plan) for matrix in matrices]
+    found = [_score(matrix, members, plan) for matrix in matrices]
     held = held_to_families([each.people for each in found])
     return [replace(each, people=people) for each, people in zip(found, held, strict=True)]
 
 
-def _score(path: Path, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
+def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
     chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
     matrix, left_out = _without_picked(whole)
@@ -119,8 +115,8 @@ def _score(path: Path, whole: RatingsMatrix, members: Mapping[str, set[str]], pl
     if plan.level != "case" and not matrix.nominal:
         codes, _ = matrix.codes(plan.level_column, empty=False)
         pairs = [_at_level(matrix, pair, plan.level, codes, clusters) for pair in pairs]
+    people = against_people(matrix, compared, members, clusters, plan)
     return ScoreAgreement(
-        path=path,
         rubric=matrix.rubric,
         score=matrix.score,
         nominal=matrix.nominal,
@@ -132,20 +128,21 @@ def _score(path: Path, whole: RatingsMatrix, members: Mapping[str, set[str]], pl
         pairs=tuple(pairs),
         twice=tuple(_pair(matrix, first, second, clusters) for first, second in again),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
-        people=against_people(matrix, compared, members, clusters, plan),
+        people=people,
         notices=(*left_out, *_notices(matrix, compared, members)),
         warnings=tuple(alike(matrix, compared)),
-        sampled=_sampled(whole, plan.against),
+        corrected=_corrected(whole, people, plan),
     )
 
 
-def _sampled(matrix: RatingsMatrix, against: str) -> str:
-    """The group or the first of these people who labelled a random sample, by the name that `calibrate` takes."""
-    people = [matrix.raters[place].name for place in matrix.scoring("human")]
-    names = [against or only_group(people), *people]
-    asked = [name for name in names if name and (not against or name == against)]
-    designs = ((name, label_designs(matrix, matrix.columns(name))) for name in asked)
-    return next((name for name, found in designs if any(each.worked_on for each in found)), "")
+def _corrected(whole: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan) -> CorrectedMeans:
+    """Judges' means, corrected by all labels of a sample; of panels, only the means of those that were named."""
+    names = [rater.name for rater in whole.raters]
+    judges = [place for place in map(names.index, people.compared) if plan.raters or whole.raters[place].kind in JUDGES]
+    members = [names.index(name) for name in people.members]
+    if any(whole.raters[place].kind not in PEOPLE for place in members):
+        return CorrectedMeans()
+    return corrected_means(whole, judges, members, people.reference, plan)
 
 
 def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:

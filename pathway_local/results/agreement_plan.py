@@ -19,6 +19,7 @@ class AgreementPlan:
     of subgroups; those under `smallest` cases get no figures, and are left out if it `hides` them. `level_column` names
     the systems or the documents if correlations are asked for at that `level`, too. `drift` is a column with dates,
     batches or versions, or `IMPORT`; the raters of each pair in `twice` are one person, who rated cases a second time.
+    Corrected means are looked at so many times (`looks`) while data grow.
     """
 
     raters: Sequence[str] = ()
@@ -33,3 +34,4 @@ class AgreementPlan:
     level_column: str = ""
     drift: str = ""
     twice: tuple[tuple[str, str], ...] = ()
+    looks: int = 1

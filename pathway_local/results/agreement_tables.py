@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from pathway_local.errors import UnknownName, UsageError
+from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement, agreement
@@ -33,7 +35,6 @@ from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coe
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.levels import WITHIN, GroupLevel
-from pathway_local.words.note import Note
 
 SECTION = "people"
 PAIR = "Comparing two judges"
@@ -81,6 +82,11 @@ class AgreementOptions(Options):
             "document (document=COLUMN).",
         ),
     ] = "case"
+    looks: Annotated[
+        int,
+        Field(ge=1, le=100),
+        Says("K", "How often you look at corrected means while data grow; the looks share the error of 5%."),
+    ] = 1
 
 
 def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
@@ -101,7 +107,7 @@ def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
     groups = (options.min_group or MIN_GROUP, options.min_group is not None)
     plan = AgreementPlan(
         options.rater, cluster, options.against, options.figure, options.margin, by, *groups, at, level_column,
-        over or options.drift, again,
+        over or options.drift, again, options.looks,
     )  # fmt: skip
     for rubric in rubrics:
         for found in agreement(data.run, rubric, plan, ratings_matrices(data.run, rubric)):
@@ -147,6 +153,7 @@ def agreement_tables(found: ScoreAgreement) -> Iterator[Table]:
     yield from made.pairs()
     yield from made.together()
     yield from made.people(found.people)
+    yield from found.corrected.tables
     yield from made.matrices()
 
 
@@ -201,6 +208,8 @@ class _Tables:
         yield from found.notices
         if hidden := max((each.hidden for each in found.people.groups), default=0):
             yield Note("hidden_groups", {"count": hidden, "by": plan.by, "smallest": plan.smallest}, "note")
+        if plan.looks > 1 and found.corrected.answers:
+            yield Note("looks", {"count": plan.looks}, "note")
         yield from found.warnings
 
     def pairs(self) -> Iterator[Table]:

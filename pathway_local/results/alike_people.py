@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 
+from pathway_local.note import Note
 from pathway_local.ratings.import_notes import LEAST_ALIKE, names_one_person
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.words.language import ENGLISH, Language
-from pathway_local.words.note import Note
 
 
 def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:

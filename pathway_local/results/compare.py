@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import (
@@ -27,7 +28,6 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
 from pathway_local.statistics.intervals import LEVEL
-from pathway_local.words.note import Note
 
 SECTION = "comparison"
 
@@ -223,7 +223,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
             return
         labels = Note(
             "some_of_labels" if count < corrected.rated else "all_of_labels",
-            {"count": count, "rated": corrected.rated, "seed": str(corrected.seed)},
+            {"people": Note("people"), "count": count, "rated": corrected.rated, "seed": str(corrected.seed)},
         )
         who = Note("by_rater_corrected", {**by, "labels": labels})
         yield _finding(who, each, plan, told, corrected.questions, corrected.family)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES, Kind
 from pathway_local.results.tally import Group, ScoreSummary
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.words.note import Note
 
 MOST_FINDINGS = 3
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.note import Note
 from pathway_local.rater import PEOPLE
 from pathway_local.results.ratings_matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
@@ -51,33 +51,17 @@ def label_designs(matrix: RatingsMatrix, people: Sequence[int]) -> list[LabelDes
     return sorted(found, key=lambda each: -int(each.random.sum()))
 
 
-def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str, seed: int | None) -> LabelDesign:
-    """The sample with this seed, or the one with most labels of those that people worked on. Raises UsageError."""
+def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str | Note) -> LabelDesign | Note:
+    """The sample with most labels of those that these people worked on, or a note that says why there is none."""
     ranked = label_designs(matrix, people)
-    if seed is not None:
-        named = [each for each in ranked if each.design.sample.seed == seed]
-        if not named:
-            raise UnknownName("sample's seed", str(seed), [str(each.design.sample.seed) for each in ranked])
-        ranked = named
-    found = next((each for each in ranked if each.worked_on or (seed is not None and each.random.any())), None)
-    if found:
+    if found := next((each for each in ranked if each.worked_on), None):
         return found
-    hint = "Draw them with `pathway-local sample`, or give --assume-random if they were drawn at random."
     rated = [each for each in ranked if np.any(each.rated & each.design.drawn)]
     if not rated:
-        raise UsageError(f"the run does not record how the cases that {who} labelled were chosen", hint)
+        return Note("labels_of_no_sample", {"people": who}, "note")
     sample, count = rated[0].design.sample, int(rated[0].random.sum())
-    if not count:
-        raise UsageError(
-            f"no rating by {who} came from a sheet or page of the sample with seed {sample.seed}",
-            f"If that sample chose the cases, import the file again with --sample {sample.seed}; if they were drawn at "
-            "random otherwise, give --assume-random.",
-        )
-    raise UsageError(
-        f"{who} labelled only {count} of the {sample.drawn} cases of the sample with seed "
-        f"{sample.seed}, so they may not be a random part of it",
-        f"Label the others, or give --sample {sample.seed} if chance decided which cases got a label.",
-    )
+    told = {"people": who, "labels": count, "drawn": sample.drawn, "seed": str(sample.seed)}
+    return Note("few_labels_of_sample" if count else "no_labels_of_sample", told, "warning")
 
 
 def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:

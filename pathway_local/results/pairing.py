@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.case import hash_by_input, text_hash
+from pathway_local.note import Note
 from pathway_local.probes.roles import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
@@ -17,7 +18,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import IntArray
-from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)

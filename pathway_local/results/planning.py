@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.errors import UsageError
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results.alike_people import alike_people
-from pathway_local.results.calibration import calibrate
 from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.corrected_mean import SampledLabels
+from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.sampled_labels import CalibrationPlan
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
@@ -100,20 +99,20 @@ def plan_difference(
     return replace(_planned(drafts, goal, units, "compare"), warnings=tuple(dict.fromkeys(warnings)))
 
 
-def plan_mean(matrices: Iterable[RatingsMatrix], plan: CalibrationPlan, goal: Goal) -> StudyPlan:
-    """Plan the corrected mean of each judge on each score. Raises UsageError."""
+def plan_mean(matrices: Iterable[RatingsMatrix], against: str, judges: Sequence[str], goal: Goal) -> StudyPlan:
+    """Plan the corrected mean of each judge on each score, by labels of `against`. Raises UsageError."""
     drafts, warnings = list[Planned](), list[str]()
     for matrix in matrices:
-        people = set(raters_named(plan.against, [rater.name for rater in matrix.raters]))
+        people = set(raters_named(against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
         warnings += alike_people(matrix, columns)
-        for place in matrix.places(plan.judges) or matrix.of_kind("judge"):
+        for place in matrix.places(judges) or matrix.of_kind("judge"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
-                drafts.append(Planned(*names, *_mean_spread(matrix, place, plan), rated=rated))
-    planned = _planned(drafts, goal, "labels", "calibrate")
-    return replace(planned, people=plan.against, warnings=tuple(dict.fromkeys(warnings)))
+                drafts.append(Planned(*names, *_mean_spread(matrix, place, columns), rated=rated))
+    planned = _planned(drafts, goal, "labels", "agreement")
+    return replace(planned, people=against, warnings=tuple(dict.fromkeys(warnings)))
 
 
 def _planned(drafts: Sequence[Planned], goal: Goal, units: str, command: str) -> StudyPlan:
@@ -160,20 +159,18 @@ def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
     return Spread(0.0, each, count, found.first.scored + found.second.scored), JUDGE_ALONE
 
 
-def _mean_spread(matrix: RatingsMatrix, judge: int, plan: CalibrationPlan) -> tuple[Spread | Undefined, str]:
+def _mean_spread(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Spread | Undefined, str]:
     """How the variance of a judge's corrected mean falls with labels."""
     if matrix.nominal:
         return Undefined("the scale is nominal"), ""
-    try:
-        found = calibrate([matrix], replace(plan, judges=(matrix.raters[judge].name,)))[0].parts[0].mean
-    except UsageError:  # nobody labelled a sample yet
-        found = Undefined("nobody labelled a sample yet")
-    if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
-        return found.spread, PILOT
+    design = own_design(matrix, people, "") if people else None
+    if isinstance(design, LabelDesign):
+        found = SampledLabels(matrix, people, design).correct(judge).mean
+        if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
+            return found.spread, PILOT
     scores = matrix.on_scale[:, judge]
     scored = scores[np.isfinite(scores)]
     variance = float(scored.var(ddof=1)) if len(scored) > 1 else 0.0
     if not variance:
         return Undefined("the rater's scores do not vary"), ""
-    cases = len(scores)
-    return Spread(-variance / cases if plan.target == "file" else 0.0, variance, 0, cases), JUDGE_ALONE
+    return Spread(-variance / len(scores), variance, 0, len(scores)), JUDGE_ALONE

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pathway_local.errors import UsageError
+from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.preferences import win_of
@@ -18,7 +19,6 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 from pathway_local.verdict import Verdict
-from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)

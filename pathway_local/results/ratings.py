@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from pathway_local.note import Note
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import kept_column, repeated_columns
 from pathway_local.results.labels import labels_of
@@ -11,7 +12,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
-from pathway_local.words.note import Note
 
 
 class Ratings:

@@ -1,22 +1,21 @@
 """Everything that a report of a run shows, from as few passes over the run as possible."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from pathway_local.errors import UnknownName, UsageError
-from pathway_local.rater import Rater, only_group, raters_named
-from pathway_local.results.agreement import ORDER, ScoreAgreement, agreement
+from pathway_local.errors import UnknownName
+from pathway_local.note import Note
+from pathway_local.rater import Rater, raters_named
+from pathway_local.results.agreement import ORDER, agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.calibration import Calibration, calibrate
 from pathway_local.results.compare import comparison_tables
 from pathway_local.results.comparison import ComparisonPlan
-from pathway_local.results.in_short import findings, missed
+from pathway_local.results.in_short import MOST_FINDINGS, findings, missed
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.results.sampled_labels import CalibrationPlan
 from pathway_local.results.summary import summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
@@ -24,15 +23,13 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.removal import standing_jobs
-from pathway_local.runs.run_file import RunFile
-from pathway_local.words.note import Note
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPlan:
     """`by` is a column of groups; those under `smallest` cases are left out. `comparison` is of two chatbots, if any.
 
-    People's labels are those of the raters called `against` (empty: the only people or group of people there is).
+    People's labels are those of the raters called `against` (empty: all people).
     Cases with the same value of the column `cluster` depend on each other.
     """
 
@@ -44,25 +41,10 @@ class ReportPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WithPeople:
-    """Raters under one rubric where people have rated: their agreement, and judges' means corrected by labels.
-
-    `people` names whose labels correct, and is empty if nobody's do, because there are several groups. `labelled` is
-    the number of cases that they rated.
-    """
-
-    rubric: str
-    people: str
-    labelled: int
-    agreement: tuple[ScoreAgreement, ...]
-    calibrations: tuple[Calibration, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
 
-    `jobs` leave out imports that were undone.
+    `jobs` leave out imports that were undone. `labelled` has the number of cases that people rated under a rubric.
     """
 
     plan: ReportPlan
@@ -73,7 +55,7 @@ class Report:
     groups: Sequence[Group]
     findings: Sequence[Note]
     tables: Sequence[Table]
-    with_people: tuple[WithPeople, ...]
+    labelled: Mapping[str, int]
     jobs: tuple[Job, ...]
     head: str
 
@@ -89,13 +71,15 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    with_people, agreed_on, every = [], list[Table](), list[RatingsMatrix]()
+    labelled, agreed_on, every = dict[str, int](), list[Table](), list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
         matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
         if rated:
-            with_people.append(_with_people(run, rubric, plan, rated, matrices))
-            agreed = (each for found in with_people[-1].agreement for each in agreement_tables(found))
+            labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
+            against = plan.against if raters_named(plan.against, rated) else ""
+            compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
+            agreed = (each for found in agreement(run, rubric, compared, matrices) for each in agreement_tables(found))
             agreed_on += [each.with_cautions(data.labels) for each in agreed]
         every += matrices
     if plan.comparison:
@@ -109,9 +93,9 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
         rubrics=rubrics,
         raters=raters,
         groups=whole,
-        findings=[*findings(whole, kinds), *missed(whole)],
+        findings=[*findings(whole, kinds), *_corrected(agreed_on), *missed(whole)],
         tables=tables,
-        with_people=tuple(with_people),
+        labelled=labelled,
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )
@@ -127,27 +111,9 @@ def _summaries(
         )
 
 
-def _with_people(
-    run: RunFile, rubric: Rubric, plan: ReportPlan, rated: Sequence[str], matrices: Sequence[RatingsMatrix]
-) -> WithPeople:
-    """`rated` names the people who have rated under the rubric."""
-    against = plan.against if raters_named(plan.against, rated) else ""
-    people = against or only_group(rated)
-    compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
-    agreed = agreement(run, rubric, compared, matrices)
-    judged = any(matrix.raters[place].verdicts for matrix in matrices for place in matrix.of_kind("judge"))
-    found = _calibrations(plan, people, matrices) if people and judged else []
-    labelled = max((_labelled(matrix) for matrix in matrices), default=0)
-    return WithPeople(rubric.name, people, labelled, tuple(agreed), tuple(found))
-
-
-def _calibrations(plan: ReportPlan, people: str, matrices: Sequence[RatingsMatrix]) -> list[Calibration]:
-    """The judges' means, corrected; if the labels are not those of a sample, they are taken as one and named so."""
-    corrections = CalibrationPlan(people, cluster=plan.cluster, by=plan.by, smallest=plan.smallest)
-    try:
-        return calibrate(matrices, corrections)
-    except UsageError:
-        return calibrate(matrices, replace(corrections, assume_random=True))
+def _corrected(tables: Sequence[Table]) -> list[Note]:
+    """The first sentences on corrected means."""
+    return [note for each in tables for note in each.notes if note.key == "corrected_finding"][:MOST_FINDINGS]
 
 
 def _labelled(matrix: RatingsMatrix) -> int:

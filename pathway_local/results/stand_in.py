@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import Pair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.intervals import Standing
-from pathway_local.words.note import Note
 
 RELIABLE, TENTATIVE = 0.8, 0.667
 """Krippendorff (Content Analysis, 2004): rely on scores with an alpha of the first; below the second draw nothing."""
@@ -65,10 +65,12 @@ class _Answer:
         elif self.found.people.benchmark:
             yield from self._standings(self.found.people.benchmark)
             yield from self._bias()
+            yield from self.found.corrected.answers.values()
             yield self._quoted_benchmark(self.found.people.benchmark)
         else:
             yield self._why_untested()
             yield from self._bias()
+            yield from self.found.corrected.answers.values()
             yield from self._quoted_pairs()
         if self.alpha:
             told = {"count": len(self.people), "figure": COEFFICIENTS[self.alpha_name].label, "alpha": self.alpha}
@@ -116,22 +118,16 @@ class _Answer:
 
     def _bias(self) -> Iterator[Note]:
         """Name judges that score lower, or higher, than each of the people: correlations don't show it."""
+        answers = self.found.corrected.answers
         for judge in self.judges:
+            remedy = Note("mean_is_corrected" if judge in answers else "sample_can_correct")
             own = [pair.agreement.figures.get("mean_difference") for pair in self._pairs([judge], self.people)]
             ends = [each.interval for each in own if each and isinstance(each.interval, Interval)]
             values = [each.value for each in own if each and not isinstance(each.value, Undefined)]
             for side, one, several in ((-1, "lower_than", "lower_than_each"), (1, "higher_than", "higher_than_each")):
                 if ends and len(ends) == len(own) and all(side * end.low > 0 < side * end.high for end in ends):
                     told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
-                    yield Note(one if len(own) == 1 else several, told | {"remedy": self._correct(judge)})
-
-    def _correct(self, judge: str) -> Note:
-        """Say how to correct a judge's mean, with a command if the run holds what it needs."""
-        found = self.found
-        if not found.sampled:
-            return Note("sample_can_correct")
-        told = {"run": found.path, "against": found.sampled, "judge": judge, "rubric": found.rubric}
-        return Note("command_corrects", told)
+                    yield Note(one if len(own) == 1 else several, told | {"remedy": remedy})
 
     def _quoted_benchmark(self, found: JudgesAndPeople) -> Note:
         said = zip(found.judges, found.benchmark.averages, strict=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
+from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike_people import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
@@ -17,11 +18,10 @@ from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.limit import limits_of
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.shard import shards_of
+from pathway_local.runs.split import parts_judged
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
-from pathway_local.words.note import Note
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -68,8 +68,8 @@ def summary_tables(
         *_without(data, groups),
         *_unfit(data.run),
     ]
-    limits, shards = limits_of(data.run), shards_of(data.run)
-    parts = {key: [*map(str, limits.get(key, ())), *shards.get(key, ())] for key in {**limits, **shards}}
+    limits, split = limits_of(data.run), parts_judged(data.run)
+    parts = {key: [*map(str, limits.get(key, ())), *split.get(key, ())] for key in {**limits, **split}}
     notes += [note for group in shown for note in _on_group(group, by, parts)]
     each = [(group, score) for group in scored for score in group.scores.values()]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]

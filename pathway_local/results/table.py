@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, Undefined
-from pathway_local.words.note import Note
 
 Kind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
 """What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a

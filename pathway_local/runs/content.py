@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from pathway_local.errors import ContentChanged
-from pathway_local.runs.audit import HINT, MERGED, AuditTrail, recorded
+from pathway_local.runs.audit import HINT, AuditTrail, recorded
 from pathway_local.runs.database import Database
 from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.verdict import Value
@@ -32,10 +32,10 @@ _BLOCK = 256
 REMOVED = "ratings removed"
 """The audit trail's event for ratings that were removed; its entry counts them and holds no text."""
 
-PURGE = "purge"
-"""The event of a purge."""
+PURGE, SPLIT, MERGED = "purge", "split", "merge"
+"""The events of a purge, of a split, in the run and in each part, and of a merge."""
 
-_WRITES = ("job begins", "job ends", PURGE, REMOVED, MERGED)
+_WRITES = ("job begins", "job ends", PURGE, REMOVED, SPLIT, MERGED)
 
 # The order in which a table's rows are hashed, by a key that no file's layout changes.
 _ORDER = {

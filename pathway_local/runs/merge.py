@@ -1,150 +1,231 @@
-"""Joins runs of the same rubrics and raters into a new one; the runs themselves stay as they are."""
+"""Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from shlex import quote
 
+from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
-from pathway_local.rater import LABEL, Rater
-from pathway_local.runs.audit import MERGED, PARTS, AuditTrail, file_facts, recorded
-from pathway_local.runs.content import left_facts
-from pathway_local.runs.merge_part import MergePart, Notify, RaterKey, look, opened, raters_of, versions_that_differ
-from pathway_local.runs.merged_rows import MergedRows
-from pathway_local.runs.purge import PURGED
-from pathway_local.runs.removal import UNDONE
-from pathway_local.runs.run_cases import ALL, ENCODING, KEEP, PSEUDONYMS, SETTING
-from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
-from pathway_local.runs.shard import SETTING as SHARD
-from pathway_local.runs.taken_back import refuse_removed
-from pathway_local.runs.text_hashes import text_hashes
-from pathway_local.system.output_file import check_output, part_of
-from pathway_local.verdict import Value
+from pathway_local.rater import Rater
+from pathway_local.runs.audit import AuditTrail, recorded
+from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, found_facts, left_facts
+from pathway_local.runs.purge import CASES, OF_PARTS, TEXT, holds_texts
+from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.split import SETTING as PART
+from pathway_local.runs.split import part_of
+from pathway_local.system.private_file import WriterLock
+from pathway_local.verdict import Failure, Value, Verdict
 
+Notify = Callable[[str], None]
 
-@dataclass(frozen=True, slots=True)
-class MergePlan:
-    """The runs to join into `target`. `cases` is the file that they judged, `pseudonyms` the key file of its ids.
-
-    Where runs hold different verdicts of a case, those of the run `prefer` count.
-    """
-
-    runs: Sequence[Path]
-    target: Path
-    cases: Path | None = None
-    pseudonyms: Path | None = None
-    prefer: Path | None = None
+_BATCH = 1_000
+_REPLACED = "SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key WHERE rater_id = ? AND superseded = 1"
+_JOB = "command, facts, started, ended, status, counts"
+_JUDGING = f"SELECT {_JOB} FROM jobs WHERE json_type(facts, '$.raters') = 'array' ORDER BY id"
+_ADD_JOB = f"INSERT INTO jobs ({_JOB}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """How many cases and current outcomes a merged run holds, and the head of its audit trail."""
+    """How many outcomes the parts brought, how many the run holds now, and the head of its audit trail."""
 
-    cases: int
+    taken: int
     outcomes: int
     head: str
 
 
-def merge_runs(plan: MergePlan, command: Sequence[str], notify: Notify) -> Merged:
-    """Join runs into a new file, which is written wholly or not at all. Raises PathwayError."""
-    paths = _ordered(plan)
-    check_output(plan.target, force=False)
-    parts = [look(path, notify) for path in paths]
-    raters = raters_of(parts)
-    if versions := versions_that_differ(parts):
-        notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
-    for panel in {rater.name: rater for rater in raters.values() if rater.kind == "panel"}.values():
-        how = ["--name", panel.name, "--of", ",".join(panel.members), "--rule", str(panel.spec.get("rule"))]
-        again = shlex.join(["pathway-local", "runs", "panel", str(plan.target), *how])
-        notify(f"the panel {panel.name} was made before the merge; make it again: {again}")
-    hashes = text_hashes(parts, plan.cases, plan.pseudonyms, notify)
-    with part_of(plan.target) as name, _called(name, plan.target), RunFile.create(name, parts[0].key) as run:
-        ids = _add_raters(run, parts, raters)
-        rows = MergedRows(run, hashes.present, [ids[key] for key, rater in raters.items() if rater.kind == "panel"])
-        jobs = rows.add_jobs([part.jobs for part in parts])
-        refuse_removed([(part.removals, own) for part, own in zip(parts, jobs, strict=True)])
-        for part, numbers, own in zip(parts, jobs, hashes.of, strict=True):
-            with opened(part.path) as source:
-                if AuditTrail(source.database).head() != part.head:
-                    raise RunFileError(f"{part.path} was changed while it was merged", "Run the same command again.")
-                of_rater = {number: ids[rater.name, rater.rubric] for number, rater in part.raters}
-                rows.add(source, of_rater, numbers, own, preferred=bool(plan.prefer) and part is parts[0])
-        rows.forget_empty_panels()
-        for setting, value in _settings(parts).items():
-            run.set_setting(setting, value)
-        undone: list[Value] = [
-            own[id] for part, own in zip(parts, jobs, strict=True) for id in own if id in part.removals.undone
-        ]
-        purged = max(part.removals.purged for part in parts)
-        facts: dict[str, Value] = {
-            "command": recorded(command),
-            PARTS: [{"file": part.path.name, "head": part.head, "entries": part.entries} for part in parts],
-            **({"cases": file_facts(plan.cases, run.key)} if plan.cases else {}),
-            **({PURGED: purged} if purged and not any(part.removals.has_texts for part in parts) else {}),
-            **({UNDONE: undone} if undone else {}),
-        }
-        return _recorded(run, facts)
+def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notify: Notify) -> Merged:
+    """Add what judges said in these parts to the run that they were split off; all of it or nothing.
+
+    Parts stay as they are, and may be judged further and merged again. Raises PathwayError.
+    """
+    with RunFile.open(path) as run:
+        if own := part_of(run):
+            raise UsageError(f"{path} is part {own} of another run", "Merge into that run.")
+        db, trail = run.database, AuditTrail(run.database)
+        with run.together():
+            with db.writing():
+                found = found_facts(db)
+            told: list[Value] = [_merge(run, part, notify) for part in dict.fromkeys(parts)]
+            [(outcomes,)] = db.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")
+            with db.writing():
+                facts: dict[str, Value] = {"command": recorded(command), "parts": told, "outcomes": outcomes}
+                trail.append_within(MERGED, facts | left_facts(db) | found)
+        if versions := _versions_that_differ(run):
+            notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
+        taken = sum(each["taken"] for each in told if isinstance(each, dict) and isinstance(each["taken"], int))
+        return Merged(taken, outcomes, trail.head())
 
 
-def _add_raters(run: RunFile, parts: Sequence[MergePart], raters: Mapping[RaterKey, Rater]) -> dict[RaterKey, int]:
-    for name, stored in {name: stored for part in parts for name, stored in part.rubrics.items()}.items():
-        run.add_rubric(name, *stored)
-    return {key: run.add_rater(rater) for key, rater in raters.items()}
-
-
-def _recorded(run: RunFile, facts: dict[str, Value]) -> Merged:
-    db, trail = run.database, AuditTrail(run.database)
-    [(cases, outcomes)] = db.rows(
-        "SELECT (SELECT COUNT(*) FROM cases), (SELECT COUNT(*) FROM outcomes WHERE superseded = 0)"
-    )
-    with db.writing(commit=True):
-        trail.append_within(MERGED, facts | {"cases held": cases, "outcomes": outcomes} | left_facts(db))
-    return Merged(cases, outcomes, trail.head())
-
-
-def _ordered(plan: MergePlan) -> list[Path]:
-    """Return the runs to join, the preferred one first. Raises UsageError for a run named twice, or not at all."""
-    if len(plan.runs) < 2:
-        raise UsageError("one run alone can't be merged", "Name two runs or more.")
-    files: dict[Path, Path] = {}
-    for path in plan.runs:
-        if path.resolve() in files:
-            raise UsageError(f"{path} would be merged into itself", "Name each run once.")
-        files[path.resolve()] = path
-    if plan.prefer and plan.prefer.resolve() not in files:
-        raise UsageError(f"--prefer names {plan.prefer}, which is not among the runs", "Name one of the runs.")
-    return sorted(plan.runs, key=lambda path: plan.prefer is None or path.resolve() != plan.prefer.resolve())
-
-
-def _settings(parts: Sequence[MergePart]) -> dict[str, Value]:
-    """Return the settings of the merged run. A shard's own is not among them: the rest may be judged there."""
-    every = [part.settings for part in parts]
-    found: dict[str, Value] = {}
-    for settings in reversed(every):  # the first one counts
-        found |= {name: settings[name] for name in settings if name in (ENCODING, PSEUDONYMS) or name.startswith(LABEL)}
-    remembered = [kept for settings in every if isinstance(kept := settings.get(SETTING), dict)]
-    if remembered:
-        mappings = [mapping for kept in remembered if isinstance(mapping := kept.get("mapping"), dict)]
-        found[SETTING] = remembered[0] | {"mapping": {name: each[name] for each in mappings for name in each}}
-    kept_columns = [settings[KEEP] for settings in every if KEEP in settings]
-    if kept_columns:
-        lists = [names for names in kept_columns if isinstance(names, list)]
-        found[KEEP] = ALL if ALL in kept_columns else list(dict.fromkeys(name for names in lists for name in names))
-    if any(settings.get(TEXTS) is False for settings in every):
-        found[TEXTS] = False
-    if all(settings.get(DRAWS) is True for settings in every):
-        found[DRAWS] = True
-    shards = {settings.get(SHARD) for settings in every if isinstance(settings.get(SHARD), str | None)}
-    if len(shards) == 1 and None not in shards:
-        found[SHARD] = shards.pop()
-    return found
+def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
+    """Add the jobs and outcomes of one part, and return the facts about it."""
+    with _opened(path, run) as part:
+        trail = AuditTrail(part.database)
+        trail.check()
+        check_content(part.database)
+        _refuse_foreign(run, part)
+        _refuse_removed(run, part)
+        _tell_left(run, part, notify)
+        _take_settings(run, part)
+        known = set(run.database.rows(_JUDGING))
+        jobs = [row for row in part.database.rows(_JUDGING) if row not in known]
+        with run.database.writing():
+            run.database.execute_all(_ADD_JOB, jobs)
+        rubrics = part.rubrics()
+        taken = 0
+        for id, rater in part.raters():
+            if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
+                run.add_rubric(rater.rubric, *rubrics[rater.rubric])
+                taken += _take_outcomes(run, part, id, rater, notify)
+        return {"file": path.name, "head": trail.head(), "entries": len(trail.entries()), "taken": taken}
 
 
 @contextmanager
-def _called(name: Path, target: Path) -> Iterator[None]:
-    """Let errors about the unfinished file name the file that it would become."""
-    try:
-        yield
-    except RunFileError as error:
-        raise type(error)(str(error).replace(str(name), str(target)), error.hint) from None
+def _opened(path: Path, run: RunFile) -> Iterator[RunFile]:
+    """Open a part for reading while nobody may write to it. Raises RunLocked if another process does."""
+    if path.exists() and path.samefile(run.path):
+        raise UsageError(f"{path} would be merged into itself", "Name its parts.")
+    with ExitStack() as stack:
+        if os.access(path, os.W_OK):
+            stack.callback(WriterLock(path).release)
+        yield stack.enter_context(RunFile.read(path))
+
+
+def _refuse_foreign(run: RunFile, part: RunFile) -> None:
+    """Raise RunFileError for anything but a part of this run with the same columns."""
+    names = f"{part.path} is no part of {run.path}"
+    if part_of(part) is None:
+        raise RunFileError(names, "Only parts that `pathway-local runs split` made can be merged.")
+    if part.key != run.key:
+        raise RunFileError(f"{names}, or everything was purged from one of them", "Merge it into the run it came from.")
+    if _began(part) not in [entry.hash for entry in AuditTrail(run.database).entries()]:
+        raise RunFileError(f"{names}: it was split off a later state", "Merge into that run, not into an older copy.")
+    if run.get_setting(SETTING) is None or part.get_setting(SETTING) is None:
+        return
+    (mine, my_id), (theirs, their_id) = remembered_columns(run), remembered_columns(part)
+    differ = [f"the input {name}" for name in mine.keys() & theirs.keys() if mine[name] != theirs[name]]
+    differ += ["the ids"] if my_id != their_id else []
+    if differ:
+        raise RunFileError(f"{part.path} has another column of {differ[0]} than {run.path}", "Leave it out.")
+    if run.get_setting(PSEUDONYMS) != part.get_setting(PSEUDONYMS):
+        raise RunFileError(f"{part.path} and {run.path}: the ids are not pseudonyms of one key", "Leave it out.")
+
+
+def _began(part: RunFile) -> str:
+    kept = part.get_setting(PART)
+    return str(kept.get("head")) if isinstance(kept, dict) else ""
+
+
+def _refuse_removed(run: RunFile, part: RunFile) -> None:
+    """Raise RunFileError if the part still holds what was removed from the run since it was split."""
+    entries = AuditTrail(run.database).entries()
+    began = next(entry.number for entry in entries if entry.hash == _began(part))
+    gone = AuditTrail(part.database).entries()
+    there = {name for entry in gone if entry.event == REMOVED for name in _names(entry.facts)}
+    judges = {rater.name for _, rater in part.raters()}
+    purge = f"`pathway-local runs purge {quote(str(part.path))}"
+    for entry in entries[began:]:
+        what = entry.facts.get("removed")
+        if entry.event == REMOVED and (names := sorted((_names(entry.facts) & judges) - there)):
+            said, how = f"ratings of {', '.join(names)}", f"`pathway-local runs remove-rater {part.path} {names[0]}`"
+        elif entry.event == PURGE and what == TEXT and holds_texts(part):
+            said, how = "texts", f"{purge} --text`"
+        elif entry.event == PURGE and what == CASES and _holds_purged(entry.facts, part):
+            said, how = "cases", f"{purge} --case ID` or `--where COLUMN=VALUE`"
+        else:
+            continue
+        raise RunFileError(f"{part.path} still holds {said} that were removed from {run.path}", f"Remove them: {how}.")
+
+
+def _names(facts: Mapping[str, Value]) -> set[str]:
+    removed = facts.get("removed")
+    return set(removed) if isinstance(removed, dict) and "job" not in facts else set()
+
+
+def _holds_purged(facts: Mapping[str, Value], part: RunFile) -> bool:
+    named = facts.get(OF_PARTS)
+    purges = [each.facts for each in AuditTrail(part.database).entries() if each.event == PURGE]
+    return str(part_of(part)) in (named if isinstance(named, list) else []) and not any(
+        each.get("removed") == CASES for each in purges
+    )
+
+
+def _tell_left(run: RunFile, part: RunFile, notify: Notify) -> None:
+    """Say what of a part is not merged, and whether cases of it may be missing."""
+    query = "SELECT DISTINCT name FROM raters WHERE kind <> 'judge' AND id IN (SELECT rater_id FROM outcomes)"
+    if names := [name for (name,) in part.database.rows(query)]:
+        notify(f"{part.path.name}: ratings of {', '.join(names)} stay there; import them into {run.path.name}")
+    if part.database.rows("SELECT 1 WHERE EXISTS (SELECT 1 FROM samples) OR EXISTS (SELECT 1 FROM handouts)"):
+        notify(f"{part.path.name}: samples and files for raters stay there; draw in {run.path.name}")
+    last = next((job for job in reversed(part.jobs.all()) if job.judges), None)
+    if last and last.status != "done":
+        how = f"{last.status} before its end" if last.status else "killed"
+        notify(f"{part.path.name}: the last command that judged was {how}, so cases may be missing")
+
+
+def _take_settings(run: RunFile, part: RunFile) -> None:
+    """Add the settings of a part that the run lacks, and the columns of further inputs."""
+    known = run.settings()
+    for name, value in part.settings().items():
+        mine = known.get(name)
+        if name == SETTING and isinstance(mine, dict) and isinstance(value, dict):
+            mapping: dict[str, Value] = {**remembered_columns(part)[0], **remembered_columns(run)[0]}
+            run.set_setting(name, {**value, **mine, "mapping": mapping})
+        elif mine is None and name != PART:
+            run.set_setting(name, value)
+
+
+def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: Notify) -> int:
+    """Add the outcomes of a judge, each with its case; return how many the run did not have."""
+    rater_id = run.add_rater(rater)
+    replaced = defaultdict[str, set[str]](set)
+    for case_id, case_hash in part.database.rows(_REPLACED, id):
+        replaced[case_id].add(case_hash)
+    records = part.records(rater.name, rater.rubric)
+    taken = stay = 0
+    while batch := list(islice(records, _BATCH)):
+        current = {each.case_id: each for each in run.records(rater.name, rater.rubric, [r.case_id for r in batch])}
+        new = list[Record]()
+        for each in batch:
+            own = current.get(each.case_id)
+            if own is None or _counts(each, own, replaced[each.case_id]):
+                new.append(each)
+            else:
+                stay += isinstance(each.outcome, Verdict) and each.outcome != own.outcome
+        run.put_all(rater_id, [CaseOutcome(_case(each), each.outcome, each.tokens) for each in new], keep=None)
+        taken += len(new)
+    if stay:
+        notify(f"{part.path.name}: {stay:,} verdicts of {rater.name} differ from the run's own, which stay")
+    return taken
+
+
+def _counts(new: Record, current: Record, replaced: set[str]) -> bool:
+    """Whether an outcome of a part takes the place of the run's current one.
+
+    It does if the run has a failure, or a verdict on texts that the part has judged anew since.
+    """
+    if isinstance(current.outcome, Failure):
+        return new.outcome != current.outcome
+    return new.case_hash != current.case_hash and current.case_hash in replaced
+
+
+def _case(record: Record) -> CaseRef:
+    kinds = json.loads(record.kinds) if record.kinds else None
+    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, kinds)
+
+
+def _versions_that_differ(run: RunFile) -> str:
+    """Return in words which programs judged in different versions, which may round differently; "" if none."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for job in (job for job in run.jobs.all() if job.judges):
+        for name, version in {"pathway-local": job.facts.get("pathway_local"), **job.fact("packages")}.items():
+            found[name][str(version)] = None
+    return "; ".join(f"{name} {', '.join(versions)}" for name, versions in found.items() if len(versions) > 1)

@@ -1,23 +1,26 @@
-"""Removes texts, or everything about cases, from a run file: overwritten, not only marked as free."""
+"""Removes texts, some cases, or everything about cases, from a run file: overwritten, not only marked as free."""
 
+import json
 import secrets
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pathway_local.case import part_of_case
+from pathway_local.errors import NotKept, UsageError
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
-from pathway_local.runs.audit import MERGED, AuditTrail
-from pathway_local.runs.content import PURGE, recorded_change
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import PURGE, SPLIT, recorded_change
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.verdict import DRAW, MEAN, SPREAD
+from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 
 What = Literal["text", "all"]
 TEXT: What = "text"
 
-PURGED = "purged"
-"""The fact of a merge: when texts of a part's raters were purged, in UTC."""
+CASES, OF_PARTS = "cases", "of parts"
+"""What a purge of some cases removed, and the fact that names the parts of the run that may hold them, as K/N."""
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
@@ -33,6 +36,21 @@ _REMOVE_TEXTS = f"""
         SELECT json_group_object(key, CASE WHEN type IN ('true', 'false') THEN json(type) ELSE value END)
         FROM json_each(outcomes.fields) WHERE NOT {_IS_TEXT}
     ) WHERE EXISTS (SELECT 1 FROM json_each(outcomes.fields) WHERE {_IS_TEXT})
+"""
+
+
+_EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
+_HANDED_OUT = "SELECT DISTINCT job_id FROM handouts WHERE case_id IN ({})"
+_OF_CASES = {
+    "inclusions": "DELETE FROM inclusions WHERE case_id = ?",
+    "handouts": "DELETE FROM handouts WHERE case_id = ?",
+    "outcomes": "DELETE FROM outcomes WHERE case_key = (SELECT key FROM cases WHERE case_id = ?)",
+    "cases": "DELETE FROM cases WHERE case_id = ?",
+}
+_RECOUNT = """
+    UPDATE samples SET
+        cases = (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id),
+        drawn = (SELECT COUNT(*) FROM inclusions WHERE sample_id = samples.id AND drawn = 1)
 """
 
 
@@ -65,10 +83,8 @@ def purged(run: RunFile) -> tuple[str, What] | None:
     for entry in reversed(AuditTrail(run.database).entries()):
         if entry.event == "job begins":
             return None
-        if entry.event == PURGE:
+        if entry.event == PURGE and entry.facts.get("removed") != CASES:
             return entry.at[:16].replace("T", " "), "all" if entry.facts.get("removed") == "all" else "text"
-        if entry.event == MERGED and (at := entry.facts.get(PURGED)):
-            return str(at), "text"
     return None
 
 
@@ -78,12 +94,70 @@ def holds_texts(run: RunFile) -> bool:
     return bool(run.database.rows(query)[0][0])
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Cases of a run to purge: their ids, and the files written from the run that may hold them."""
+
+    ids: Sequence[str]
+    files: Sequence[str]
+    parts: Sequence[str]
+
+
+def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> Chosen:
+    """Return the cases with these ids, and those with these values in kept columns.
+
+    Raises UsageError for an id that the run lacks and if no case has the values, NotKept for a column that it lacks.
+    """
+    known = dict.fromkeys(case_id for (case_id,) in run.database.rows(_EVERY_CASE))
+    for number, case_id in enumerate(ids, start=1):
+        if case_id not in known:
+            raise UsageError(f"{run.path.name} has no case with id {number} of those given", "Check the ids' spelling.")
+    found = dict.fromkeys(ids)
+    if where:
+        rows = run.database.rows("SELECT case_id, metadata FROM cases")
+        cells = [(case_id, json.loads(kept)) for case_id, kept in rows]
+        for column in where:
+            if not any(column in kept for _, kept in cells):
+                raise NotKept(column)
+        found |= dict.fromkeys(id for id, kept in cells if all(kept.get(name) == each for name, each in where.items()))
+        if not found:
+            raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
+    jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}
+    splits = {of for each in AuditTrail(run.database).entries() if isinstance(of := each.facts.get("parts"), int)}
+    parts = sorted({(part_of_case(case_id, of) + 1, of) for case_id in found for of in splits})
+    written = [file for job, file in _written(run) if job is None or job in jobs]
+    held = {f"{number}-of-{of}" for number, of in parts}
+    every = {file for job, file in _written(run, SPLIT)}
+    files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in held)]
+    return Chosen(list(found), files, [f"{number}/{of}" for number, of in parts])
+
+
+def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str]) -> dict[str, int]:
+    """Remove everything about some cases, under every rater and from samples; return counts by name.
+
+    The audit trail counts them and does not name them. Raises what `choose_cases` does, and RunLocked if another
+    process has the run open.
+    """
+    with RunFile.open(path, None) as run:
+        chosen = choose_cases(run, ids, where)
+        counts: dict[str, int] = {}
+        with run.database.shredding(), recorded_change(run.database, PURGE, command) as facts:
+            for name, statement in _OF_CASES.items():
+                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
+            run.database.change(_RECOUNT)
+            facts |= {"removed": CASES, **counts, OF_PARTS: list(chosen.parts)}
+    return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
+
+
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
-    said: list[object] = []
-    trail = AuditTrail(run.database)
-    for entry in chain(trail.entries(), *(part.entries for part in trail.parts())):
-        written = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
-        said += written if isinstance(written, list) else [written]  # of an earlier release, one file alone
-    files = (facts.get("file") for facts in said if isinstance(facts, Mapping))
-    return list(dict.fromkeys(str(file) for file in files if file))
+    return list(dict.fromkeys(file for _, file in _written(run)))
+
+
+def _written(run: RunFile, event: str = "") -> Iterator[tuple[Value, str]]:
+    """Yield each file that was written from the run, with the job that wrote it; None for an export or a split."""
+    for entry in AuditTrail(run.database).entries():
+        said = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
+        for facts in said if isinstance(said, list) else [said]:
+            if isinstance(facts, Mapping) and event in ("", entry.event) and (file := facts.get("file")):
+                yield entry.facts.get("job"), str(file)

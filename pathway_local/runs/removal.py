@@ -7,15 +7,12 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
-from pathway_local.runs.audit import MERGED, AuditTrail
+from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import REMOVED, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
-
-UNDONE = "undone"
-"""The fact of a merge: the numbers of jobs whose imports were undone in their parts."""
 
 # An outcome with a greater key is a later one. Where a run still has the current one, none is restored.
 _RESTORE = """
@@ -113,14 +110,8 @@ def _last_import(run: RunFile) -> Job:
 
 
 def undone_imports(run: RunFile) -> set[Value]:
-    """Return the numbers of the jobs whose imports were undone, also before a merge."""
-    undone: set[Value] = set()
-    for entry in AuditTrail(run.database).entries():
-        if entry.event == REMOVED:
-            undone.add(entry.facts.get("job"))
-        elif entry.event == MERGED and isinstance(jobs := entry.facts.get(UNDONE), list):
-            undone.update(jobs)
-    return undone
+    """Return the numbers of the jobs whose imports were undone."""
+    return {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
 
 
 def _named(run: RunFile, name: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
@@ -9,10 +10,11 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.verdict import Value
 
 SETTING = "columns"
 PSEUDONYMS = "pseudonyms"
-ENCODING = "encoding"
+READING = "reading"
 KEEP, ALL = "keep", "all"
 
 _SOME = "SELECT EXISTS (SELECT 1 FROM cases) OR EXISTS (SELECT 1 FROM inclusions) OR EXISTS (SELECT 1 FROM handouts)"
@@ -27,6 +29,7 @@ def cases_of(
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
     pair_by: str = "",
+    header_row: int | None = None,
 ) -> CasesFile:
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
@@ -40,9 +43,10 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    encoding = encoding or (_remembered_encoding(run, path) if run and isinstance(path, Path) else "")
+    before = _remembered_reading(run, path) if run and isinstance(path, Path) else {}
+    encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by)
+    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by, header_row)
     if run is not None and cases.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
@@ -51,11 +55,12 @@ def cases_of(
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
-    """Store how the columns of `cases` were matched, and the encoding that the user named, for the next command."""
+    """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
     before, _ = remembered_columns(run)
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
-    if cases.encoding:
-        run.set_setting(ENCODING, {"file": cases.path.name, "encoding": cases.encoding})
+    if cases.encoding or cases.header_row:
+        told: dict[str, Value] = {"file": cases.path.name, "encoding": cases.encoding, "header_row": cases.header_row}
+        run.set_setting(READING, told)
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 
@@ -76,11 +81,10 @@ def remember_kept(run: RunFile, columns: Sequence[str] | None) -> None:
     run.set_setting(KEEP, ALL if columns is None or before == ALL else list(dict.fromkeys([*known, *columns])))
 
 
-def _remembered_encoding(run: RunFile, path: Path) -> str:
-    """Return the encoding that the user named for a file of that name; another file may have another one."""
-    kept = run.get_setting(ENCODING)
-    same = isinstance(kept, dict) and kept.get("file") == path.name
-    return str(kept["encoding"]) if same and isinstance(kept, dict) else ""
+def _remembered_reading(run: RunFile, path: Path) -> dict[str, Any]:
+    """Return the encoding and header's row that the user named for a file of that name; another may have others."""
+    kept = run.get_setting(READING)
+    return kept if isinstance(kept, dict) and kept.get("file") == path.name else {}
 
 
 def _checked(given: Pseudonyms | None, run: RunFile | None, cases: CasesFile) -> Pseudonyms | None:

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -116,10 +116,16 @@ class RunFile:
             raise
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], key: bytes = b"", kind: RunKind = "") -> Self:
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        key: bytes = b"",
+        kind: RunKind = "",
+        fill: Callable[[Database], None] = lambda db: None,
+    ) -> Self:
         """Make a new run, 0600, and open it for writing. Raises RunFileError if that name is taken.
 
-        A merge gives the `key` of the runs that it joins.
+        A split gives the `key` of its run, and fills each part before the file has a name.
         """
         path = Path(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
@@ -127,9 +133,10 @@ class RunFile:
             for statement in SCHEMA:
                 db.execute(statement)
             db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
+            keep_sum(db)
             if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
-                keep_sum(db)
                 db.execute(_SET, (KIND, to_json(kind)))
+            fill(Database(path, db, None))
             create(path, db.serialize())
         return cls.open(path, kind)
 

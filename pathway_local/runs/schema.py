@@ -11,7 +11,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 13
+FORM = 14
 """Raise it with each change of the schema or of what a stored value means."""
 
 SCHEMA = (
@@ -123,14 +123,6 @@ SCHEMA = (
     """CREATE TRIGGER audit_grows BEFORE INSERT ON audit
         WHEN NEW.id IS NOT (SELECT COALESCE(MAX(id), 0) + 1 FROM audit)
         BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END""",
-    # The audit trails of runs that were merged into this one, each under its last hash. An entry of `audit` names them.
-    """CREATE TABLE merged_audit (
-        head TEXT NOT NULL,
-        id INTEGER NOT NULL,
-        entry TEXT NOT NULL,
-        hash TEXT NOT NULL,
-        PRIMARY KEY (head, id)
-    ) WITHOUT ROWID""",
 )
 
 

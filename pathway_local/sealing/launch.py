@@ -57,4 +57,5 @@ def start_process(
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-    return _apart[-1].submit(start).result() if _apart else start()
+    # The first: one made later, when this thread had a filter already, has inherited it.
+    return _apart[0].submit(start).result() if _apart else start()

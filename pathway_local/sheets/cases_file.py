@@ -1,6 +1,7 @@
 """Cases files: the rows of a sheet as cases."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
@@ -8,6 +9,7 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import (
     ColumnMatch,
     has_column,
+    is_known,
     match_columns,
     means_the_same,
     names_of,
@@ -15,6 +17,7 @@ from pathway_local.sheets.columns import (
     same_column,
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.likely_columns import likely_columns
 from pathway_local.sheets.nested_keys import SEPARATOR, listed_texts, nested_keys, with_nested
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -34,7 +37,7 @@ class CasesFile:
     `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
     one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
-    one case, whose id this is.
+    one case, whose id this is. `header_row` is the row that the user named as the header; without it, it is found.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
@@ -53,10 +56,11 @@ class CasesFile:
         optional: Collection[str] = (),
         encoding: str = "",
         pair_by: str = "",
+        header_row: int | None = None,
     ) -> None:
-        self.encoding = encoding
+        self.encoding, self.header_row = encoding, header_row
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding)
+        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row)
         self.path = self.sheet.path
         self.columns = self.sheet.columns
         self.pair_by = self.column(pair_by) if pair_by else ""
@@ -119,13 +123,16 @@ class CasesFile:
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
+        likely = partial(likely_columns, self.sheet)
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name)
-        except (ColumnsError, UnknownName):
+            return match_columns(wanted, self.columns, mapping, self.path.name, likely=likely)
+        except (ColumnsError, UnknownName) as error:
             keys = nested_keys(self.sheet, mapping.values())
             if not keys:
+                if self.sheet.header_row and not any(map(is_known, self.columns)):
+                    error.hint += " If another row names the columns, give --header-row N."
                 raise
-        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
+        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely)
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 

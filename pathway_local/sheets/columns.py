@@ -23,6 +23,9 @@ _COMBINING = re.compile("[\u0300-\u036f]")
 
 SHOWN_COLUMNS = 40
 
+Likely = Callable[[Sequence[str], Sequence[str]], Mapping[str, str]]
+"""Proposes columns among those that are free for inputs without one."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnMatch:
@@ -38,13 +41,15 @@ def match_columns(
     mapping: Mapping[str, str],
     source: str,
     nested: Sequence[str] = (),
+    likely: Likely | None = None,
 ) -> ColumnMatch:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
     `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
     differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
     `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
-    and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
+    and no two inputs of one rubric share a column. For inputs without one, `likely` proposes columns to the user by
+    their cells. Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
@@ -59,7 +64,7 @@ def match_columns(
     for fits in (eq, _is_spelled_alike, means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
-    matching.check(source)
+    matching.check(source, likely)
     columns = {name: matching.columns[name] for name in matching.inputs}
     renamed = {name: column for name, column in columns.items() if name not in mapping and column != name}
     return ColumnMatch(columns, renamed)
@@ -112,7 +117,7 @@ class _Matching:
                 self.choices[name] = choices
         self.columns.update(claims)
 
-    def check(self, source: str) -> None:
+    def check(self, source: str, likely: Likely | None) -> None:
         """Raise ColumnsError unless every input has one column, and shares it with no rival."""
         for name in self.inputs:
             for rival in self._rivals(name):
@@ -123,10 +128,12 @@ class _Matching:
                     )
         missing = [name for name in self.inputs if name not in self.columns]
         if missing:
-            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing)
             free = [column for column in self.found if column not in self.columns.values()]
+            looks = likely(missing, free) if likely else {}
+            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing, looks)
             may_be = {name: self.choices.get(name, free) for name in missing}
-            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {self._both_sides()}", may_be)
+            begin = "Judging by the cells" if looks else "For example"
+            raise ColumnsError(f"{source}: {lacks}", f"{begin}: {maps}. {self._both_sides()}", may_be, looks)
 
     def _rivals(self, name: str) -> list[str]:
         """Return the other inputs of the rubrics that need this one."""
@@ -137,7 +144,7 @@ class _Matching:
             return f"{name} could be in {' or '.join(map(shown, self.choices[name]))}"
         return f"no column for {name}"
 
-    def _map_options(self, missing: Sequence[str]) -> str:
+    def _map_options(self, missing: Sequence[str], looks: Mapping[str, str]) -> str:
         """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
         free = [c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c]
         # A choice may also be a key inside a column.
@@ -145,7 +152,8 @@ class _Matching:
         options = []
         for name in missing:
             near = (column for column in free if any(_is_near(alias, column) for alias in (name, *_aliases(name))))
-            choice = next((column for column in (*self.choices.get(name, ()), *near) if column in free), "COLUMN")
+            may_be = (*([looks[name]] if name in looks else self.choices.get(name, ())), *near)
+            choice = next((column for column in may_be if column in free), "COLUMN")
             free = [column for column in free if column != choice]
             options.append(f"--map {shlex.quote(f'{name}={choice}')}")
         return " ".join(options)
@@ -195,6 +203,24 @@ def same_column(name: str, columns: Sequence[str]) -> str | None:
     """Return the column of that name, else the only one in another spelling (`Chatbot` for `chatbot`), else None."""
     alike = [name] if name in columns else [column for column in columns if _is_spelled_alike(name, column)]
     return alike[0] if len(alike) == 1 else None
+
+
+def input_of(name: str) -> str:
+    """Return the first name of the inputs that mean the same as this one; the name itself if the table lacks it."""
+    inputs: dict[str, tuple[str, ...]] = _names()["inputs"]
+    return next((first for first, group in inputs.items() if folded(name) in group), name)
+
+
+def is_known(name: str) -> bool:
+    """Whether the table of names has it, for an input or any other kind of column."""
+    return folded(name) in _all_names()
+
+
+@cache
+def _all_names() -> frozenset[str]:
+    kinds = _names()
+    groups = (*kinds["inputs"].values(), *(names for kind, names in kinds.items() if kind != "inputs"))
+    return frozenset(name for names in groups for name in names)
 
 
 def names_of(kind: str) -> tuple[str, ...]:

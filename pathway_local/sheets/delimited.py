@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
@@ -12,12 +13,14 @@ from typing import BinaryIO
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
+from pathway_local.sheets.columns import is_known
+from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, named_header
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
-LOOKED_AT = 1_000
+DECIMALS_LOOKED_AT = 1_000
 """Rows that show whether a sheet writes 1,5 or 1.5."""
 
 _FRACTION = re.compile(r"-?\d+([.,])(?:\d{1,2}|\d{4,})")
@@ -50,25 +53,28 @@ class DelimitedSheet(Sheet):
 
     unit = "line"
 
-    def __init__(self, path: Path, delimiter: str = "", encoding: str = "") -> None:
+    def __init__(self, path: Path, delimiter: str = "", encoding: str = "", header_row: int | None = None) -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True, chosen=encoding)
         self.notes = self.encoding.notes(path)
-        self.delimiter = delimiter or self._sniff()
-        above = ""
-        for header in self._records():
-            above += header.raw or ""
-            if not header.blank:
-                break
-        else:
+        self.delimiter = delimiter or self._sniff(header_row)
+        rows = looked_at((record.fields for record in self._records()), header_row or 0)
+        header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
+        # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
+        above = list(islice(self._records(), header.place + 1 if header else len(rows)))
+        for record in above if not header_row else above[-1:]:
+            if record.problem or (record is above[-1] and self._damage(record)):
+                said = record.problem or self._damage(record)
+                raise CasesError(f"{path.name} line {record.line}: the header can't be read: {said}")
+        if header is None:
             raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
-        problem = header.problem or self._damage(header)
-        if problem:
-            raise CasesError(f"{path.name} line {header.line}: the header can't be read: {problem}")
-        self.columns = column_names(path, header.fields)
-        self._header = above
-        """The header's text as it is in the file, with the blank lines above it."""
-        self._header_line = header.line
+        self.header_row = above[-1].number
+        if not header_row and not all(record.blank for record in above[:-1]):
+            self.notes += (header_note(self.header_row),)
+        self.columns = column_names(path, header.names)
+        self._header = "".join(record.raw or "" for record in above)
+        """The header's text as it is in the file, with all that stands above it."""
+        self._header_line = above[-1].line
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
@@ -119,7 +125,7 @@ class DelimitedSheet(Sheet):
 
     def _decimal(self) -> str:
         """Return the decimal mark of the sheet's own fractions; if it has none, the comma that goes with semicolons."""
-        cells = (cell for row in islice(self.rows(), LOOKED_AT) for cell in row.cells.values())
+        cells = (cell for row in islice(self.rows(), DECIMALS_LOOKED_AT) for cell in row.cells.values())
         marks = [found[1] for cell in cells if (found := _FRACTION.fullmatch(cell.strip()))]
         commas = marks.count(",")
         if 2 * commas == len(marks):
@@ -142,15 +148,26 @@ class DelimitedSheet(Sheet):
         damaged = record.raw is not None and has_surrogates(record.raw)
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
-    def _sniff(self) -> str:
-        """Return the delimiter that splits the first line into the most fields."""
-        with Lines(self.path, self.encoding, newline="") as lines:
-            try:
-                line = next((line for line in lines if line.strip()), "")
-            except RowTooLong:
-                line = ""
-        counts = {mark: len(next(_reader([line], mark, strict=False), [])) for mark in ",;\t"}
-        return max(counts, key=lambda mark: counts[mark])
+    def _sniff(self, header_row: int | None) -> str:
+        """Return the delimiter that splits the header into most names of columns that are known, else into most fields.
+
+        Without a known name, the first line counts, which is a title if no delimiter splits it.
+        """
+        with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
+            sample = []
+            for line in islice(lines, max(LOOKED_AT, header_row or 0)):
+                sample.append(line)
+                lines.begin()  # or all lines together would be too long for a row
+
+        def split(mark: str) -> tuple[int, ...]:
+            rows = list(_reader(sample, mark, strict=False))
+            if header_row:
+                return (len(rows[header_row - 1]) if header_row <= len(rows) else 0,)
+            header = find_header(rows)
+            names = header.names if header else ()
+            return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
+
+        return max(",;\t", key=split)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:
@@ -174,12 +191,16 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, C
     return 0
 
 
-CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True)
+CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True, header_rows=True)
 """Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
 
 TSV = SheetKind(
-    partial(DelimitedSheet, delimiter="\t"), partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True
+    partial(DelimitedSheet, delimiter="\t"),
+    partial(_write, delimiter="\t"),
+    DelimitedSheet.copy,
+    encodings=True,
+    header_rows=True,
 )
 
-TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True)
+TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
 """Spreadsheets save this as text; it is read like CSV and written with tabs."""

@@ -39,7 +39,8 @@ class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
-    `title` names it among the sheets of its file; `has_lists` says whether its cells may be lists.
+    `title` names it among the sheets of its file, `header_row` is the row that names its columns, 0 if none does;
+    `has_lists` says whether its cells may be lists.
     """
 
     unit: str
@@ -47,6 +48,7 @@ class Sheet(ABC):
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
     title = ""
+    header_row = 0
     has_lists = False
 
     @abstractmethod
@@ -91,15 +93,18 @@ class SheetKind(Generic[S]):
     """The functions of a kind of file. Only `read` is required; a kind without `write` or `copy` refuses that.
 
     `copy` writes the sheet to a file with columns added to its right, and returns how many texts were cut. A kind of
-    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind with several sheets
-    in a file has `write_pages`.
+    text file has `encodings`: its `read` takes the name of one as the argument `encoding`. A kind whose columns are
+    named in one of its rows has `header_rows`: `read` takes its number as `header_row`. A kind with several sheets in a
+    file has `write_pages`, one with metadata `write_with_origin`, whose last argument says where rows come from.
     """
 
     read: Callable[..., S]
     write: Writer | None = None
     copy: Callable[[S, BinaryIO, Sequence[str], NewCells], int] | None = None
     encodings: bool = False
+    header_rows: bool = False
     write_pages: Callable[[BinaryIO, Iterable[Page]], int] | None = None
+    write_with_origin: Callable[[BinaryIO, Sequence[str], Iterable[Mapping[str, CellValue]], str], int] | None = None
 
 
 def kind_of(path: Path) -> SheetKind[Any] | None:
@@ -109,10 +114,11 @@ def kind_of(path: Path) -> SheetKind[Any] | None:
     return kind
 
 
-def open_sheet(path: Path, encoding: str = "") -> Sheet:
-    """Open the file as a sheet, in the encoding that the user named, if any.
+def open_sheet(path: Path, encoding: str = "", header_row: int | None = None) -> Sheet:
+    """Open the file as a sheet, in the encoding and with the header's row that the user named, if any.
 
-    Raises CasesError if it can't be read as one, UsageError for an encoding that does not exist or can't apply.
+    Raises CasesError if it can't be read as one, UsageError for an encoding that does not exist, or if either can't
+    apply.
     """
     kind = kind_of(path)
     if kind is None:
@@ -129,7 +135,10 @@ def open_sheet(path: Path, encoding: str = "") -> Sheet:
             raise CasesError(f"{path.name} is empty")
         if encoding and not kind.encodings:
             raise UsageError(f"{path.name} has no encoding to choose", "Leave --encoding out.")
-        sheet: Sheet = kind.read(path, encoding=encoding) if encoding else kind.read(path)
+        if header_row and not kind.header_rows:
+            raise UsageError(f"{path.name} names its columns in no row", "Leave --header-row out.")
+        given = {"encoding": encoding, "header_row": header_row}
+        sheet: Sheet = kind.read(path, **{name: value for name, value in given.items() if value})
         return sheet
     except OSError as error:
         raise CasesError(f"{path} can't be read: {error.strerror}") from None

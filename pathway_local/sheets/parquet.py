@@ -25,6 +25,9 @@ BATCH_ROWS = 1_024
 BATCH_MEMORY = 320 * 2**20
 """Bytes that reading one batch may take."""
 
+ORIGIN = "pathway_local"
+"""The key of a table's metadata that says where its rows come from."""
+
 _LIMITING = Lock()
 """Held while the limit applies, which is the whole process's: of two threads, the last would restore the other's."""
 
@@ -198,17 +201,18 @@ def _text_and_kind(scalar: pa.Scalar) -> tuple[str, str]:
         return str(scalar.cast(pa.string()).as_py()), ""
 
 
-def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> pa.Table:
-    """Return rows as an Arrow table; a column that a row lacks is null there."""
+def arrow_table(columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]], origin: str = "") -> pa.Table:
+    """Return rows as an Arrow table, with their origin in its metadata; a column that a row lacks is null there."""
     values: dict[str, list[CellValue]] = {column: [] for column in columns}
     for row in rows:
         for column in columns:
             values[column].append(row.get(column))
-    return pa.table({column: _arrow_column(cells) for column, cells in values.items()})
+    metadata = {ORIGIN: origin} if origin else None
+    return pa.table({column: _arrow_column(cells) for column, cells in values.items()}, metadata=metadata)
 
 
-def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
-    pq.write_table(arrow_table(columns, rows), file)
+def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]], origin: str = "") -> int:
+    pq.write_table(arrow_table(columns, rows, origin), file)
     return 0
 
 
@@ -262,4 +266,4 @@ def _is_number(value: CellValue) -> bool:
     return isinstance(value, float) or abs(value) < 2**63
 
 
-PARQUET = SheetKind(ParquetSheet, _write, ParquetSheet.copy)
+PARQUET = SheetKind(ParquetSheet, _write, ParquetSheet.copy, write_with_origin=_write)

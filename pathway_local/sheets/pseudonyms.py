@@ -46,7 +46,7 @@ class Pseudonyms:
             try:
                 return cls.made(path)
             except UsageError:
-                if not path.exists():  # else another process, such as another shard's, has just created it
+                if not path.exists():  # else another process, such as another part's, has just created it
                     raise
         return cls.of_file(path)
 

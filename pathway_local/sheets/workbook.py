@@ -12,14 +12,16 @@ from typing import Any, BinaryIO
 import openpyxl
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import Cell
+from openpyxl.cell.read_only import EMPTY_CELL
 from openpyxl.styles import Alignment, Font
 from openpyxl.utils import get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
+from pathway_local.sheets.header import find_header, header_note, looked_at, named_header
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import CellValue, Row, column_names, kind_of, plain_text
-from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas
+from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas, merged_cells
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
@@ -36,12 +38,13 @@ Cells = Sequence[Any]
 class WorkbookSheet(Sheet):
     """A visible sheet of an XLSX workbook: the one called `title`, else the first.
 
-    Its header is its first row that holds anything. A formula counts as the value that the workbook stores for it.
+    Its header is found by `find_header`, unless `header_row` names its row. A formula counts as the value that the
+    workbook stores for it, and each row beside a merged cell has its text.
     """
 
     unit = "row"
 
-    def __init__(self, path: Path, title: str = "") -> None:
+    def __init__(self, path: Path, title: str = "", header_row: int | None = None) -> None:
         self.path = path
         check_archive(path)
         with _open(path, title) as page:
@@ -49,27 +52,34 @@ class WorkbookSheet(Sheet):
             self.title: str = page.title
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
-            self._header_row, header = _header(page)
+            self._merged = merged_cells(path, page._worksheet_path)
+            rows = looked_at(
+                ([plain_text(cell.value) for cell in cells] for cells in self._rows(page)), header_row or 0
+            )
+            header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
             self._formulas = has_formulas(path)
+        self.header_row = header.place + 1 if header else 0
         self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
-        self.columns = column_names(path, header)
+        if any(map(any, rows[: self.header_row - 1])) and not header_row:
+            self.notes += (header_note(self.header_row),)
+        self.columns = column_names(path, header.names if header else ())
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
         with ExitStack() as stack:
-            values = _rows(stack.enter_context(_open(self.path, self.title)))
+            values = self._rows(stack.enter_context(_open(self.path, self.title)))
             # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
             # of the formulas themselves, tells them apart. It doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
             if self._formulas:
-                written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
+                written = self._rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
-                if line > self._header_row:
+                if line > self.header_row:
                     yield self._row(line, cells, sources)
 
     def count(self) -> int | None:
         """Return the number of rows below the header, if the workbook states its size."""
-        return max(self._last_row - self._header_row, 0) if self._last_row else None
+        return max(self._last_row - self.header_row, 0) if self._last_row else None
 
     def others(self) -> Iterator[Sheet]:
         """Yield the other visible sheets of the workbook that have a header."""
@@ -97,11 +107,27 @@ class WorkbookSheet(Sheet):
         if first + len(columns) > LAST_COLUMN:
             raise UsageError(f"{self.path.name} has no room for {len(columns)} more columns", "Save it as CSV.")
         cut = 0
-        for line, cells in [(self._header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
+        for line, cells in [(self.header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
         self._save(book, file)
         return cut
+
+    def _rows(self, page: Any) -> Iterator[Cells]:
+        """Yield all rows of cells; ignore the size that the sheet states, since one that is too small would hide rows.
+
+        A cell that is merged with the one above it is that cell.
+        """
+        page.reset_dimensions()
+        held: dict[int, tuple[int, Any]] = {}
+        for line, cells in enumerate(page.iter_rows(max_row=LAST_ROW), 1):
+            if held or line in self._merged:
+                held = {column: (last, cell) for column, (last, cell) in held.items() if last >= line}
+                held |= {at: (last, cells[at]) for at, last in self._merged.get(line, ()) if at < len(cells)}
+                every = [*cells, *[EMPTY_CELL] * (max(held, default=0) + 1 - len(cells))]
+                yield [held[at][1] if at in held else cell for at, cell in enumerate(every)]
+            else:
+                yield cells
 
     def _save(self, book: Any, file: BinaryIO) -> None:
         try:
@@ -159,24 +185,6 @@ def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[An
     finally:
         if book is not None:
             book.close()
-
-
-def _rows(sheet: Any) -> Iterator[Cells]:
-    """Yield all rows of cells; ignore the size that the sheet states, since one that is too small would hide rows."""
-    sheet.reset_dimensions()
-    rows: Iterator[Cells] = sheet.iter_rows(max_row=LAST_ROW)
-    return rows
-
-
-def _header(sheet: Any) -> tuple[int, list[str]]:
-    """Return the number of the first row that holds anything, and its texts up to the last that is not empty."""
-    for line, cells in enumerate(_rows(sheet), 1):
-        names = [plain_text(cell.value) for cell in cells]
-        if any(name.strip() for name in names):
-            while not names[-1].strip():
-                names.pop()
-            return line, names
-    return 0, []
 
 
 def _is_uncalculated(cell: Any, source: Cells) -> bool:
@@ -256,4 +264,4 @@ def _seen(value: CellValue) -> str:
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, write_pages=_write_pages)
+WORKBOOK = SheetKind(WorkbookSheet, _write, WorkbookSheet.copy, header_rows=True, write_pages=_write_pages)

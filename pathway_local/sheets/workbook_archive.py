@@ -2,7 +2,10 @@
 
 import re
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from openpyxl.utils import column_index_from_string
 
 from pathway_local.errors import CasesError
 
@@ -18,7 +21,11 @@ SHEETS_LIMIT = 4 * 2**30
 RATIO_LIMIT = 200
 """The tightest packing of a part over PART_LIMIT; a sheet full of text shrinks to a tenth."""
 
+TAG = 128
+"""Bytes of the longest tag looked for."""
+
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]{0,40}?ref=["']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})["']""")
 FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 
 
@@ -52,15 +59,29 @@ def check_copyable(path: Path) -> None:
 def has_formulas(path: Path) -> bool:
     """Whether any sheet has a formula."""
     with zipfile.ZipFile(path) as archive:
-        for part in filter(_is_sheet, archive.infolist()):
-            tail = b""
-            with archive.open(part) as file:
-                while chunk := file.read(2**20):
-                    # The tail of the last chunk goes in front, or a tag divided between two chunks would be missed.
-                    if FORMULA.search(tail + chunk):
-                        return True
-                    tail = chunk[-64:]
-    return False
+        parts = filter(_is_sheet, archive.infolist())
+        return any(any(map(FORMULA.search, _chunks(archive, part.filename))) for part in parts)
+
+
+def merged_cells(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:
+    """Return the cells of a sheet's `part` that reach over several rows: by the first, column (from 0) and last row."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    with zipfile.ZipFile(path) as archive:
+        for chunk in _chunks(archive, part):
+            for column, first, last in MERGED.findall(chunk):
+                if int(last) > int(first):
+                    area = (column_index_from_string(column.decode()) - 1, int(last))
+                    found.setdefault(int(first), []).append(area)
+    return found
+
+
+def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
+    """Yield a part in pieces, each behind the end of the one before: else a tag on two pieces would be missed."""
+    tail = b""
+    with archive.open(part) as file:
+        while chunk := file.read(2**20):
+            yield tail + chunk
+            tail = chunk[-TAG:]
 
 
 def damaged(path: Path, error: Exception) -> CasesError:

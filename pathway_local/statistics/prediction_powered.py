@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
 from pathway_local.statistics.intervals import (
     LEVEL,
@@ -92,7 +93,7 @@ class Correction:
     labels_only: Estimate
     spread: Spread
     more_labels: int | Undefined
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +355,7 @@ def label_noise(scores: FloatArray) -> Noise | None:
     return Noise(float(left @ left / freedom * np.mean(1 / times[times > 0])), freedom)
 
 
-def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, float]) -> tuple[str, ...]:
+def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, float]) -> tuple[Note, ...]:
     """A warning if no label shows a large error of the judge, but so few labels can miss such errors.
 
     Errors in a share p of all cases are absent from n labels with the chance (1 - p)^n, which is 5% for the share named
@@ -366,17 +367,15 @@ def unseen_errors(judge: FloatArray, people: FloatArray, scale: tuple[float, flo
     share = 1 - 0.05 ** (1 / max(len(apart), 1))
     if not len(apart) or apart.max() >= large or share < UNSEEN:
         return ()
-    return (
-        f"no label is {large:g} points or more from the judge's score, but {len(apart)} labels can miss such errors in "
-        f"up to {share:.1%} of the cases, and the interval does not allow for those",
-    )
+    return (Note("unseen_errors", {"points": large, "labels": len(apart), "share": share}, "warning"),)
 
 
-def few_dissenters(labels: FloatArray) -> tuple[str, ...]:
+def few_dissenters(labels: FloatArray) -> tuple[Note, ...]:
     """A warning if so few labels differ from the commonest one that intervals may be too short."""
     scores, counts = np.unique(labels, return_counts=True)
     common = int(counts.argmax())
     apart = len(labels) - int(counts[common])
     if apart >= FEW_DISSENTERS:
         return ()
-    return (f"only {apart} of {len(labels)} labels differ from {scores[common]:g}, so the interval may be too short",)
+    told = {"count": apart, "labels": len(labels), "commonest": float(scores[common])}
+    return (Note("few_dissenters", told, "warning"),)

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,28 +54,6 @@ def whole_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         part.unlink(missing_ok=True)
 
 
-@contextmanager
-def part_of(path: Path) -> Iterator[Path]:
-    """Yield a hidden name beside `path` for a file that SQLite makes; at the end of the block it becomes `path`.
-
-    If the block fails, nothing stays. Raises OutputExists if `path` exists, UsageError if it can't be written.
-    """
-    part = _part_name(path)
-    try:
-        yield part
-        try:
-            with part.open("r+b") as file:
-                os.fsync(file.fileno())
-                _put_in_place(file, part, path, replace=False)
-        except FileExistsError:
-            raise OutputExists(path) from None
-        except OSError as error:
-            raise _unwritable(path, error) from None
-    finally:
-        for each in path.parent.glob(f"{escape(part.name)}*"):
-            each.unlink(missing_ok=True)
-
-
 def _part_name(path: Path) -> Path:
     return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PART}")
 
@@ -95,7 +72,7 @@ def temporary_files_in(folder: Path) -> Iterator[None]:
 
 def left_parts(folder: Path) -> list[Path]:
     """Return half-written files in this folder: of commands that were killed, or that are writing now."""
-    return sorted(folder.glob(f".*{PART}*"))  # SQLite adds a log and an index to it
+    return sorted(folder.glob(f".*{PART}"))
 
 
 def check_output(path: Path, *, force: bool) -> None:

@@ -1,11 +1,13 @@
 """Finds and removes what killed engines leave behind: temporary files, and shared memory with ids of prompts."""
 
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 _SHARED = Path("/dev/shm")
+ATTEMPTS = 20
 
 
 def members(group: int) -> Iterator[Path]:
@@ -28,8 +30,15 @@ def shared_memory(group: int) -> set[Path]:
 
 
 def remove(folder: str, shared: Iterable[Path]) -> None:
-    """Delete a folder of temporary files and these files; ignore missing ones."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Delete a folder of temporary files and these files; ignore missing ones.
+
+    A process that was killed may still finish making a file there: then try again.
+    """
+    for _ in range(ATTEMPTS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not Path(folder).exists():
+            break
+        time.sleep(0.1)
     for path in shared:
         with suppress(OSError):
             path.unlink()

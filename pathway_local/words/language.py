@@ -8,11 +8,11 @@ from string import Formatter
 from typing import Any
 
 from pathway_local.errors import UnknownName, UsageError
+from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.visible import visible
-from pathway_local.words.note import Note
 
 FOLDER = Path(__file__).parent
 ENGLISH = "en"

@@ -18,6 +18,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
+from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.output_file import left_parts
 from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
@@ -147,4 +148,9 @@ def _sheet(path: Path) -> Check:
     sheet = open_sheet(path)
     count = sheet.count()
     rows = f"about {count:,} rows" if count is not None else "rows not counted"
-    return Check("cases", "ok", f"{len(sheet.columns)} columns, {rows}")
+    named = f" named in row {sheet.header_row}" if sheet.header_row else ""
+    names = ", ".join(listed(sheet.columns))
+    if len(sheet.columns) == 1:
+        fix = "Put commas or semicolons between its cells, or name the row of its columns: judge --header-row N"
+        return Check("cases", "problem", f"only one column{named}: {names}; {rows}", fix)
+    return Check("cases", "ok", f"{len(sheet.columns)} columns{named}: {names}; {rows}")

@@ -1,0 +1,311 @@
+"""`pathway-local start`: from a file of cases to its scores in one dialog, which types the other commands."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pathway_local.cli.column_question import ask_column, example, first_rows
+from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_line import app as every_command
+from pathway_local.cli.options import Models
+from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.show import terminal_words
+from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
+from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
+from pathway_local.judges.judge_card import JudgeCard, judge_cards
+from pathway_local.judges.registry import load_registry
+from pathway_local.judging.plan import default_run
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.columns import columns_present, folded, names_of
+from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.likely_columns import labels_and_ids
+from pathway_local.system.machine import this_machine
+from pathway_local.system.visible import visible
+from pathway_local.words.language import Language
+
+NO_WAY_BACK = ("is_header", "write")
+"""Questions before which there is none to go back to."""
+
+FETCHABLE = 3
+"""Judges shown that fit this machine and are not on its disk."""
+
+app = App()
+
+
+@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang de")
+def start(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
+    lang: Annotated[str, option("LANGUAGE", "Language of the questions and the report: en or de.")] = "en",
+    models: Models = None,
+) -> None:
+    """Ask what to judge and how, then judge and write the results; every step shows the command that does the same.
+
+    Nothing is judged before you say so. Without a terminal, it prints the commands that it would propose.
+    """
+    say = terminal_words(lang)
+    read_privately(file)
+    choices = Choices(file, lang, models)
+    if not (sys.stdin.isatty() and talk.is_terminal):
+        choices.propose()
+        for command in (choices.judging(), *choices.results()):
+            data.say(shlex.join(command))
+        return
+    try:
+        Dialog(choices, say).hold()
+    except typer.Abort:
+        talk.say(say.text("start", "stopped", {"file": str(file)}))
+        raise
+
+
+@dataclass
+class Choices:
+    """What was chosen so far. `map` has the columns that a person confirmed, `columns` each input's column."""
+
+    file: Path
+    lang: str
+    models: Path | None
+    header_row: int | None = None
+    rubric: str = ""
+    map: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    id: str | None = None
+    keep: list[str] = field(default_factory=list)
+    judge: str = ""
+
+    @property
+    def run(self) -> Path:
+        """The run file: that of `judge` without --run."""
+        return default_run(self.file, None, "")
+
+    def sheet(self) -> Sheet:
+        """Return the file as a sheet."""
+        return open_sheet(self.file, header_row=self.header_row)
+
+    def cases(self) -> CasesFile:
+        """Return the file as cases of the rubric. Raises ColumnsError."""
+        inputs = load_rubric(self.rubric).inputs
+        optional = [name for name, wanted in inputs.items() if wanted.default is not None]
+        found = CasesFile(
+            self.file, {self.rubric: list(inputs)}, self.map, self.id, optional, header_row=self.header_row
+        )
+        self.columns = dict(found.inputs)
+        return found
+
+    def best_rubric(self) -> str:
+        """Return the built-in rubric with the largest share, then number, of inputs that have a column."""
+        columns = self.sheet().columns
+
+        def fit(name: str) -> tuple[float, int]:
+            inputs = list(load_rubric(name).inputs)
+            found = len(columns_present(inputs, columns, {}))
+            return found / len(inputs), found
+
+        return max(builtin_names(), key=fit)
+
+    def cards(self) -> tuple[list[JudgeCard], list[JudgeCard]]:
+        """Return the judges that can run here, real ones first, and some that could once they are fetched."""
+        fitting = [card for card in judge_cards(load_registry(self.models), this_machine()) if not card.why_not]
+        here = sorted((card for card in fitting if card.folder), key=lambda card: bool(card.spec.label))
+        if not here:
+            raise WeightsMissing("no judge can run on this machine", "See `pathway-local judges list`.")
+        return here, [card for card in fitting if not card.folder][:FETCHABLE]
+
+    def propose(self) -> None:
+        """Choose what the dialog would propose. Raises PathwayError."""
+        self.rubric = self.best_rubric()
+        self.keep, ids = self.labels_and_ids()
+        self.id = next((name for name in ids if folded(name) in names_of("number")), None)
+        self.judge = self.cards()[0][0].spec.name
+
+    def labels_and_ids(self) -> tuple[list[str], list[str]]:
+        """Return the columns that may be kept to compare groups, and those that may be ids, if none is called so."""
+        cases = self.cases()
+        labels, ids = labels_and_ids(cases.sheet, cases.metadata)
+        return labels, ids if cases.id_column is None else []
+
+    def judging(self) -> list[str]:
+        """Return the command that judges."""
+        options = [("--rubric", self.rubric), ("--judge", self.judge), ("--id", self.id or "")]
+        options += [("--header-row", str(self.header_row or "")), ("--models", str(self.models or ""))]
+        options += [("--map", f"{name}={column}") for name, column in self.map.items()]
+        options += [("--keep", column) for column in self.keep]
+        given = [word for name, value in options if value for word in (name, value)]
+        return ["pathway-local", "judge", str(self.file), *given, "--run", str(self.run)]
+
+    def results(self) -> list[list[str]]:
+        """Return the commands that show and write what was judged."""
+        run, stem = str(self.run), self.file.stem
+        by = ["--by", self.keep[0]] if self.keep else []
+        in_language = ["--lang", self.lang] if self.lang != "en" else []
+        scored = self.file.with_name(f"{stem}-scored{self.file.suffix}").name
+        return [
+            ["pathway-local", "summary", run, *by, *in_language],
+            ["pathway-local", "export", run, "--onto", str(self.file), "--out", scored],
+            ["pathway-local", "report", run, *by, *in_language, "--out", f"{stem}-report.html"],
+        ]
+
+
+class _Back(Exception):
+    """The person wants to see the question before this one."""
+
+
+class Dialog:
+    """Asks one question after the other; 0 goes back to the one before."""
+
+    def __init__(self, choices: Choices, say: Language) -> None:
+        self.choices, self._say = choices, say
+        self._rows = first_rows(choices.sheet())
+        self._place, self._asked = 0, {0}
+
+    def hold(self) -> None:
+        """Ask everything, judge, and show the results. Raises PathwayError, typer.Abort."""
+        steps = [self._header, self._rubric, self._columns, self._groups, self._judge, self._judging]
+        while self._place < len(steps):
+            try:
+                steps[self._place]()
+                self._place += 1
+            except _Back:
+                self._place = max((place for place in self._asked if place < self._place), default=0)
+            except PathwayError as error:
+                complain(error)
+                self._place = max(place for place in self._asked if place <= self._place)
+        for command in self.choices.results():
+            if command[1] == "summary" or self._agreed("write", command):
+                self._type(command)
+        self._tell("done", run=str(self.choices.run), file=str(self.choices.file))
+
+    def _header(self) -> None:
+        while True:
+            sheet = self.choices.sheet()
+            self._rows = first_rows(sheet)
+            self._tell("sheet", file=self.choices.file.name, columns=len(sheet.columns))
+            for column in sheet.columns:
+                talk.say(example(column, self._rows), indent=5)
+            if not sheet.header_row:
+                return
+            if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
+                return
+            row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
+            open_sheet(self.choices.file, header_row=row)
+            self.choices.header_row = row
+
+    def _rubric(self) -> None:
+        names, best = builtin_names(), self.choices.best_rubric()
+        shown = [f"{name}: {load_rubric(name).description}" for name in names]
+        chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")], names.index(best) + 1)
+        self.choices.map = {}
+        if chosen <= len(names):
+            self.choices.rubric = names[chosen - 1]
+            return
+        new = chosen == len(names) + 1
+        path = Path(typer.prompt(self._told("new_file" if new else "own_file"), err=True).strip())
+        if new:
+            path = path.with_suffix(".prompty")
+            language = ["--language", self.choices.lang] if self.choices.lang != "en" else []
+            self._type(["pathway-local", "rubrics", "new", str(path), *language])
+        else:
+            path = self._adopted(path)
+        load_rubric(str(path))
+        self.choices.rubric = str(path)
+
+    def _adopted(self, path: Path) -> Path:
+        """Return the rubric's file; of a prompt that declares no format, the rubric that `adopt` makes of it."""
+        try:
+            load_rubric(str(path))
+        except PathwayError:
+            adopted = path.with_name(f"{path.stem}-rubric.prompty")
+            self._type(["pathway-local", "rubrics", "adopt", str(path), "--out", str(adopted)])
+            return adopted
+        return path
+
+    def _columns(self) -> None:
+        while True:
+            try:
+                self.choices.cases()
+            except ColumnsError as error:
+                if not error.missing:
+                    raise
+                for name, free in error.missing.items():
+                    self._ask(name, [each for each in free if each not in self.choices.map.values()], error.likely)
+                continue
+            self._tell("reads", rubric=self.choices.rubric)
+            for name, column in self.choices.columns.items():
+                talk.say(f"{name} ← {example(column, self._rows[:1])}", indent=5)
+            inputs = list(self.choices.columns)
+            others = [self._told("change", input=name) for name in inputs]
+            chosen = self._choose("right", [self._told("accept"), *others], 1)
+            if chosen == 1:
+                return
+            self._ask(inputs[chosen - 2], self.choices.sheet().columns, {})
+
+    def _ask(self, name: str, columns: Sequence[str], likely: Any) -> None:
+        self.choices.map[name] = ask_column(name, columns, self._rows, likely.get(name, ""))
+
+    def _groups(self) -> None:
+        self.choices.id, self.choices.keep = None, []
+        labels, ids = self.choices.labels_and_ids()
+        if ids:
+            usual = next((place for place, name in enumerate(ids, 2) if folded(name) in names_of("number")), 1)
+            chosen = self._choose("id", [self._told("row_numbers"), *ids], usual)
+            self.choices.id = ids[chosen - 2] if chosen > 1 else None
+        sets = [labels, *([name] for name in labels if len(labels) > 1), []]
+        if labels:
+            named = [", ".join(each) or self._told("no_groups") for each in sets]
+            self.choices.keep = sets[self._choose("groups", named, 1) - 1]
+
+    def _judge(self) -> None:
+        here, others = self.choices.cards()
+        shown = [self._told("judge_here", name=each.spec.name, room=each.spec.label or each.room) for each in here]
+        shown += [self._told("judge_away", name=each.spec.name, gb=each.spec.weights_gb or 0) for each in others]
+        while (chosen := self._choose("judge", shown, 1)) > len(here):
+            self._tell("fetch", command=f"pathway-local judges fetch {others[chosen - len(here) - 1].spec.name}")
+        self.choices.judge = here[chosen - 1].spec.name
+
+    def _judging(self) -> None:
+        command = self.choices.judging()
+        self._type([*command, "--dry-run", "--quiet"])
+        if not self._agreed("judge_now", command):
+            self._tell("later", command=shlex.join(command))
+            raise typer.Exit
+        self._type(command)
+
+    def _agreed(self, question: str, command: Sequence[str]) -> bool:
+        answers = [self._told("accept"), self._told("decline")]
+        return self._choose(question, answers, 1, command=shlex.join(command)) == 1
+
+    def _type(self, command: list[str]) -> None:
+        """Show a command and run it here. Raises what it raises, and typer.Exit if it ends with an error."""
+        talk.say(f"$ {shlex.join(command)}", "bold")
+        sys.argv = command
+        code = every_command(command[1:], prog_name="pathway-local", standalone_mode=False)
+        if code not in (None, 0, SOME_FAILED):
+            raise typer.Exit(code)
+
+    def _choose(self, question: str, options: Sequence[str], usual: int, **values: object) -> int:
+        """Return the number of the option that the person chooses; Enter takes the usual one. Raises _Back."""
+        self._asked.add(self._place)
+        talk.say("")
+        talk.say(self._told(question, **values), "bold")
+        for number, each in enumerate(options, 1):
+            talk.say(visible(each), label=f"{number:3}  ", hang=5)
+        if question not in NO_WAY_BACK:
+            talk.say(self._told("back"), label="  0  ")
+        while True:
+            typed = typer.prompt(self._told("number"), default=str(usual), err=True).strip()
+            if typed == "0" and question not in NO_WAY_BACK:
+                raise _Back
+            if typed.isdecimal() and 0 < int(typed) <= len(options):
+                return int(typed)
+            talk.say(self._told("not_a_number", last=len(options)))
+
+    def _tell(self, key: str, **values: object) -> None:
+        talk.say(self._told(key, **values), "bold")
+
+    def _told(self, key: str, **values: object) -> str:
+        return self._say.text("start", key, values)

@@ -1,0 +1,254 @@
+"""Judges' mean scores of all cases, corrected by people's labels of a sample of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from pathway_local.note import Note
+from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.in_short import score_title
+from pathway_local.results.label_design import LabelDesign, own_design
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.results.table import Cell, Column, Table
+from pathway_local.statistics.calibration import reliability_bins
+from pathway_local.statistics.corrected import Placed, corrected_domain_mean
+from pathway_local.statistics.families import level_of_looks
+from pathway_local.statistics.figure import FloatArray, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.intervals import difference_effect
+from pathway_local.statistics.prediction_powered import (
+    TWICE,
+    BoolArray,
+    Correction,
+    Survey,
+    corrected_mean,
+    label_noise,
+    unseen_errors,
+)
+
+SECTION = "people"
+
+FIGURES = (
+    Column("cases", "count"), Column("labelled", "count"),
+    Column("judge_mean", "number"), Column("corrected", "estimate"), Column("labels_only", "estimate"),
+    Column("more_labels", "count"), Column("without_verdict", "count"), Column("slope", "number"),
+)  # fmt: skip
+RELIABILITY = (Column("expected", "number"), Column("given_by_people", "estimate"), Column("cases", "count"))
+
+Said = str | Note
+
+ONCE = 0.1
+"""The share of cases that may be labelled once without a warning: the interval is then at most 5% too short."""
+
+RETURNED = 0.8
+"""The share of a sample below which a warning says what the labels that are missing could change."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMeans:
+    """Tables about one score, and for each judge by name the sentence to quote."""
+
+    tables: tuple[Table, ...] = ()
+    answers: Mapping[str, Note] = field(default_factory=dict)
+
+
+class SampledLabels:
+    """People's labels of the cases from which they were drawn, (cases of that population,) each."""
+
+    def __init__(self, matrix: RatingsMatrix, people: Sequence[int], labels: LabelDesign) -> None:
+        design, on_scale = labels.design, np.where(labels.labels, matrix.on_scale[:, list(people)], np.nan)
+        scores, self.inside = mean_of_people(on_scale), np.asarray(design.probability > 0)
+        self.matrix, self.sample = matrix, design.sample
+        self.scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
+        self.scores: FloatArray = scores[self.inside]
+        self.special: BoolArray = (labels.random & ~np.isfinite(scores))[self.inside]
+        self.noise = label_noise(on_scale[self.inside & labels.random])
+        self.strata = design.strata[self.inside] if design.sample.strata else None
+        self.rated, self.count = int(labels.rated.sum()), int(labels.random.sum())
+        self._missing: BoolArray = (design.drawn & ~labels.random)[self.inside]
+        weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
+        self._weights: FloatArray = weights[self.inside]
+
+    def correct(self, judge: int, group: BoolArray | None = None, *, smallest: int = 0, looks: int = 1) -> Placed:
+        """The correction of a judge's mean and share of special levels, over all cases or those of the group."""
+        if group is not None and np.sum((np.isfinite(self.scores) | self.special) & group) < smallest:
+            few = Undefined(f"under {smallest} of its cases are labelled")
+            return Placed(few, few)
+        expected = self.matrix.expected_or_given[self.inside, judge]
+        special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)
+        survey = Survey(strata=self.strata, inside=group, noise=self.noise, level=level_of_looks(looks))
+        if special.any() or self.special.any():
+            return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
+        found = corrected_mean(expected, self.scores, self.scale, survey)
+        return Placed(found, Undefined("nobody gave a special level"))
+
+    def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
+        """Say what labels that are missing, and errors that no label shows, could change of a judge's mean."""
+        expected = self.matrix.expected_or_given[self.inside, judge]
+        if left_out := int(np.sum(~self.inside)):
+            yield Note("outside_sample", {"count": left_out}, "note")
+        if self._missing.any():
+            yield self._on_missing()
+            yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
+        if self.noise is None and self.count > ONCE * len(self.scores):
+            yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
+        yield from unseen_errors(expected, self.scores, self.scale)
+
+    def _on_missing(self) -> Note:
+        missing, drawn, given = int(self._missing.sum()), self.sample.drawn, np.isfinite(self.scores)
+        told: dict[str, object] = {"missing": missing, "drawn": drawn}
+        if missing <= (1 - RETURNED) * drawn or not given.any():
+            return Note("labels_missing", told, "note")
+        counted = given | self._missing
+        filled = (np.where(given, self.scores, end)[counted] for end in self.scale)
+        lowest, highest = (float(np.average(each, weights=self._weights[counted])) for each in filled)
+        told |= {"low": self.scale[0], "high": self.scale[1], "lowest": lowest, "highest": highest}
+        return Note("many_labels_missing", told, "warning")
+
+
+def unlike(judge: FloatArray, given: BoolArray, missing: BoolArray, name: str) -> Iterator[Note]:
+    """Warn if the judge scores drawn cases without a label higher or lower than those with one.
+
+    The difference has no interval if scores do not vary on either side, or if one side has a single case.
+    """
+    used = (missing | given) & np.isfinite(judge)
+    without = missing[used]
+    effect = difference_effect(judge[used], without)
+    apart, found = effect.value or 0.0, effect.estimate().interval
+    if isinstance(found, Interval):
+        clear = not found.low <= 0 <= found.high
+    else:
+        clear = min(int(without.sum()), int((~without).sum())) > 1 and abs(apart) >= 0.005
+    if clear:
+        reach = Note("with_interval", {"interval": found}) if isinstance(found, Interval) else ""
+        told = {"judge": name, "points": abs(apart), "interval": reach}
+        yield Note("missing_scored_higher" if apart > 0 else "missing_scored_lower", told, "warning")
+
+
+def corrected_means(
+    matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, plan: AgreementPlan
+) -> CorrectedMeans:
+    """Correct the mean of each of these judges by the labels of these people, whom the tables call `who`.
+
+    Without a sample that they labelled, a note says why there are no means. Reliability diagrams are there anyway.
+    """
+    if matrix.nominal or not judges or not people:
+        return CorrectedMeans()
+    about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "reference": who}
+    scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
+    table = partial(Table, detail=True, heading=("rubric", "score"), section=SECTION, scale=scale)
+    named: Said = Note("people") if who == "people" else who
+    design = own_design(matrix, people, named)
+    curves = []
+    for judge in judges:
+        rows = list(_reliability(matrix, judge, people, design, plan))
+        told = about | {"judge": matrix.raters[judge].name}
+        curves += [table("reliability", told, RELIABILITY, rows, chart="calibration")] if rows else []
+    if isinstance(design, Note):
+        every = np.isfinite(matrix.given[:, list(people)]).any(axis=1).all()
+        return CorrectedMeans((*([] if every else [table("corrected", about, (), (), [design])]), *curves))
+    labels = SampledLabels(matrix, people, design)
+    sample = labels.sample
+    about |= {"rated": labels.rated, "sample": sample.seed, "strata": sample.strata, "drawn": sample.drawn}
+    about |= {"by": plan.by} if plan.by else {}
+    parts = list(_parts(labels, judges, plan))
+    means = [(part, part.found.mean) for part in parts]
+    columns = [Column("judge", "rater"), *([Column("group")] if plan.by else []), *FIGURES]
+    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, plan)]
+    tables = [table("corrected", about, columns, [_row(*each) for each in means], notes, chart="interval")]
+    if matrix.special:
+        shares = [_row(part, part.found.special) for part in parts]
+        tables.append(table("corrected_special", about | {"special": list(matrix.special)}, columns, shares))
+    answers = {part.judge: _answer(matrix, labels, named, part) for part in parts if part.group is None}
+    return CorrectedMeans((*tables, *curves), {judge: said for judge, said in answers.items() if said})
+
+
+def _reliability(
+    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note, plan: AgreementPlan
+) -> Iterator[dict[str, Cell]]:
+    """Yield the points of a diagram, from the labels of the sample or, without one, from all."""
+    scores = matrix.on_scale[:, list(people)]
+    if isinstance(design, LabelDesign):
+        scores = np.where(design.labels, scores, np.nan)
+    clusters = matrix.clusters(plan.cluster) if plan.cluster else None
+    for each in reliability_bins(matrix.expected_or_given[:, judge], mean_of_people(scores), clusters=clusters):
+        yield {"expected": each.expected, "given_by_people": each.people, "cases": each.cases}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """All cases, or one group of them, and what labels make of a judge's scores."""
+
+    judge: str
+    place: int
+    group: str | None
+    cases: int
+    found: Placed
+
+
+def _parts(labels: SampledLabels, judges: Sequence[int], plan: AgreementPlan) -> Iterator[_Part]:
+    """Yield all cases first, then each group that is large enough to be shown."""
+    groups: list[tuple[str | None, BoolArray | None, int]] = [(None, None, int(labels.inside.sum()))]
+    for value, inside in _groups(labels, plan):
+        size = int(inside.sum())
+        groups += [(value, inside, size)] if size >= (plan.smallest if plan.hides else 1) else []
+    for judge in judges:
+        for name, group, cases in groups:
+            found = labels.correct(judge, group, smallest=plan.smallest, looks=plan.looks)
+            yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
+
+
+def _groups(labels: SampledLabels, plan: AgreementPlan) -> list[tuple[str, BoolArray]]:
+    if not plan.by:
+        return []
+    codes, names = labels.matrix.codes(plan.by)
+    return [(name, np.asarray(codes[labels.inside] == code)) for code, name in enumerate(names)]
+
+
+def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"judge": part.judge, "cases": part.cases}
+    row |= {} if part.group is None else {"group": part.group}
+    if isinstance(found, Undefined):
+        return row | {"corrected": undefined_estimate(found.reason)}
+    row |= {"labelled": found.labelled, "judge_mean": found.judge_mean, "labels_only": found.labels_only}
+    row |= {"corrected": found.corrected, "more_labels": found.more_labels}
+    return row | {"without_verdict": found.without_verdict, "slope": found.slope}
+
+
+def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, plan: AgreementPlan) -> Iterator[Note]:
+    if len(labels.matrix.designs) > 1:
+        yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
+    sizes = [int(inside.sum()) for _, inside in _groups(labels, plan)]
+    if plan.hides and (hidden := sum(0 < size < plan.smallest for size in sizes)):
+        yield Note("hidden_groups", {"count": hidden, "by": plan.by, "smallest": plan.smallest}, "note")
+    for part in parts:
+        found = part.found.mean
+        if part.group is None:
+            yield from labels.notes(part.place, part.judge, who)
+        if isinstance(found, Correction):
+            if found.without_verdict and part.group is None:
+                yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
+            for said in found.warnings:
+                told: dict[str, object] = {"by": plan.by, "group": part.group, "said": said}
+                yield said if part.group is None else Note("in_group", told, said.kind)
+
+
+def _answer(matrix: RatingsMatrix, labels: SampledLabels, who: Said, part: _Part) -> Note | None:
+    """The sentence to quote: what people would give, and from what it is estimated."""
+    found = part.found.mean
+    if isinstance(found, Undefined) or isinstance(found.corrected.value, Undefined):
+        return None
+    told: dict[str, object] = {
+        "people": who,
+        "count": found.labelled,
+        "rated": labels.rated,
+        "seed": str(labels.sample.seed),
+    }
+    named = Note("some_of_labels" if found.labelled < labels.rated else "all_of_labels", told)
+    interval = found.corrected.interval
+    reach = Note("with_interval", {"interval": interval}) if isinstance(interval, Interval) else ""
+    told = {"rubric": score_title(matrix.rubric, matrix.score), "people": who, "cases": part.cases, "labels": named}
+    told |= {"mean": found.corrected.value, "interval": reach, "judge": part.judge, "judge_mean": found.judge_mean}
+    return Note("corrected_finding", told, "answer")

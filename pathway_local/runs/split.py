@@ -1,0 +1,128 @@
+"""Splits a run into parts, one for each machine: each is a run of its own that judges its share of the cases.
+
+A part has the run's key, so that `merge` tells by hashes alone which texts a part has judged.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathway_local.case import part_of_case
+from pathway_local.errors import OutputExists, UsageError
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.content import SPLIT, left_facts, recorded_change
+from pathway_local.runs.database import Database, placeholders
+from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_outcome import to_json
+from pathway_local.system.output_file import check_output
+from pathway_local.verdict import Value
+
+FACT = SETTING = "part"
+"""A job's fact, "3/16", and the setting of a part: its own name and the hash in the run's trail that it began with."""
+
+MOST = 100_000
+PARTS = "parts"
+"""The fact of a split: the number of parts."""
+
+# Judging reads nothing else of a run. Its outcomes name no job.
+_COPIED = {
+    "settings": "",
+    "rubrics": "",
+    "raters": "WHERE kind = 'judge'",
+    "jobs": "WHERE json_type(facts, '$.raters') = 'array'",
+    "cases": "",
+    "outcomes": "WHERE superseded = 0 AND rater_id IN (SELECT id FROM raters WHERE kind = 'judge')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Part `number`, from 1, of cases that are divided by their ids into `of` parts."""
+
+    number: int
+    of: int
+
+    @classmethod
+    def read(cls, stored: Value) -> "Part | None":
+        """Return the part that a run or a job names as K/N; None for anything else."""
+        found = re.fullmatch(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", stored) if isinstance(stored, str) else None
+        return cls(int(found[1]), int(found[2])) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def __contains__(self, case_id: str) -> bool:
+        return part_of_case(case_id, self.of) == self.number - 1
+
+
+def part_of(run: RunFile) -> Part | None:
+    """Return which part of another run this one is; None if it is a run of its own."""
+    kept = run.get_setting(SETTING)
+    return Part.read(kept.get("of")) if isinstance(kept, dict) else None
+
+
+def split_run(path: Path, parts: int, command: Sequence[str]) -> list[Path]:
+    """Split the run at `path`, which is made if it does not exist, and return its parts, new files beside it.
+
+    A part has the verdicts that the run has of its cases. Raises OutputExists, and UsageError for a run that is a part.
+    """
+    files = [path.with_name(f"{path.stem}.{number}-of-{parts}{path.suffix}") for number in range(1, parts + 1)]
+    for file in files:
+        check_output(file, force=False)
+    if not path.exists():
+        RunFile.create(path).close()
+    with RunFile.open(path) as run:
+        if own := part_of(run):
+            raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
+        with run.database.writing(commit=True), recorded_change(run.database, SPLIT, command) as facts:
+            facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
+        for number, file in enumerate(files, start=1):
+            _write_part(run, Part(number, parts), file)
+    return files
+
+
+def _write_part(run: RunFile, part: Part, file: Path) -> None:
+    cases = {key for key, case_id in run.database.stream("SELECT key, case_id FROM cases") if case_id in part}
+    settings = {"of": str(part), "head": AuditTrail(run.database).head()}
+
+    def fill(db: Database) -> None:
+        with db.writing(commit=True):
+            for table, where in _COPIED.items():
+                columns = [name for (name,) in run.database.rows("SELECT name FROM pragma_table_info(?)", table)]
+                at = columns.index({"cases": "key", "outcomes": "case_key"}.get(table, columns[0]))
+                rows = run.database.stream(f"SELECT {', '.join(columns)} FROM {table} {where}")
+                own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
+                db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
+            db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(settings)))
+            AuditTrail(db).append_within(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
+
+    try:
+        RunFile.create(file, run.key, fill=fill).close()
+    except FileExistsError:
+        raise OutputExists(file) from None
+
+
+def parts_judged(run: RunFile) -> dict[tuple[str, str], list[str]]:
+    """Return for each rater and rubric the parts of each cases file in words, unless all or the whole were begun."""
+    found: defaultdict[tuple[str, str], defaultdict[tuple[str, int], set[int]]] = defaultdict(lambda: defaultdict(set))
+    whole: set[tuple[tuple[str, str], str]] = set()
+    for job in run.jobs.all():
+        part, file = Part.read(job.facts.get(FACT)), str(job.fact("cases").get("file"))
+        for rater in job.judges:
+            if part is None:
+                whole.add((rater, file))
+            else:
+                found[rater][file, part.of].add(part.number)
+    complete = {(rater, file) for rater, own in found.items() for (file, of), have in own.items() if len(have) == of}
+    return {
+        rater: [_told(file, of, have) for (file, of), have in own.items() if (rater, file) not in whole | complete]
+        for rater, own in found.items()
+    }
+
+
+def _told(file: str, of: int, have: set[int]) -> str:
+    numbers = ", ".join(map(str, sorted(have)[:10])) + ("" if len(have) <= 10 else f" and {len(have) - 10} more")
+    return f"part{'s' * (len(have) > 1)} {numbers} of {of} of {file} (runs split)"

@@ -1,0 +1,245 @@
+"""The header of a sheet is found below titles, notes and merged cells, in files of every layout that people make."""
+
+import csv
+import io
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from pathway_local.case import Case
+from pathway_local.errors import CasesError, ColumnsError, UsageError
+from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.kinds import open_sheet
+from pathway_local.sheets.tables import add_columns
+
+NEEDED = {"r": ("question", "answer")}
+HEADERS = (
+    ("Nr.", "Frage", "Antwort", "Quelle", "Chatbot", "Bewertung"),
+    ("Nº", "Pergunta do aluno", "Resposta", "Documento", "Bot", "Nota (0-10)"),
+    ("id", "question", "answer", "context", "model", "latency (s)"),
+    ("Pregunta", "Respuesta", "Fuente", "Fecha", "Centro"),
+    ("Question posée", "Réponse", "Bot"),
+    ("Código", "Questão", "Texto da resposta", "Justificação", "Data de recolha", "Curso", "Ano"),
+    ("question", "answer"),
+)
+TITLES = (
+    "Avaliação de chatbots 2026/27", "Projekt KI-Campus, zweite Erhebung", "Results", "Resultados do inquérito: 3 bots",
+    "Confidential. Do not pass on; ask Ana (ext. 221).", "Tabelle 4", "Évaluation des réponses", "Piloto",
+)  # fmt: skip
+NOTES = (
+    ("Projeto:", "EduBot"), ("Data:", "2026-03-01"), ("Version", "1.2"), ("Estado: final",),
+    ("Escala: 1 = má, 5 = excelente. Meias notas são permitidas.",), ("Autor", "Maria Silva"),
+)  # fmt: skip
+WORDS = ("prazo", "inscrição", "exame", "tutor", "Semester", "Klausur", "library", "opening", "fee", "why", "propinas")
+FOOTER = "Fonte: dados próprios"
+BOTS = ("EduBot", "Lotse", "Campus GPT")
+
+
+def text(dice: random.Random, end: str) -> str:
+    return " ".join(dice.choices(WORDS, k=dice.randint(4, 30))).capitalize() + end
+
+
+def data_row(dice: random.Random, header: Sequence[str], number: int) -> list[Any]:
+    """A row with whatever belongs under these names, and some empty cells in columns that are no inputs."""
+    row: list[Any] = []
+    for name in header:
+        low = name.lower()
+        if low.startswith(("nr", "nº", "id", "có")):
+            row.append(f"C{number:03}" if low.startswith("có") else number)
+        elif low.startswith(("fra", "per", "que", "pre")):
+            row.append(text(dice, "?"))
+        elif low.startswith(("ant", "res", "rép", "ans", "tex")):
+            row.append(dice.choice((text(dice, "."), "Sim.", "Não sei.")))
+        elif low.startswith(("bot", "chat", "mod")):
+            row.append(dice.choice(BOTS))
+        else:
+            row.append(dice.choice((None, dice.randint(1, 10), text(dice, "."), "2026-05-04")))
+    return row
+
+
+def layout(dice: random.Random) -> tuple[list[list[Any]], int]:
+    """The rows of a sheet, and the place of its header among them."""
+    header = list(dice.choice(HEADERS))
+    above: list[list[Any]] = []
+    for _ in range(dice.randint(0, 2)):
+        above.append([dice.choice(TITLES)])
+    for _ in range(dice.randint(0, 4) if len(header) > 3 else 0):
+        above.append(list(dice.choice(NOTES)))
+    for _ in range(dice.randint(0, 2)):
+        above.insert(dice.randint(0, len(above)), [])
+    if len(header) > 4 and dice.random() < 0.3:
+        above.append([None, "Entrada", None, dice.choice(("Avaliação", "Daten"))])
+    rows = [data_row(dice, header, number) for number in range(1, dice.randint(2, 50))]
+    if dice.random() < 0.3 and "Nr." in header:
+        header[0] = ""
+    if dice.random() < 0.2:
+        rows += [[], [FOOTER]]
+    return [*above, header, *rows], len(above)
+
+
+def as_workbook(path: Path, rows: Sequence[Sequence[Any]], header: int, dice: random.Random) -> Path:
+    book = openpyxl.Workbook()
+    page: Any = book.active
+    for place, row in enumerate(rows, 1):
+        for column, value in enumerate(row, 1):
+            page.cell(place, column, value or None)
+    if header and len(rows[0]) == 1 and dice.random() < 0.7:
+        page.merge_cells(start_row=1, end_row=1, start_column=1, end_column=len(rows[header]))
+    book.save(path)
+    return path
+
+
+def as_csv(path: Path, rows: Sequence[Sequence[Any]], header: int, dice: random.Random) -> Path:
+    mark, width = dice.choice(",;\t"), len(rows[header])
+    padded = [[*row, *[None] * (width - len(row))] for row in rows] if dice.random() < 0.6 else rows
+    said = io.StringIO()
+    csv.writer(said, delimiter=mark).writerows(padded)
+    path.write_text(said.getvalue(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_the_header_is_found_in_hundreds_of_layouts(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    rows, place = layout(dice)
+    write, name = (as_workbook, "a.xlsx") if seed % 2 else (as_csv, "a.csv")
+    path = write(tmp_path / name, rows, place, dice)
+    sheet = open_sheet(path)
+    assert [name or f"column {at}" for at, name in enumerate(rows[place], 1)] == list(sheet.columns), rows[: place + 2]
+    assert sheet.header_row == place + 1
+    assert any("--header-row" in note for note in sheet.notes) == any(any(row) for row in rows[:place])
+    questions = [name for name in sheet.columns if name.lower().startswith(("fra", "per", "que", "pre"))]
+    read = [row.cells.get(questions[0]) for row in sheet.rows()]
+    asked = rows[place].index(questions[0])
+    assert [text for text in read if text not in ("", FOOTER, None)] == [
+        row[asked] for row in rows[place + 1 :] if len(row) == len(rows[place])
+    ]
+
+
+def book(path: Path, rows: Sequence[Sequence[Any]], *merged: str) -> Path:
+    made = openpyxl.Workbook()
+    page: Any = made.active
+    for row in rows:
+        page.append(row)
+    for area in merged:
+        page.merge_cells(area)
+    made.save(path)
+    return path
+
+
+def inputs(cases: CasesFile) -> list[dict[str, str]]:
+    found = list(cases)
+    assert all(isinstance(case, Case) for case in found)
+    return [dict(case.inputs) for case in found if isinstance(case, Case)]
+
+
+def test_a_header_of_two_rows_with_merged_cells(tmp_path: Path) -> None:
+    rows = [
+        ["Inquérito"], [],
+        ["Pergunta", "Resposta", "Avaliação", None],
+        [None, None, "Nota", "Comentário"],
+        ["Quando abre a biblioteca?", "Às oito.", 4, "bom"],
+        ["Onde pago as propinas?", "No balcão.", 5, None],
+    ]  # fmt: skip
+    path = book(tmp_path / "a.xlsx", rows, "A1:D1", "A3:A4", "B3:B4", "C3:D3")
+    cases = CasesFile(path, NEEDED)
+    assert cases.columns == ("Pergunta", "Resposta", "Nota", "Comentário")
+    assert inputs(cases)[0] == {"question": "Quando abre a biblioteca?", "answer": "Às oito."}
+
+
+def test_a_cell_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["Pergunta", "Bot", "Resposta"]]
+    rows += [
+        [q if not at else None, bot, f"{q} {bot}"] for q in ("A que horas?", "Onde?") for at, bot in enumerate(BOTS)
+    ]
+    cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A4", "A5:A7"), NEEDED)
+    assert [case["question"] for case in inputs(cases)] == ["A que horas?"] * 3 + ["Onde?"] * 3
+    last = CasesFile(book(tmp_path / "b.xlsx", [row[::-1] for row in rows], "C2:C4", "C5:C7"), NEEDED)
+    assert inputs(last) == inputs(cases)
+
+
+@pytest.mark.parametrize(("name", "make"), [("a.xlsx", book), ("a.csv", lambda path, rows: as_text(path, rows))])
+def test_a_user_names_the_row(tmp_path: Path, name: str, make: Callable[..., Path]) -> None:
+    rows = [["Stand", "März"], ["eins", "zwei"], ["question", "answer"], ["Wann?", "Jetzt."]]
+    path = make(tmp_path / name, rows)
+    assert open_sheet(path, header_row=2).columns == ("eins", "zwei")
+    (case,) = inputs(CasesFile(path, NEEDED, header_row=3))
+    assert case == {"question": "Wann?", "answer": "Jetzt."}
+    with pytest.raises(CasesError, match="row 9 holds nothing") as caught:
+        open_sheet(path, header_row=9)
+    assert "--header-row" in caught.value.hint
+
+
+def as_text(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    path.write_text("".join(";".join(row) + "\n" for row in rows))
+    return path
+
+
+def test_files_without_a_row_of_names_refuse_one(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"question": "q", "answer": "a"}\n')
+    with pytest.raises(UsageError, match="names its columns in no row"):
+        open_sheet(tmp_path / "a.jsonl", header_row=2)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.csv"])
+def test_scores_stand_beside_their_rows_below_titles(tmp_path: Path, name: str) -> None:
+    rows = [["Avaliação de bots"], ["Pergunta", "Resposta"], ["Onde?", "Aqui."], ["Quando?", "Já."]]
+    path = (book if name == "a.xlsx" else as_text)(tmp_path / name, rows)
+    target = tmp_path / f"b{path.suffix}"
+    add_columns(CasesFile(path, NEEDED), target, ["score"], lambda case: {"score": case.row})
+    copied = open_sheet(target)
+    assert copied.columns == ("Pergunta", "Resposta", "score")
+    assert [row.cells["score"] for row in copied.rows()] == ["3", "4"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["foo,bar", "one,two", "three,four"],  # no name is known: the first row, as ever
+        ["text", "a, b", "c, d"],
+        ["question,answer", "answer,question", "x,y"],
+        ["question,answer,stray", "Nein,Frage", "a,b", "c,d"],
+        ["Ana,Bruno,Clara,Diogo", "sim,não,sim,talvez", "não,sim,sim,sim"],
+    ],
+)
+def test_a_row_of_data_is_not_taken_for_the_header(tmp_path: Path, lines: list[str]) -> None:
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    assert open_sheet(tmp_path / "a.csv").header_row == 1
+
+
+PASSAGE, IDEAL = "The library opens at eight and closes at ten. " * 8, "It opens at eight, on Sundays at ten."
+
+
+def looks_rows() -> list[list[str]]:
+    rows = []
+    for number in range(6):
+        passage, ideal = f"{number} {PASSAGE}", f"{IDEAL} {number}"
+        for bot in BOTS:
+            rows.append(
+                [ideal, bot, f"When does library {number} open?", f"I am {bot}: number {number} at nine.", passage]
+            )
+    return rows
+
+
+def test_columns_that_no_name_tells_are_proposed_by_their_cells(tmp_path: Path) -> None:
+    path = book(tmp_path / "a.xlsx", [["C1", "C2", "C3", "C4", "C5"], *looks_rows()])
+    needed = {"r": ("question", "ideal_answer", "ai_answer", "retrieved_content")}
+    with pytest.raises(ColumnsError) as caught:
+        CasesFile(path, needed)
+    likely = {"question": "C3", "ideal_answer": "C1", "ai_answer": "C4", "retrieved_content": "C5"}
+    assert caught.value.likely == likely
+    asked = " ".join(f"--map {name}={column}" for name, column in likely.items())
+    assert f"Judging by the cells: {asked}. " in caught.value.hint
+    assert len(list(CasesFile(path, needed, likely))) == 18
+
+
+def test_what_the_cells_leave_open_is_not_proposed(tmp_path: Path) -> None:
+    rows = [["Frage", "A1", "B1"], *([f"Was ist {n}?", f"Das hier ist {n}.", f"Es ist wohl {n}."] for n in range(9))]
+    with pytest.raises(ColumnsError) as caught:
+        CasesFile(book(tmp_path / "a.xlsx", rows), {"r": ("question", "answer", "ideal_answer")})
+    assert caught.value.likely == {}
+    assert "--map answer=COLUMN" in caught.value.hint

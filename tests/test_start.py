@@ -1,0 +1,106 @@
+"""`pathway-local start` leads from a sheet to its scores in a pseudo-terminal of 80 columns; without one, it prints."""
+
+import fcntl
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import openpyxl
+import pytest
+from typed import HERE, Desk
+
+# The engine that `auto` finds: the scripted one, which is otherwise never chosen.
+CODE = f"""import sys; sys.path.insert(0, {str(HERE)!r}); sys.argv[0] = "pathway-local"
+import scripted_kind
+from pathway_local.engines.engine_list import ENGINES
+scripted_kind.Scripted.is_installed = lambda self: True
+ENGINES.insert(0, scripted_kind.SCRIPTED)
+from pathway_local.cli import main
+main()"""
+
+ROWS = [
+    ["Inquérito aos estudantes, março de 2026"], [],
+    ["Nº", "Pergunta", "Resposta", "Documento", "Chatbot"],
+    *([n, f"Onde é a sala {n}?", f"No piso {n}.", f"Salas: piso {n}", ("EduBot", "Lotse")[n % 2]] for n in range(1, 7)),
+]  # fmt: skip
+
+
+@pytest.fixture
+def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
+    desk = Desk(tmp_path / "d", tiny_judge)
+    book = openpyxl.Workbook()
+    for row in ROWS:
+        book.worksheets[0].append(row)
+    book.save(desk.work / "a.xlsx")
+    (desk.work / "a.xlsx").chmod(0o600)
+    return desk
+
+
+class Terminal:
+    """A person at a terminal of 80 columns, who types when the dialog asks."""
+
+    def __init__(self, desk: Desk, *words: str) -> None:
+        self._leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
+        command = [sys.executable, "-c", CODE, "start", *words]
+        ends = {"stdin": follower, "stdout": follower, "stderr": follower}
+        self._process = subprocess.Popen(command, cwd=desk.work, env=desk.environment, start_new_session=True, **ends)
+        os.close(follower)
+        self.said = ""
+
+    def answers(self, *lines: str) -> None:
+        """Type each line at the next question."""
+        for line in lines:
+            self._read_until(r"(?:\]|Enter|sheet shows it|file|polite): $")
+            os.write(self._leader, f"{line}\n".encode())
+
+    def ends(self) -> int:
+        """Read all that is still said, and return the exit code."""
+        self._read_until("$never")
+        os.close(self._leader)
+        return self._process.wait()
+
+    def _read_until(self, question: str) -> None:
+        begun, until = len(self.said), time.monotonic() + 250
+        while not re.search(question, self.said[begun:]):
+            assert time.monotonic() < until, self.said
+            try:
+                part = os.read(self._leader, 65536).decode(errors="replace")
+            except OSError:  # Linux reports the end of a terminal as an error
+                part = ""
+            if not part:
+                assert question == "$never", self.said
+                return
+            self.said += part.replace("\r\n", "\n")
+
+
+def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
+    person = Terminal(desk, "a.xlsx", "--models", "models.yaml")
+    person.answers("", "8", "small.prompty", "0", "8", "small.prompty", "", "", "", "9", "1", "", "", "")
+    assert person.ends() == 0, person.said
+    assert "Are the columns named in row 3?" in person.said
+    assert "question ← Pergunta: Onde é a sala 1?" in person.said
+    assert "Type a number from 1 to" in person.said
+    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --models models.yaml"
+    assert f"$ {judging} --keep Chatbot --run a.run --dry-run" in flat
+    assert f"$ {judging} --keep Chatbot --run a.run note" in flat
+    book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")
+    head = [cell.value for cell in book.worksheets[0][3]]
+    assert head[:5] == ROWS[2] and "small.score" in head
+    assert "by Chatbot" in (desk.work / "a-report.html").read_text()
+
+
+def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
+    done = desk.typed("start", "a.xlsx", "--models", "models.yaml")
+    lines = [shlex.split(line) for line in done.stdout.splitlines()]
+    assert [line[1] for line in lines] == ["judge", "summary", "export", "report"]
+    assert {"--rubric", "groundedness", "--keep", "Chatbot", "--id", "Nº"} < set(lines[0])
+    assert not list(desk.work.glob("*.run"))
