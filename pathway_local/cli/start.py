@@ -81,7 +81,7 @@ class Choices:
     @property
     def run(self) -> Path:
         """The run file: that of `judge` without --run."""
-        return default_run(self.file, None, "")
+        return default_run(self.file, None)
 
     def sheet(self) -> Sheet:
         """Return the file as a sheet."""
