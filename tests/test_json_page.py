@@ -43,7 +43,7 @@ COMMANDS = {
     ),
     "plan": (
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
-        ("answers.run", *BOTS, "--half-width", "0.3"),
+        ("answers.run", *BOTS, "--half-width", "0.3", "--cluster", "student"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
     ),
     "compare": (

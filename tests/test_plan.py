@@ -39,6 +39,12 @@ def difference(run: Run, *more: str, figure: str = "difference") -> dict[str, An
     return {**table["rows"][0][figure], "said": said}
 
 
+def planned(run: Run, *options: str) -> list[dict[str, Any]]:
+    """The rows of a plan, each with what all of them share."""
+    [table] = ok(run("plan", "a.run", *options, "--json"))
+    return [{**table, **row} for row in table["rows"]]
+
+
 def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_path: Path) -> None:
     before = (tmp_path / "a.run").read_bytes()
     said = ok(run("plan", "a.run", *MEAN))
@@ -50,7 +56,7 @@ def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_p
 
 def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run) -> None:
     def needed(*looks: str) -> int:
-        [found] = ok(run("plan", "a.run", *BOTS, "--rater", "demo", "--detect", "0.1", *looks, "--json"))
+        [found] = planned(run, *BOTS, "--rater", "demo", "--detect", "0.1", *looks)
         return int(found["planned"])
 
     three = ("--looks", "3")
@@ -93,16 +99,16 @@ def test_looks_and_a_family_of_tests_both_widen_an_interval(run: Run) -> None:
 
 
 def test_figures_of_one_plan_share_the_error(run: Run) -> None:
-    alone = ok(run("plan", "a.run", *BOTS, "--rater", "demo", "--half-width", "0.1", "--json"))
-    found = ok(run("plan", "a.run", *BOTS, "--half-width", "0.1", "--json"))
+    alone = planned(run, *BOTS, "--rater", "demo", "--half-width", "0.1")
+    found = planned(run, *BOTS, "--half-width", "0.1")
     assert [each["alpha"] for each in (*found, *alone)] == pytest.approx([0.025, 0.025, 0.05])
     assert alone[0]["planned"] < found[0]["planned"] == max(each["needed"] for each in found)
     assert "2 figures share the error of 5%" in ok(run("plan", "a.run", *BOTS, "--half-width", "0.1"))
 
 
 def test_without_labels_the_judge_s_spread_serves(run: Run) -> None:
-    [found] = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2", "--json"))
-    [known] = ok(run("plan", "a.run", "--against", "committee", "--half-width", "0.2", "--json"))
+    [found] = planned(run, "--against", "nobody yet", "--half-width", "0.2")
+    [known] = planned(run, "--against", "committee", "--half-width", "0.2")
     assert found["spread_from"] == "judge's scores" and known["spread_from"] == "labels"
     assert found["now"] == 0 and known["planned"] < found["planned"] < 2.5 * known["planned"]
     words = ok(run("plan", "a.run", "--against", "nobody yet", "--half-width", "0.2"))
@@ -130,7 +136,8 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         (("--half-width", "0.2"), "either --against or --between"),
         ((*BOTS, *MEAN), "either --against or --between"),
         ((*BOTS[2:], *MEAN), "--pair-by needs --between"),
-        ((*BOTS, "--detect", "0"), "is not above 0"),
+        (("--cluster", "student", *MEAN), "--cluster needs --between"),
+        ((*BOTS, "--detect", "0"), "input should be greater than 0"),
         ((*BOTS, "--detect", "nan"), "nan"),
         (("--against", "committee", "--detect", "1"), "a mean is planned by --half-width"),
         ((*MEAN, "--labels"), "--against plans labels anyway"),

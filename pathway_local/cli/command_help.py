@@ -31,7 +31,7 @@ MOST_USED = {
     "judges test": "rubric cases id n role map run out temperature detail",
     "agreement": "rubric rater against by cluster figure full out json lang",
     "compare": "between rubric rater pair-by cluster margin full out json lang",
-    "plan": "half-width detect margin against between rubric cluster pair-by json",
+    "plan": "half-width detect margin against between rubric cluster pair-by out json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
     "report": "out by between pair-by against cluster with-text cases lang",
     "hosted export": "cases rubric service model out only id map",

@@ -28,7 +28,6 @@ COMMANDS = {
     "judges": "List, show, check, test and fetch judges.",
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
-    "plan": "Plan how many labels, questions or students a figure needs.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",
     "runs": "Check, split, merge and purge runs, or take ratings out again.",
     "doctor": "Check this machine, a run or a cases file, and say how to fix problems.",

@@ -27,4 +27,5 @@ ANALYSES = {
     "compare": Listed(
         "pathway_local.results.compare", "Show which of two chatbots scores higher on the same questions."
     ),
+    "plan": Listed("pathway_local.results.planning", "Plan how many labels, questions or students a figure needs."),
 }

@@ -1,21 +1,31 @@
-"""Plans how many labels, questions or students a figure of a run needs, from the run's own spread."""
+"""How many labels, questions or students a figure of a run needs, from the run's own spread."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
+from pathway_local.errors import UsageError
+from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results.alike_people import alike_people
+from pathway_local.results.alike_people import alike
+from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
+from pathway_local.results.compare import sides
 from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design
+from pathway_local.results.pairing import pairing
+from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.needed import Goal, Spread, needed
+from pathway_local.statistics.needed import Aim, Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
-from pathway_local.verdict import Value
+
+AIM = "Aim (give one of the first three)"
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -26,6 +36,52 @@ FOLLOWED, WELL_FOLLOWED = 0.6, 0.8
 Published judges reach about 0.5 (Liu et al. 2023, G-Eval) to 0.9 (Kim et al. 2024, Prometheus). Were people's scores
 assumed to have nothing to do with the judge's, a plan would ask for about three times as many labels as it takes.
 """
+
+Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
+
+
+class PlanOptions(Options):
+    """The aim, and the figure that is to reach it."""
+
+    half_width: Annotated[Points, Says("POINTS", "Plan an interval that reaches this far to either side.", AIM)] = None
+    detect: Annotated[Points, Says("POINTS", "Plan an 80% chance to find a difference this large.", AIM)] = None
+    margin: Annotated[Points, Says("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)] = (
+        None
+    )
+    looks: Looks = 1
+    against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
+    between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
+    pair_by: Annotated[
+        str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
+    ] = ""
+    labels: Annotated[bool, Says("", "With {between}: plan the labels that correct it, not the questions.")] = False
+    cluster: Annotated[
+        str, Says("COLUMN", "With {between}: column that groups related cases: plan its number of values.")
+    ] = ""
+    rubric: Rubric = ""
+    rater: Raters = ()
+
+    @property
+    def goal(self) -> Goal:
+        """The one aim that was named. Raises OptionError."""
+        named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
+        given = [(aim, points) for aim, points in named.items() if points is not None]
+        if len(given) != 1:
+            raise OptionError("plan needs one aim", "Name one of {half_width}, {detect} and {margin}.")
+        [(aim, points)] = given
+        return Goal(aim, points, self.looks)
+
+    def check_figure(self) -> None:
+        """Check that the options name one figure that the goal fits. Raises OptionError."""
+        if bool(self.against) == bool(self.between):
+            raise OptionError("plan needs either {against} or {between}", "Such as {against} people {half_width} 0.2.")
+        for name in ("pair_by", "cluster") if self.against else ():
+            if getattr(self, name):
+                raise OptionError(f"{{{name}}} needs {{between}}", "Such as {between} chatbot=v1,v2 {pair_by} item.")
+        if self.labels and self.against:
+            raise OptionError("{labels} is for {between}: {against} plans labels anyway", "Leave it out.")
+        if self.against and self.half_width is None:
+            raise OptionError("a mean is planned by {half_width}", "Plan a difference with {between}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,81 +101,130 @@ class Planned:
     between: tuple[int | Undefined, int | Undefined] | None = None
     rated: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class StudyPlan:
-    """The number of `units`, such as labels, with which all `figures` of a command reach a goal; 0 if none can.
-
-    `command` shows the figures. The error of the goal is that of one figure. `people` names whose labels count, and
-    `warnings` those of them who may be one.
-    """
-
-    goal: Goal
-    units: str
-    command: str
-    figures: tuple[Planned, ...]
-    people: str = "people"
-    warnings: tuple[str, ...] = ()
-
     @property
-    def planned(self) -> int:
-        """The largest number that a figure needs: people label every score at once."""
-        return max((each.own for each in self.figures if isinstance(each.own, int)), default=0)
-
-    def as_json(self, each: Planned) -> dict[str, Value]:
-        """One of the figures as plain values."""
-        named: dict[str, Value] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
-        if not isinstance(each.spread, Spread) or not isinstance(each.own, int):
-            return named | {"planned": None, "reason": str(each.spread if each.own is None else each.own)}
-        told: dict[str, Value] = {"planned": self.planned, "counted": self.units, "now": each.spread.now}
-        told |= {"aim": self.goal.aim, "points": self.goal.points, "looks": self.goal.looks, "alpha": self.goal.alpha}
-        return named | told | {"needed": each.own, "spread_from": each.source}
+    def now(self) -> int:
+        """The units that are there."""
+        return self.spread.now if isinstance(self.spread, Spread) else 0
 
 
-def plan_difference(
-    matrices: Iterable[RatingsMatrix], comparison: ComparisonPlan, goal: Goal, *, by_labels: bool
-) -> StudyPlan:
-    """Plan the difference of two chatbots, of each judge on each score. Raises UsageError for columns and values."""
-    every = list(matrices)
-    judges = {rater.name for matrix in every for rater in matrix.raters if rater.kind in JUDGES}
-    found = [each for each in comparisons(every, comparison) if comparison.raters or each.rater in judges]
-    drafts = [
-        Planned(
-            each.rubric,
-            each.score,
-            each.rater,
-            *(_labels_spread(each) if by_labels else _spread(each)),
-            rated=each.corrected.rated if by_labels and isinstance(each.corrected, CorrectedComparison) else 0,
+def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+    """Say how many labels, questions or students a figure needs, from the run's own spread.
+
+    Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
+    false one far too often. For several looks, give the same {looks} here and to the command that shows the figure.
+    """
+    goal = options.goal
+    options.check_figure()
+    matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
+    if options.against:
+        drafts, warnings = _means(matrices, options)
+        units = Note("unit_labels")
+    else:
+        drafts, warnings, units = _differences(data, matrices, options)
+    if not drafts:
+        raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")
+    whole = [each for each in drafts if isinstance(each.spread, Spread)]
+    goal = replace(goal, alpha=goal.alpha / max(len(whole), 1))  # Bonferroni: the figures of one command, together
+    by_labels = bool(options.against or options.labels)
+    found = [_with_numbers(each, goal, by_labels=by_labels) for each in drafts]
+    planned = max((each.own for each in found if isinstance(each.own, int)), default=0)
+    columns = [
+        Column("rubric"), Column("score"), Column("rater", "rater"), Column("now", "count"), Column("needed", "count"),
+        Column("planned", "count"), Column("spread_from", "key"),
+    ]  # fmt: skip
+    about: dict[str, object] = {"aim": goal.aim, "points": goal.points, "looks": goal.looks, "alpha": goal.alpha}
+    about["counted"] = units.key.removeprefix("unit_")
+    about |= {"cluster": options.cluster} if options.cluster else {}
+    notes = [*_answer(found, goal, units, planned, options), *_notes(found, options.against), *warnings]
+    yield Table("plan", about, columns, [_row(each, planned) for each in found], notes)
+
+
+def _row(each: Planned, planned: int) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
+    if isinstance(each.spread, Undefined):
+        return row
+    row |= {"now": each.now, "spread_from": each.source}
+    return row | ({"needed": each.own, "planned": planned} if isinstance(each.own, int) else {})
+
+
+def _answer(found: Sequence[Planned], goal: Goal, units: Note, planned: int, options: PlanOptions) -> Iterator[Note]:
+    """Yield what is planned and how to go on, or why nothing is and what to do."""
+    aim = Note(f"aim_{goal.aim.replace('-', '_')}", {"points": goal.points})
+    if not any(isinstance(each.own, int) for each in found):
+        spreads = [each.spread for each in found if isinstance(each.spread, Spread)]
+        if spreads:
+            limited = any(spread.most is not None for spread in spreads)
+            yield Note("cannot_be_reached" if limited else "cannot_be_reached_by_more", {"aim": aim}, "answer")
+        else:
+            reasons = dict.fromkeys(each.spread.reason for each in found if isinstance(each.spread, Undefined))
+            yield Note("nothing_planned", {"reasons": list(reasons)}, "answer")
+        return
+    yield Note("planned_for", {"aim": aim}, "answer")
+    now = min(each.now for each in found if isinstance(each.spread, Spread))
+    told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
+    yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
+    if goal.looks > 1:
+        told = {"looks": goal.looks, "command": "agreement" if options.against else "compare"}
+        yield Note("plan_looks", told, "answer")
+    elif now < planned:
+        yield Note("plan_looks_once", {}, "answer")
+
+
+def _notes(found: Sequence[Planned], people: str) -> Iterator[Note]:
+    shown = [each for each in found if isinstance(each.own, int)]
+    if len(shown) > 1:
+        yield Note("figures_share", {"count": len(shown)}, "note")
+    for each in found:
+        why = each.own if isinstance(each.own, Undefined) else each.spread
+        if (shown and isinstance(why, Undefined)) or isinstance(each.own, Undefined):
+            told: dict[str, object] = {"rater": each.rater, "rubric": each.rubric, "score": each.score, "reason": why}
+            yield Note("figure_not_planned", told, "note")
+    for each in shown:
+        if each.between:
+            good, none = (one if isinstance(one, int) else Note("more_than_there_can_be") for one in each.between)
+            told = {"rater": each.rater, "score": each.score, "good": good, "none": none}
+            yield Note("assumed_to_follow", told | {"followed": FOLLOWED, "well": WELL_FOLLOWED}, "note")
+    left = {(each.now, each.rated): None for each in shown if each.now < each.rated}
+    for now, rated in left:
+        yield Note("rated_cases_left_out", {"people": people or Note("people"), "kept": now, "rated": rated}, "note")
+
+
+def _differences(
+    data: Ratings, matrices: Sequence[RatingsMatrix], options: PlanOptions
+) -> tuple[list[Planned], list[Note], Note]:
+    """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
+    column, first, second = sides(options.between)
+    column, cluster = data.column(column), data.column(options.cluster)
+    paired = pairing(data, options.pair_by, column, (first, second))
+    judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
+    every = comparisons(matrices, ComparisonPlan(column, first, second, paired, options.rater, cluster))
+    drafts = []
+    for each in (one for one in every if options.rater or one.rater in judges):
+        spread, source = _labels_spread(each) if options.labels else _spread(each)
+        rated = each.corrected.rated if isinstance(each.corrected, CorrectedComparison) else 0
+        drafts.append(
+            Planned(each.rubric, each.score, each.rater, spread, source, rated=rated if options.labels else 0)
         )
-        for each in found
-    ]
-    values = f"values of {comparison.cluster}" if comparison.cluster else ""
-    warnings = [line for matrix in every for line in alike_people(matrix)] if by_labels else []
-    units = "labels" if by_labels else values or ("questions" if comparison.pair_by else "cases")
-    return replace(_planned(drafts, goal, units, "compare"), warnings=tuple(dict.fromkeys(warnings)))
+    warnings = [note for matrix in matrices for note in alike(matrix)] if options.labels else []
+    if options.labels:
+        return drafts, warnings, Note("unit_labels")
+    unit = Note("unit_questions" if paired.name else "unit_cases")
+    return drafts, warnings, Note("unit_values", {"column": cluster}) if cluster else unit
 
 
-def plan_mean(matrices: Iterable[RatingsMatrix], against: str, judges: Sequence[str], goal: Goal) -> StudyPlan:
-    """Plan the corrected mean of each judge on each score, by labels of `against`. Raises UsageError."""
-    drafts, warnings = list[Planned](), list[str]()
+def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], list[Note]]:
+    """The corrected mean of each judge on each score, by labels of the people named. Raises UnknownName."""
+    drafts, warnings = list[Planned](), list[Note]()
     for matrix in matrices:
-        people = set(raters_named(against, [rater.name for rater in matrix.raters]))
+        people = set(raters_named(options.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
-        warnings += alike_people(matrix, columns)
-        for place in matrix.places(judges) or matrix.of_kind("judge"):
+        warnings += alike(matrix, columns)
+        for place in matrix.places(options.rater) or matrix.of_kind("judge"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, columns), rated=rated))
-    planned = _planned(drafts, goal, "labels", "agreement")
-    return replace(planned, people=against, warnings=tuple(dict.fromkeys(warnings)))
-
-
-def _planned(drafts: Sequence[Planned], goal: Goal, units: str, command: str) -> StudyPlan:
-    whole = [each for each in drafts if isinstance(each.spread, Spread)]
-    shared = replace(goal, alpha=goal.alpha / max(len(whole), 1))  # Bonferroni: the figures of one command, together
-    figures = tuple(_with_numbers(each, shared, by_labels=units == "labels") for each in drafts)
-    return StudyPlan(shared, units, command, figures)
+    return drafts, warnings
 
 
 def _with_numbers(draft: Planned, goal: Goal, *, by_labels: bool) -> Planned:
@@ -174,3 +279,13 @@ def _mean_spread(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tu
     if not variance:
         return Undefined("the rater's scores do not vary"), ""
     return Spread(-variance / len(scores), variance, 0, len(scores)), JUDGE_ALONE
+
+
+ANALYSIS = Analysis(
+    PlanOptions,
+    plan,
+    (
+        "pathway-local plan my.run --against author --half-width 0.2",
+        "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5 --looks 3",
+    ),
+)
