@@ -10,7 +10,7 @@ from pathway_local.probes.drawing import ProbeSet, Row, row_id
 from pathway_local.probes.probe_list import Probe
 from pathway_local.results.figure_row import estimate_values
 from pathway_local.results.labels import labels_of
-from pathway_local.results.probe_result import CaseScores, ProbeResult, Scale, probe_result, settled
+from pathway_local.results.probe_result import CaseScores, ProbeResult, ScoreRange, probe_result, settled
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.output_file import output_file
 from pathway_local.verdict import Value, Verdict
@@ -114,9 +114,9 @@ def _judge_test(run: RunFile, test: ProbeSet, judge: str, label: str) -> JudgeTe
     return JudgeTest(judge, label, settled(found), failures)
 
 
-def _scale(test: ProbeSet, score: str) -> Scale:
+def _scale(test: ProbeSet, score: str) -> ScoreRange:
     levels = test.measured.levels(score)
-    return Scale(float(levels[0]), float(levels[-1]))
+    return ScoreRange(float(levels[0]), float(levels[-1]))
 
 
 def _read(run: RunFile, test: ProbeSet, judge: str) -> tuple[dict[_Key, float | None], dict[str, int]]:

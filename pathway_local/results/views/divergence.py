@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from pathway_local.results.divergence import Divergence, Kind, ScoreDivergence
+from pathway_local.results.divergence import Divergence, DivergenceKind, ScoreDivergence
 from pathway_local.results.views.view import Remarks, TableView, View
 from pathway_local.system.visible import visible
 
-KINDS: dict[Kind, str] = {
+KINDS: dict[DivergenceKind, str] = {
     "agree": "all agree",
     "neighbours": "neighbouring levels",
     "apart": "further apart",
