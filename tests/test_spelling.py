@@ -286,6 +286,21 @@ def test_a_yaml_beside_a_prompt_declares_it(tmp_path: Path) -> None:
         load_rubric(str(tmp_path / "r.yaml"))
 
 
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [("{{ answer | trim }}", "p.txt line 2: filter 'trim' is not allowed"), ("{{ reply }}", "p.txt line 2, column 4")],
+)
+def test_an_error_in_a_prompt_beside_a_yaml_names_that_file_and_its_line(
+    tmp_path: Path, second: str, said: str
+) -> None:
+    (tmp_path / "p.txt").write_text(f"Judge {{{{ answer }}}}.\n{second}\n")
+    declared = 'template: jinja2\ninputs: {answer: {type: string}}\noutputs: "grade: I < C"\n'
+    (tmp_path / "r.yaml").write_text(f"prompt: p.txt\n{declared}")
+    with pytest.raises(RubricError) as refused:
+        load_rubric(str(tmp_path / "r.yaml"))
+    assert str(refused.value).startswith(str(tmp_path / said.split(" line")[0])) and said in str(refused.value)
+
+
 def test_a_program_declares_a_format_by_a_line_or_a_pydantic_model() -> None:
     class Reply(BaseModel):
         why: str

@@ -1,29 +1,26 @@
 """Turns a prompt into a rubric: proposes what it reads, and keeps the prompt byte for byte but for chat tokens."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
-from pathway_local.adopt.json_blocks import json_blocks
-from pathway_local.adopt.key_lists import key_lists
-from pathway_local.adopt.last_lines import last_lines
-from pathway_local.adopt.pairs import compares, preference, swap_of
-from pathway_local.adopt.parts import has_labels, labelled_parts, tagged_parts
-from pathway_local.adopt.prompt import Prompt, Source
-from pathway_local.adopt.scales import Levels, another_scale, levels_in
-from pathway_local.adopt.short_replies import short_replies
-from pathway_local.adopt.slots import Found
-from pathway_local.adopt.values import OPEN, Value, values_of
+from pathway_local.adopt.json_blocks import json_blocks, key_lists
+from pathway_local.adopt.pairs import preference, swap_of
+from pathway_local.adopt.prompt import Prompt
+from pathway_local.adopt.scales import Levels, levels_in, stated
+from pathway_local.adopt.slots import Found, Source
+from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
+from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.rubrics.declaration import spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.spelling import field_of
 
-_QUOTED_REPLY = re.compile(r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]")
-_KEY = re.compile(r"[\"'`„“«](\w+)[\"'`”“»]")
+_WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
 
 
 @dataclass(frozen=True)
@@ -46,35 +43,26 @@ class Proposal:
     @property
     def open(self) -> list[str]:
         """The fields that must be completed."""
-        return [name for name, spelling in self.fields.items() if OPEN in _bare(spelling)]
+        return [name for name, spelling in self.fields.items() if _is_open(spelling)]
 
 
 def propose(prompt: Prompt) -> Proposal:
     """Return what the recognisers read."""
     source, inputs, levels = prompt.source, inputs_of(prompt), levels_in(prompt.source)
-    nothing = Proposal(inputs, questions=inputs.questions)
-    found = _found(prompt, levels)
-    values = values_of(found.slots, source, levels) if found else []
-    if found is None or not any(value.scores or OPEN in value.spelling for value in values):
-        return nothing
+    found = _found(source, levels)
+    if found is None:
+        return Proposal(inputs, questions=inputs.questions)
+    values = values_of(found.slots, source, levels)
     alone = sum(value.scores and not value.words for value in values) == 1
-    values = [_with_doubts(value, source, levels if alone else None) if value.scores else value for value in values]
-    swap, values = _compared(source, values, list(inputs.said))
+    values = [_with_doubts(value, alone, source, levels) if value.scores else value for value in values]
+    swap, values = _compared(source, values, swap_of(list(inputs.said)))
     names = [slot.name for slot in found.slots]
     fields = {
         name: f"= {name}" if name in inputs.said and not value.scores else value.spelling
         for name, value in zip(names, values, strict=True)
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
-    keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
-    questions = [f'the prompt also names "{key}": must the reply hold it?' for line in keyed for key in _KEY.findall(line) if key not in names]  # fmt: skip # noqa: E501
-    if any(value.spelling.startswith("prefer ") for value in values) and not any_of("better").search(source.text):
-        questions.append("the response that the judge chooses counts as the better one: is that meant?")
-    if found.closing:
-        added = found.closing.partition("\n")[0]
-        questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
-    if not language_of(source.text):
-        questions.append("the prompt is in a language whose words are not known here: is all of this right?")
+    questions = tuple(_questions(source, found, fields))
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
@@ -82,96 +70,105 @@ def propose(prompt: Prompt) -> Proposal:
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:
     """Return the rubric's file: the prompt, with what its front matter still lacks. Raises RubricError."""
-    front: dict[str, object] = {} if prompt.head else {"name": _name(where)}
+    name = re.sub(r"[^\w.-]+", "-", PurePath(where).stem).strip("-") or "rubric"
+    front: dict[str, object] = {} if prompt.head else {"name": name}
     if proposal.swap and "kind" not in prompt.front:
         front |= {"kind": "pair", "swap": dict(proposal.swap)}
     if {"inputs", "inputSchema", "sample"}.isdisjoint(prompt.front):
-        front["inputs"] = {name: _declared(name, prompt, proposal.inputs) for name in proposal.inputs.said}
+        front["inputs"] = {name: _declared(name, prompt, said) for name, said in proposal.inputs.said.items()}
     syntax = prompt.placeholders.syntax if prompt.placeholders.names or prompt.declared else "none"
     syntax = "none" if syntax == "jinja2" and not prompt.source.text.count("{{") and not prompt.declared else syntax
     template = {"format": syntax, "parser": "prompty" if prompt.roles else "text", "closing": proposal.closing}
     if "template" not in prompt.front and (proposal.closing or syntax != "jinja2" or not prompt.roles):
         front["template"] = {key: value for key, value in template.items() if value}
     declared = OutputFormat.load({"layout": proposal.layout, "fields": dict(proposal.fields)}).outputs
-    front["outputs"] = {"layout": declared.layout, "fields": {name: spelling_of(each) for name, each in declared.fields.items()}}  # fmt: skip # noqa: E501
+    fields = {name: spelling_of(each) for name, each in declared.fields.items()}
+    front["outputs"] = {"layout": declared.layout, "fields": fields}
     asked = "".join(f"# {question}\n" for question in proposal.questions)
-    tail = "" if confirmed else f"{asked}confirmed: false\n"
-    return prompt.with_front(write_front(front) + tail)
+    return prompt.with_front(write_front(front) + ("" if confirmed else f"{asked}confirmed: false\n"))
 
 
-def _name(where: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", PurePath(where).stem).strip("-") or "rubric"
-
-
-def _declared(name: str, prompt: Prompt, inputs: Inputs) -> dict[str, object]:
+def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
     kind = "conversation" if is_conversation(name, prompt) else "string"
-    said = {"description": inputs.said[name]} if inputs.said[name] else {}
-    return {"type": kind, **said, "empty": "judge" if name in inputs.empty else "fail"}
+    described = {"description": said} if said else {}
+    return {"type": kind, **described, "empty": "judge" if any_of("empty").search(said) else "fail"}
 
 
-def _found(prompt: Prompt, levels: list[Levels]) -> Found | None:
-    source = prompt.source
-    return (
-        json_blocks(source, prompt.schema)
-        or key_lists(source)
-        or tagged_parts(source)
-        or labelled_parts(source)
-        or last_lines(source)
-        or (None if has_labels(source) else short_replies(source, levels))
-    )
+def _found(source: Source, levels: list[Levels]) -> Found | None:
+    """Return the format of the first recogniser that knows one with a score; None if it knows several."""
+    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies)
+    for every in (*(each(source) for each in recognisers), usual_reply(source, levels)):
+        scoring = [found for found in every if any(value.scores for value in values_of(found.slots, source, levels))]
+        if len({tuple(slot.name for slot in found.slots) for found in scoring}) > 1:
+            return None
+        if scoring:
+            # A skeleton says what stands in its places; an example only shows a value of each.
+            return max(scoring, key=lambda found: sum(bool(slot.words or slot.said) for slot in found.slots))
+    return None
 
 
-def _with_doubts(value: Value, source: Source, levels: list[Levels] | None) -> Value:
-    """Return a score that is open where a line speaks of fractions, or of a reply off its scale, that it lacks."""
-    numbers = [float(each) for each in re.findall(r"\d+(?:\.\d+)?", value.spelling.partition(" by ")[0])]
-    spelling, rows = value.spelling, value.rows
-    if (
-        levels is not None
-        and numbers
-        and (other := another_scale(source, levels, min(numbers), max(numbers))) is not None
-    ):
-        spelling, rows = f"{spelling} {OPEN}", (*rows, other)
-    for row, line in enumerate(source.lines):
-        if re.match(r'\s*["{}\[]', line) or OPEN in _bare(spelling):
-            continue
-        told = any_of("reply").search(line) or any_of("give").search(line)
-        plain = any_of("negated").sub(" ", line)
-        if not value.words and " by " not in spelling and any_of("fraction").search(plain) and "<" not in spelling:
-            spelling, rows = f"{spelling} by {OPEN}", (*rows, row)
-        elif any_of("never").search(line) and told and not value.words:
-            spelling, rows = f"{spelling} {OPEN}", (*rows, row)
-        elif " or " not in spelling and told and _is_beyond(line, value, numbers):
-            spelling, rows = f"{spelling} or {OPEN}", (*rows, row)
-    return replace(value, spelling=spelling, rows=rows)
+def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[str]:
+    """Return what a yes to this format settles, besides the format itself."""
+    keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
+    named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
+    questions = [found.question] * bool(found.question)
+    questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
+    if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
+        questions.append("the response that the judge chooses counts as the better one: is that meant?")
+    if found.closing:
+        added = found.closing.partition("\n")[0]
+        questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
+    if not language_of(source.text):
+        questions.append("the prompt is in a language whose words are not known here: is all of this right?")
+    return questions
 
 
-def _is_beyond(line: str, value: Value, numbers: list[float]) -> bool:
-    """Return whether a line that tells the judge what to reply names something that the score can't be."""
+def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]) -> Value:
+    """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
+    if _is_open(value.spelling):
+        return value
+    declared = field_of(value.spelling)
+    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
+    ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
+    spans = [(each.scale.low, each.scale.high) for each in levels]
+    others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
+    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, ends))}
+    if ends and (min(ends), max(ends)) not in spans:
+        marks |= dict.fromkeys(others, OPEN)
+    spelling = " ".join([value.spelling, *list(marks.values())[:1]])
+    return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
+
+
+def _doubt(line: str, value: Value, ends: list[float]) -> str:
+    """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
+    if re.match(r'\s*["{}\[]', line):
+        return ""
+    whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
+    if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
+        return f"by {OPEN}"
+    if not (any_of("reply").search(line) or any_of("give").search(line)) or " or " in value.spelling:
+        return ""
+    begins = rf"{any_of('give').pattern}(?: \w+){{0,3}}?\s+"
+    given = [float(each) for each in re.findall(rf"(?i){begins}(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)]
+    words = re.findall(rf"(?i)(?:{begins}|,? \bor\s+|[.,;:]\s+(?:please )?(?:answer|say)\s+){_WORD}", line)
     known = {word.lower() for word in value.words}
-    if any(each.lower() not in known for each in re.findall(r"(?i)\bnull\b|\bnone\b|\bn/a\b|(?<![\w-])-1\b", line)):
-        return True
-    give = any_of("give").pattern
-    given = re.findall(rf"(?i){give}(?: \w+){{0,3}}?\s+(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)
-    if not value.words and numbers and any(not min(numbers) <= float(each) <= max(numbers) for each in given):
-        return True
-    words = re.findall(rf"(?i){give}(?: \w+){{0,3}}?\s+{_QUOTED_REPLY.pattern}", line)
-    words += re.findall(rf"(?i)(?:,? \bor|[.,;:]\s+(?:please )?(?:answer|say))\s+{_QUOTED_REPLY.pattern}", line)
-    return any(word.lower() not in known and not any_of("number").search(word) for word in words)
+    said = [*BESIDE.findall(line), *(word for word in words if not any_of("number").search(word))]
+    beyond = ends and (any_of("never").search(line) or any(not min(ends) <= each <= max(ends) for each in given))
+    return OPEN if beyond or any(word.lower() not in known for word in said) else ""
 
 
-def _bare(spelling: str) -> str:
-    return re.sub(r'"[^"]*"', "", spelling)
+def _is_open(spelling: str) -> bool:
+    return OPEN in re.sub(r'"[^"]*"', "", spelling)
 
 
-def _compared(source: Source, values: Sequence[Value], names: Sequence[str]) -> tuple[dict[str, str], list[Value]]:
+def _compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tuple[dict[str, str], list[Value]]:
     """Return which inputs of a comparison change places, and the values with its choice."""
     counted = {"1-2": ("1", "2"), "0-1 by 1": ("0", "1")}
-    asks = swap_of(names) and any_of("compare").search(source.text) and sum(value.scores for value in values) == 1
-    for at, each in enumerate(values):
-        value = replace(each, words=counted.get(each.spelling, ())) if asks and not each.words else each
-        if value.scores and compares(source, value.words, swap_of(names)):
-            choice = replace(value, spelling=preference(value.words, source, swap_of(names)))
-            return swap_of(names), [*values[:at], choice, *values[at + 1 :]]
-        if value.words and value.scores and asks:
+    asks = swap and any_of("compare").search(source.text) and sum(value.scores for value in values) == 1
+    for at, value in enumerate(values):
+        words = value.words or (counted.get(value.spelling, ()) if asks else ())
+        if value.scores and words and (choice := preference(words, source, swap)):
+            return dict(swap), [*values[:at], replace(value, spelling=choice), *values[at + 1 :]]
+        if value.scores and words and asks:
             return {}, [*values[:at], replace(value, spelling=f"{value.spelling} {OPEN}"), *values[at + 1 :]]
-    return {}, list(values)
+    return {}, values

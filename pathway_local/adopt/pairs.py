@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from pathway_local.adopt.prompt import Source
-from pathway_local.adopt.values import OPEN, quoted
+from pathway_local.adopt.slots import Source, places_of
+from pathway_local.adopt.values import OPEN, gloss, quoted
 from pathway_local.adopt.words import any_of, is_in
 
 _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)(?P<rest>(?:_\w+)?)$")
@@ -15,31 +15,22 @@ _MARK = r"(?i)\b(a|b|1|2|first|second)\b"
 
 def swap_of(names: Sequence[str]) -> dict[str, str]:
     """Return the inputs of response A, each with the one of response B that is named alike; empty for none."""
-    named = [(each, name) for name in names if (each := _PAIRED.match(name))]
-    named = [
-        (each, name)
-        for each, name in named
-        if any_of("responses").search(f"{each['stem']} {each['rest']}".replace("_", " "))
-    ]
+    named = [(each, name) for name in names if (each := _PAIRED.match(name)) and _is_response(each)]
     letters = [(each, name) for each, name in named if each["end"].lower() in ("a", "b")] or named
-    found = [(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()], name) for each, name in letters]
-    return {
-        first: second
-        for stem, rest, side, first in found
-        for other, end, opposite, second in found
-        if stem and (stem, rest, side) == (other, end, -opposite) and side == 1
-    }
+    found = {(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()]): name for each, name in letters}
+    return {name: found[stem, rest, -1] for (stem, rest, side), name in found.items() if side == 1 and (stem, rest, -1) in found}  # fmt: skip # noqa: E501
 
 
-def compares(source: Source, words: Sequence[str], swap: Mapping[str, str]) -> bool:
-    """Return whether the words choose between two responses: they name both, and a sentence or two inputs say so."""
-    sides = {side > 0 for word in words if (side := _side(word, source))}
-    return len(sides) == 2 and bool(swap or any_of("compare").search(source.text))
+def _is_response(found: re.Match[str]) -> bool:
+    stem = f"{found['stem']} {found['rest']}".replace("_", " ")
+    return any_of("responses").search(stem) is not None or found[0].lower() in ("a", "b")
 
 
 def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> str:
-    """Return the spelling of the choice between two responses; open where a word's side is not sure."""
+    """Return the spelling of the choice between two responses, open where a word's side is not sure; empty for none."""
     sides = {word: _side(word, source) for word in words}
+    if {side > 0 for side in sides.values() if side} != {True, False} or not (swap or any_of("compare").search(source.text)):  # fmt: skip # noqa: E501
+        return ""
     values = sorted({side for side in sides.values() if side is not None}, reverse=True)
     sure = None not in sides.values() and len(values) == len(words) and values == [-side for side in reversed(values)]
     if not sure or not swap or any_of("worse").search(source.text) or not _labelled(words, source, swap):
@@ -55,31 +46,21 @@ def _side(word: str, source: Source) -> int | None:
     if found := _GRADED.fullmatch(word.strip()):
         first, second = _SIDES[found[1].lower()], _SIDES[found[3].lower()]
         return first * {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}[found[2]] if first == -second else None
-    bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]]", " ", word)).strip().lower(), _gloss(word, source)
+    bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]]", " ", word)).strip().lower(), gloss(word, source)
     if bare in _SIDES:
         marks = re.findall(_MARK, told)
         return None if marks and _SIDES[marks[0].lower()] != _SIDES[bare] else _SIDES[bare]
     return 0 if is_in("tie", word) or any_of("tie").search(told) else None
 
 
-def _gloss(word: str, source: Source) -> str:
-    """Return what the prompt says a word stands for, as in `"[[C]]" for a tie`; empty if it does not say."""
-    means = r"[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-)\s*"
-    found = re.search(rf"(?<!\w)\[{{0,2}}{re.escape(word)}{means}([^.;,\n\"“`\[]{{1,80}})", source.text)
-    return found[1] if found else ""
-
-
 def _labelled(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> bool:
     """Return whether choices and inputs are both letters or both numbers, or the prompt labels the inputs so."""
     letters = any(re.search(r"(?i)(?:^|[\W_])[ab](?:$|[\W_])", word) for word in words)
     for name, side in [*((name, 1) for name in swap), *((name, -1) for name in swap.values())]:
-        found = _PAIRED.match(name)
-        for mark in re.finditer(rf"[{{$<]\s*{re.escape(name)}\b", source.text):
-            label = re.search(
-                rf"{_MARK}(?:['’]s)?(?: \w+){{0,2}}[^\w.,;]*\Z", source.text[max(0, mark.start() - 60) : mark.start()]
-            )
-            if (label and _SIDES[label[1].lower()] != side) or (
-                not label and found and letters != (found["end"].lower() in "ab")
-            ):
+        for at in places_of(name, source.text):
+            before = source.text[max(0, at - 60) : at]
+            label = re.search(rf"{_MARK}(?:['’]s)?(?: \w+){{0,2}}[^\w.,;]*\Z", before)
+            end = _PAIRED.match(name)
+            if _SIDES[label[1].lower()] != side if label else end and letters != (end["end"].lower() in "ab"):
                 return False
     return True

@@ -1,19 +1,17 @@
 """A prompt as it stands in its file: front matter, body, and the marks of its inputs."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from jinja2 import TemplateSyntaxError
 
+from pathway_local.adopt.slots import Source
 from pathway_local.errors import RubricError
 from pathway_local.prompty.chat_tokens import split_chat
 from pathway_local.prompty.jinja_turn import jinja_turn
-from pathway_local.prompty.model_block import read_model
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
-from pathway_local.prompty.prompty_file import (
+from pathway_local.prompty.prompty_file import (  # fmt: skip
     MOST_INPUTS,
     ROLE,
     declared_inputs,
@@ -27,45 +25,14 @@ from pathway_local.system.yaml_places import Places
 
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
-    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(.\[]"
+    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """A prompt's text as the judge reads it; its first line has the number `first_line` in the file."""
-
-    text: str
-    first_line: int = 1
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The beginnings of the text's lines, without line ends."""
-        return [line[:2000] for line in self.text.split("\n")]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        starts = [0]
-        for line in self.text.split("\n"):
-            starts.append(starts[-1] + len(line) + 1)
-        return starts
-
-    def row(self, offset: int) -> int:
-        """Return the index in `lines` of the line at this offset."""
-        return bisect_right(self._starts, offset) - 1
-
-    def line(self, row: int) -> int:
-        """Return the number in the file of the line with this index."""
-        return row + self.first_line
-
-
-@dataclass(frozen=True)
 class Prompt:
-    """A prompt in parts: front matter as text and as values, the inputs `declared` there, and the body.
-
-    `schema` is that of the reply in the front matter, None for none. `turns` are the roles of chat tokens.
-    """
+    """A prompt in parts: front matter as text and as values, the inputs `declared` there, and the body."""
 
     head: str
     body: str
@@ -73,22 +40,16 @@ class Prompt:
     declared: tuple[str, ...]
     placeholders: Placeholders
     source: Source
-    schema: object
-    turns: tuple[str, ...] = ()
 
     @property
     def roles(self) -> bool:
         """Whether the text begins with a role marker: further down, such a line belongs to an example."""
-        first = next((line for line in self.body.splitlines() if line.strip()), "")
-        return bool(self.head) or bool(ROLE.match(first))
+        return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
     def with_front(self, written: str) -> str:
         """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
-        if not self.head:
-            return f"---\n{written}---\n{self.body}"
-        end = re.search(r"^---[ \t]*\r?\n?\Z", self.head, re.MULTILINE)
-        assert end is not None
-        return f"{self.head[: end.start()]}{written}{self.head[end.start() :]}{self.body}"
+        head = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
+        return head + written + (self.head[len(head) :] or "---\n") + self.body
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:
@@ -116,15 +77,9 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     if "template" in front:
         found = replace(found, syntax=read_template(front["template"], places).syntax)
     if found.syntax == "braces":
-        source = replace(source, text=_unescaped(source.text))
-    model = read_model(front.get("model"), places)
-    schema = front.get("outputs", front.get("outputSchema", model.schema))
-    return Prompt(head, body, front, inputs, found, source, schema, chat.turns if chat else ())
-
-
-def _unescaped(text: str) -> str:
-    """Return the text with the braces that `str.format` leaves of {{ and }}."""
-    return MARKS["braces"].sub(lambda mark: mark.group()[0] if mark.group() in ("{{", "}}") else mark.group(), text)
+        plain = MARKS["braces"].sub(lambda mark: mark[0][0] if mark[0] in ("{{", "}}") else mark[0], source.text)
+        source = replace(source, text=plain)
+    return Prompt(head, body, front, inputs, found, source)
 
 
 def _refuse_template(source: Source, where: str) -> None:

@@ -5,37 +5,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.slots import Source
 from pathway_local.adopt.words import any_of
 
 _NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
 _RANGE = re.compile(
-    rf"(?i)(?<![\w.,/%-])({_NUMBER}){_REMARK}\s*([-–—~]|\.\.+|to|through|bis|à|hasta|até|and|und|et|e|y|a)"
-    rf"\s*({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
+    rf"(?i)(?<![\w.,/%+-])(?:(?:between|zwischen|entre|de|of)\s+({_NUMBER}){_REMARK}\s+(?:and|und|et|y|e|a|à)"
+    rf"|\+?({_NUMBER}){_REMARK}\s*(?:[-–—~]|\.\.+|to|through|bis|à|hasta|até))\s*\+?({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
 )
 _LIST = re.compile(
-    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
-    rf"(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+"
-    r"(?![\w%]|[.,]\d)"
+    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?"
+    rf"|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
 )
 _STEP = re.compile(
     r"(?i)(?:steps|increments|multiples) of (\d+(?:\.\d+)?)|(\d+\.\d+)[ -](?:point )?(?:increments?|steps?)"
 )
-_PART = re.compile(r"(?i)(?:\b(?:scores?|ratings?)(?: of)?|\ban?|\bof)[\s\"'(]*$")
-"""Stands before a part of a scale, as in "scores of 1-2 are for …"."""
-
+_BAND = re.compile(r"(?i)^[^\w\n]*(?:scores?|ratings?)?(?: of)?[\s\"'*([]*$|\b(?:scores?|ratings?) of[\s\"'(]*$")
+"""Stands before a part of a scale, as in "- 1-2: bad" or "scores of 1-2 are for …"."""
 _LEVEL = re.compile(r"^[^\w\n]*(?P<word>[^\W\d]+:? |)(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>[^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values of a score as a spelling writes them, and the row that says so; `sure` if it is surely all of them."""
+    """The values of a score as a spelling writes them, the row that says so, and whether it may be only a part."""
 
     spelling: str
     row: int
     low: float
     high: float
-    sure: bool = True
+    band: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,70 +43,66 @@ class Levels:
     names: dict[int, str]
     row: int
 
+    @property
+    def scale(self) -> Scale:
+        """The scale from the lowest level to the highest."""
+        low, high = min(self.names), max(self.names)
+        return Scale(_spelled(low, high, "1"), self.row, low, high)
+
 
 def scale_in(text: str, row: int) -> Scale | None:
     """Return the scale that this text alone states, such as "an integer from 1 to 5"; None for none or several."""
-    found = {scale.spelling: scale for scale in _scales(text, row)}
+    found = {scale.spelling: scale for scale in scales(text, row)}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
 def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
-    """Return the scale of a score that the prompt's sentences or levels state; None for none, or for several."""
+    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
     stem = re.sub(r"_?(?:score|rating|grade|points)$", "", name.lower()).replace("_", " ")
-    about = [row for row, line in enumerate(source.lines) if stem and re.search(rf"(?i)\b{re.escape(stem)}\b", line)]
-    own = {scale.spelling: scale for row in about for scale in _scales(source.lines[row], row)}
-    if len(own) == 1 and len(stem) > 2:
-        return next(iter(own.values()))
+    own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in scales(line, row)]  # fmt: skip # noqa: E501
+    listed = [each.scale for each in levels]
     told = [
-        each for row, line in enumerate(source.lines) if any_of("score").search(line) for each in _scales(line, row)
+        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
     ]
-    whole = [scale for scale in told if scale.sure] or told
-    spans = {(float(min(each.names)), float(max(each.names))) for each in levels}
-    if not whole or (
-        len(spans) == 1 and all(low <= each.low < each.high <= high for low, high in spans for each in told)
-    ):
-        low, high = spans.pop() if len(spans) == 1 else (0.0, 0.0)
-        return Scale(_spelled(low, high, "1"), levels[-1].row, low, high) if high else None
-    first = max(whole, key=lambda scale: scale.spelling.count("<") + scale.spelling.count("by"))
-    agree = len({(scale.low, scale.high) for scale in whole}) == 1 and spans <= {(first.low, first.high)}
-    return first if agree and all(first.low <= each.low <= each.high <= first.high for each in told) else None
+    for every in (own, [*told, *listed]):
+        if len({(scale.low, scale.high) for scale in every}) == 1:
+            return max(every, key=lambda scale: ("by" in scale.spelling, len(scale.spelling)))
+    return None
 
 
-def another_scale(source: Source, levels: list[Levels], low: float, high: float) -> int | None:
-    """Return the row that states another whole scale than this one; None if none does."""
-    told = [
-        each for row, line in enumerate(source.lines) if any_of("score").search(line) for each in _scales(line, row)
-    ]
-    listed = any((min(each.names), max(each.names)) == (low, high) for each in levels)
-    others = (each for each in told if each.sure and (each.low, each.high) != (low, high))
-    return next((each.row for each in others if not (listed and low <= each.low < each.high <= high)), None)
+def stated(source: Source) -> list[Scale]:
+    """Return the whole scales in the lines that speak of scores."""
+    lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
+    return [scale for row, line in lines for scale in scales(line, row) if not scale.band]
 
 
-def _scales(text: str, row: int) -> Iterator[Scale]:
+def scales(text: str, row: int) -> Iterator[Scale]:
+    """Yield each scale that a line states, in figures."""
     step = next((each[1] or each[2] for each in [_STEP.search(text)] if each), "")
     taken: list[tuple[int, int]] = []
     for found in _LIST.finditer(text):
         values = [float(each) for each in re.findall(_NUMBER, re.sub(r"\([^()]*\)", "", found[0]))]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
-        unit = any_of("units").match(text[found.end() :].lstrip(" -"))
-        if unit or not values or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
+        if not values or _is_amount(text, found) or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
             continue
         taken.append(found.span())
-        by = f"{gaps.pop():g}" if len(gaps) == 1 else ""
+        interval = values == [0, 1] and "," in found[0] and not re.search(r"[a-z]", found[0])
+        by = "?" if interval else f"{gaps.pop():g}" if len(gaps) == 1 else ""
         spelling = _spelled(values[0], values[-1], by) if by else " < ".join(f"{value:g}" for value in values)
         yield Scale(spelling, row, values[0], values[-1])
     for found in _RANGE.finditer(text):
-        low, high = sorted((float(found[1]), float(found[3])))
-        before, after = text[max(0, found.start() - 30) : found.start()], text[found.end() :].lstrip(" -")
-        needs = {"and": "between", "und": "zwischen", "et": "entre", "y": "entre", "e": "entre", "a": "de"}.get(
-            found[2].lower()
-        )
-        lone = needs and not re.search(rf"(?i)\b{needs}\s*$", before)
+        first, last = found[1] or found[2], found[3]
+        low, high = sorted((float(first), float(last)))
         inside = any(start < found.end() and found.start() < end for start, end in taken)
-        if not (lone or inside or any_of("units").match(after) or not 0 < high - low <= 1000):
-            decimal = "." in found[1] + found[3] and not step
-            yield Scale(_spelled(low, high, "?" if decimal else step), row, low, high, not _PART.search(before))
+        if not inside and not _is_amount(text, found) and 0 < high - low <= 1000:
+            fine = "?" if "." in first + last and not step else step
+            yield Scale(_spelled(low, high, fine), row, low, high, bool(_BAND.search(text[: found.start()])))
+
+
+def _is_amount(text: str, found: re.Match[str]) -> bool:
+    """Return whether the numbers count words, sentences and the like, and no score."""
+    return any_of("units").match(text[found.end() :].lstrip(" -")) is not None
 
 
 def _spelled(low: float, high: float, step: str) -> str:
@@ -130,11 +124,10 @@ def levels_in(source: Source) -> list[Levels]:
                 runs.append([(row, number, found)])
     made = []
     for run in runs:
-        numbers = sorted(number for _, number, _ in run)
-        above = " ".join(each for each in source.lines[max(0, run[0][0] - 3) : run[0][0]])
+        above = " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]])
         told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
-        if len(run) > 1 and numbers[0] in (0, 1) and told and not counted:
+        if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and told and not counted:
             names = {number: _title(found["name"]) for _, number, found in sorted(run, key=lambda each: each[1])}
             made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))
     return made

@@ -1,6 +1,34 @@
-"""Holds what a recogniser finds: a reply's layout, and its slots with the prompt's words in their places."""
+"""The values that recognisers share: a prompt's text by lines, the slots found in it, and the reply that they make."""
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Source:
+    """A prompt's text as the judge reads it; its first line has the number `first_line` in the file."""
+
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The beginnings of the text's lines, without line ends."""
+        return [line[:2000] for line in self.text.split("\n")]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def row(self, offset: int) -> int:
+        """Return the index in `lines` of the line at this offset."""
+        return bisect_right(self._starts, offset) - 1
+
+    def line(self, row: int) -> int:
+        """Return the number in the file of the line with this index."""
+        return row + self.first_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +50,13 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A reply's format as one recogniser sees it. `closing` tells the judge of words that it lacks."""
+    """A reply's format as one recogniser sees it; `closing` tells the judge of words that it lacks."""
 
     recogniser: str
     layout: str
     slots: tuple[Slot, ...]
     closing: str = ""
+    question: str = ""
 
 
 def in_layout(text: str) -> str:
@@ -39,3 +68,8 @@ def as_name(label: str) -> str:
     """Return a label as a field's name: final_score for "Final score"."""
     name = "_".join("".join(letter if letter.isalnum() else " " for letter in label).lower().split())
     return name if name and not name[0].isdigit() else f"field_{name}".rstrip("_")
+
+
+def places_of(name: str, text: str) -> list[int]:
+    """Return where an input's marks begin."""
+    return [mark.start() for mark in re.finditer(rf"[{{$<]\s*{name.replace('_', '[_.]')}\b", text)]

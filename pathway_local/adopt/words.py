@@ -8,13 +8,12 @@ from typing import Any
 from pathway_local.errors import RubricError
 from pathway_local.system.safe_yaml import load_yaml
 
-WORDS_FILE = Path(__file__).with_name("words.yaml")
-
 
 @cache
 def table() -> dict[str, Any]:
     """Return the table of words."""
-    read: Any = load_yaml(WORDS_FILE.read_text(encoding="utf-8"), WORDS_FILE.name, RubricError)
+    file = Path(__file__).with_suffix(".yaml")
+    read: Any = load_yaml(file.read_text(encoding="utf-8"), file.name, RubricError)
     return dict(read)
 
 

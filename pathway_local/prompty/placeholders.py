@@ -8,7 +8,7 @@ from string import Formatter
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.prompty.jinja_turn import jinja_turn
-from pathway_local.rubrics.turn import MARKS, Syntax, Turn
+from pathway_local.rubrics.turn import MARKS, Syntax, Turn, input_of
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
 _MATHS = re.compile(r"\$(?=\S)[^$\n]*(?<=\S)\$(?!\w)|\$\$.+?\$\$|\\[A-Za-z]+(?:\{[^{}\n]*\})+", re.DOTALL)
@@ -55,7 +55,7 @@ def find_placeholders(text: str, declared: Collection[str] = ()) -> Placeholders
 
 
 def _names(text: str, syntax: Syntax) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found.group(1) for found in MARKS[syntax].finditer(text) if found.group(1)))
+    return tuple(dict.fromkeys(name for found in MARKS[syntax].finditer(text) if (name := input_of(found))))
 
 
 def _is_format(text: str) -> bool:
@@ -63,7 +63,10 @@ def _is_format(text: str) -> bool:
         pieces = list(Formatter().parse(text))
     except ValueError:
         return False
-    return all(name is None or (name.isidentifier() and not spec and not turn) for _, name, spec, turn in pieces)
+    return all(
+        name is None or (name.replace(".", "").isidentifier() and not spec and not turn)
+        for _, name, spec, turn in pieces
+    )
 
 
 def _turn(text: str) -> Turn | None:
@@ -80,4 +83,4 @@ def _turn(text: str) -> Turn | None:
 def _described(text: str, name: str) -> bool:
     """Return whether the name always heads a description, as in `- **{answer}**: what the chatbot said`."""
     lines = [line for line in text.split("\n") if f"{{{name}}}" in line]
-    return all((found := _DESCRIBED.match(line)) and found.group(1) == name for line in lines)
+    return bool(lines) and all((found := _DESCRIBED.match(line)) and found.group(1) == name for line in lines)

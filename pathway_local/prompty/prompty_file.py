@@ -63,8 +63,8 @@ class Prompty:
     """The parts of a Prompty file.
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
-    `body` is the prompt as it stands; it begins at the file's line `first_line`. It is `confirmed` unless `adopt`
-    proposed it and nobody has read it yet. A `kind` of "pair" compares two responses, whose inputs `swap` names.
+    `body` is the prompt as it stands; it begins at line `first_line` of the file `body_file`. It is `confirmed` unless
+    `adopt` proposed it and nobody has read it yet. A `kind` of "pair" compares two responses, which `swap` names.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Prompty:
     places: Places
     template: Template = Template()
     body: str = ""
+    body_file: str = ""
     first_line: int = 1
     rules: object = None
     declared: bool = True
@@ -87,9 +88,13 @@ class Prompty:
     swap: object = None
 
 
-def parse_prompty(text: str, where: str) -> Prompty:
-    """Read a Prompty text; errors call it `where`. Raises RubricError."""
+def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
+    """Read a Prompty text; errors call it `where`, and its prompt `prompt_file` if that is another file.
+
+    Raises RubricError.
+    """
     matter, body, first_line = split_front_matter(text, where)
+    body_file, first_line = (prompt_file, 1) if prompt_file else (where, first_line)
     front = load_yaml(matter, where, RubricError, first_line=2)
     if not isinstance(front, Mapping) or not all(isinstance(key, str) for key in front):
         raise RubricError(f"{where}: the front matter has no keys", "Write inputs: and outputs: between the --- lines.")
@@ -104,12 +109,13 @@ def parse_prompty(text: str, where: str) -> Prompty:
         description=str(front.get("description") or front.get("displayName") or ""),
         inputs=names,
         outputs=front.get("outputs", front.get("outputSchema")),
-        turns=_turns(body, where, first_line, template, list(names)),
+        turns=_turns(body, body_file, first_line, template, list(names)),
         model=read_model(front.get("model"), places),
         notes=str(front.get("notes") or ""),
         places=places,
         template=template,
         body=body,
+        body_file=body_file,
         first_line=first_line,
         rules=front.get("rules"),
         declared=bool(names),

@@ -22,10 +22,13 @@ SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT
 
 
-def parse_rubric(text: str, where: str) -> Rubric:
-    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError."""
+def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
+    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError.
+
+    Its prompt may come from another file, `prompt_file`.
+    """
     criteria = is_criteria(text)
-    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where)
+    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where, prompt_file)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
     output_format, format_notices = read_format(prompty)
@@ -61,28 +64,28 @@ def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = Fals
     Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
     path = rubric_path(name)
-    text = beside_prompt(read_text(path), path)
-    rubric = parse_rubric(resolved(text, path) if references else text, str(path))
+    text, prompt_file = beside_prompt(read_text(path), path)
+    rubric = parse_rubric(resolved(text, path) if references else text, str(path), prompt_file)
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric
 
 
-def beside_prompt(text: str, path: Path) -> str:
-    """Return the text of a rubric's file; where its first line is `prompt: FILE`, with that file's prompt in it.
+def beside_prompt(text: str, path: Path) -> tuple[str, str]:
+    """Return a rubric's text, with that file's prompt in it if its first line is `prompt: FILE`; and that file.
 
     Raises RubricError for a prompt outside the rubric's folder or with front matter of its own.
     """
     found = re.match(r"\ufeff?prompt:[ \t]*(\S.*?)[ \t]*\n", text)
     if not found:
-        return text
-    prompt = (path.parent / found[1].strip("'\"")).resolve()
-    if not prompt.is_relative_to(path.parent.resolve()):
+        return text, ""
+    prompt = path.parent / found[1].strip("'\"")
+    if not prompt.resolve().is_relative_to(path.parent.resolve()):
         raise RubricError(f"{path}: {found[1]} lies outside the rubric's folder", "Move the prompt beside the rubric.")
     body, front = read_text(prompt), text[found.end() :].rstrip("\n") + "\n"
     if body.startswith("---\n"):
         raise RubricError(f"{path}: {found[1]} has front matter of its own", "Declare the format there.")
-    return f"---\n{with_template(front, body)}---\n{body}"
+    return f"---\n{with_template(front, body)}---\n{body}", str(prompt)
 
 
 def with_template(front: str, body: str) -> str:

@@ -76,4 +76,4 @@ def _place_of(name: str, prompty: Prompty) -> str:
         return prompty.places.of("outputs")
     line = prompty.first_line + prompty.body[: found.start(1)].count("\n")
     column = found.start(1) - (prompty.body.rfind("\n", 0, found.start(1)) + 1) + 1
-    return f"{prompty.places.where} line {line}, column {column}"
+    return f"{prompty.body_file} line {line}, column {column}"

@@ -15,8 +15,13 @@ _DEPTH = 20
 
 def outputs_of_schema(schema: object) -> dict[str, Any]:
     """Return the `outputs:` block of an object's schema, or of a list of named properties. Raises ValueError."""
-    whole = _whole(schema)
-    fields = dict(_fields(whole, whole, "", 0))
+    fields: dict[str, Field] = {}
+    for path, inner, whole in properties_of(schema):
+        try:
+            field = _field(inner, whole)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        fields[path] = field | ({"description": said} if (said := str(inner.get("description", ""))) else {})
     if not any(field["type"] in ("score", "verdicts") for field in fields.values()):
         raise ValueError(f'no property is a score: give one "{SPELLING}": "no < yes", or minimum and maximum')
     return {"layout": "json", "fields": fields}
@@ -31,19 +36,21 @@ def _whole(schema: object) -> Schema:
     return {**(schema if isinstance(schema, Mapping) else {}), "properties": properties}
 
 
-def _fields(schema: Schema, whole: Schema, prefix: str, depth: int) -> list[tuple[str, Field]]:
-    found: list[tuple[str, Field]] = []
+def properties_of(schema: object) -> list[tuple[str, Schema, Schema]]:
+    """Return each property that holds no others: its path, its own schema, and the whole one. Raises ValueError."""
+    whole = _whole(schema)
+    return _properties(whole, whole, "", 0)
+
+
+def _properties(schema: Schema, whole: Schema, prefix: str, depth: int) -> list[tuple[str, Schema, Schema]]:
+    found: list[tuple[str, Schema, Schema]] = []
     for name, given in schema["properties"].items():
         path = f"{prefix}{name}"
         inner = _resolved(given, whole, path)
         if depth < _DEPTH and isinstance(inner.get("properties"), Mapping) and SPELLING not in inner:
-            found += _fields(inner, whole, f"{path}.", depth + 1)
-            continue
-        try:
-            field = _field(inner, whole)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        found.append((path, field | ({"description": said} if (said := str(inner.get("description", ""))) else {})))
+            found += _properties(inner, whole, f"{path}.", depth + 1)
+        else:
+            found.append((path, inner, whole))
     return found
 
 

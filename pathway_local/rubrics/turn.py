@@ -16,13 +16,14 @@ Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars"
 
 `braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
 {{name}} marks an input, and all other braces are text. `dollars` is $name or ${name}, `angles` is <name>. `none` marks
-nothing.
+nothing. A dotted name in braces, such as {item.question}, marks the input item_question.
 """
 
+_DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
 MARKS: Mapping[str, re.Pattern[str]] = {
-    "braces": re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}"),
-    "single-braces": re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})"),
-    "double-braces": re.compile(r"\{\{[ \t]*([A-Za-z_]\w*)[ \t]*\}\}"),
+    "braces": re.compile(rf"\{{\{{|\}}\}}|\{{{_DOTTED}\}}"),
+    "single-braces": re.compile(rf"(?<!\{{)\{{{_DOTTED}\}}(?!\}})"),
+    "double-braces": re.compile(rf"\{{\{{[ \t]*{_DOTTED}[ \t]*\}}\}}"),
     "dollars": re.compile(r"\$\{?([a-z_]\w*)\}?"),
     "angles": re.compile(r"<([A-Za-z_]\w*)>"),
 }
@@ -237,11 +238,16 @@ def _placed(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[str |
     for mark in MARKS[syntax].finditer(text) if syntax in MARKS else ():
         yield text[at : mark.start()]
         at = mark.end()
-        if mark.group(1) in names:
-            yield Insert(mark.group(1))
+        if (name := input_of(mark)) in names:
+            yield Insert(name)
         else:
             yield mark.group()[0] if mark.group() in ("{{", "}}") else mark.group()
     yield text[at:]
+
+
+def input_of(mark: re.Match[str]) -> str:
+    """Return the name of the input that a mark stands for; empty for a doubled brace."""
+    return (mark.group(1) or "").replace(".", "_")
 
 
 def labelled(names: Collection[str], closing: str = "") -> Turn:

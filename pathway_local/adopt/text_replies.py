@@ -1,0 +1,225 @@
+"""Recognises replies that are text: tags and labels with a slot each, a final line, a word of a set, a number."""
+
+import re
+from collections.abc import Iterator
+
+from pathway_local.adopt.scales import Levels
+from pathway_local.adopt.slots import Found, Slot, Source, as_name, in_layout
+from pathway_local.adopt.values import words_in
+from pathway_local.adopt.words import any_of, is_in
+
+LONG = 160
+"""Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
+
+_PAIR = re.compile(r"<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>", re.DOTALL)
+_TOLD = re.compile(r"(?i)`?<([a-z]\w*)>`?(?:\s*(?:and|</?\w+>))*\s*(?:xml )?-?tags?\b")
+_VAGUE = re.compile(r"[A-Za-z]{0,2}\d+")
+_BEGINS = re.compile(r"(?i)(?:start|begin)[^\n\"“]{0,60}with:?\s+[\"“]([^\"”\n]{2,80})[\"”]")
+_SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
+_LABEL = re.compile(
+    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{0,40}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
+    rf"(?P<slot>{_SLOT})?[*_.]*\s*$|^(?P<hashes>#{{1,4}}\s+)(?P<head>[A-Z][\w '/-]{{0,40}}?)\s*$"
+)
+_NAME = r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)"
+_PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
+_QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
+_SHOWN = re.compile(
+    r"(?:(?i:\bline|\bwith|\bas|\bform|\bformat|\bby):?\s+|(?i:format|form|with|line)[^\n]{0,40}:\s*\n\s*)"
+    rf"{_NAME}\s*{_PLACE}[*]*\s*(?=[.\n]|$)(?!\s*[A-Z]\w[\w ]*:)"
+)
+_RESULT = re.compile(
+    r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
+)
+_BRACKETS = re.compile(r"(?P<label>[A-Z][\w ]{1,30}:\s?)?\[\[\s*(?P<value>[^\[\]\n]{1,24}?)\s*\]\]")
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
+_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?([^\"'`”*\n:–(]{1,40}?)[\"'`”]?[*_]*\s*(?:$|[:–(-])")
+_USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
+
+
+def tagged_parts(source: Source) -> Iterator[Found]:
+    """Yield the format of the tags that the reply is to hold."""
+    said: dict[str, list[tuple[str, int]]] = {}
+    for found in _PAIR.finditer(source.text):
+        inside, short = " ".join(found[2].split()), found[2].strip().count("\n") < 2
+        told = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
+        if told and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and short)) and not _PAIR.search(found[2]):
+            said.setdefault(found[1], []).append((inside, source.row(found.start())))
+    for found in _TOLD.finditer(source.text):
+        before = source.text[max(0, found.start() - 200) : found.start()]
+        if found[1] not in said and any_of("reply").search(before):
+            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", before[-120:])[-1]
+            said[found[1]] = [(" ".join(about.split()), source.row(found.start()))]
+    slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
+    if not slots or len({slot.name for slot in slots.values()}) < len(slots):
+        return
+    lines = []
+    for tag, slot in slots.items():
+        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
+        lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
+    outer = re.search(rf"<(\w+)>\s*<{next(iter(slots))}>.*</{list(slots)[-1]}>\s*</\1>", source.text, re.DOTALL)
+    if outer and outer[1] not in slots and len(outer[0]) < 600:
+        lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    yield Found("tagged slots", "\n".join(lines), tuple(slots.values()))
+
+
+def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
+    """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
+    words = tuple(dict.fromkeys(text for text, _ in texts))
+    if len(words) > 1 and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
+        return Slot(as_name(tag), " or ".join(words), texts[0][1])
+    text, row = min(texts, key=lambda each: len(each[0]) or LONG)
+    last = re.findall(r"[A-Za-z]+", text)[-1:] if _VAGUE.fullmatch(tag) else []
+    return Slot(as_name(last[0] if last else tag), "" if last else text, row)
+
+
+def _start(source: Source, tag: str) -> str:
+    """Return the words with which the prompt has the text in a tag begin."""
+    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", source.text, re.DOTALL)
+    return next((found[1] for text in inside if (found := _BEGINS.search(text))), "")
+
+
+def labelled_parts(source: Source) -> Iterator[Found]:
+    """Yield the format of each run of labels with slots, such as `Score: [1-5]`."""
+    for run in _runs(source):
+        layout, begin = "", run[0][1].row
+        for before, slot in run:
+            gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
+            layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
+        slots = [slot for _, slot in run]
+        at_end = any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin]))
+        if at_end and any_of("reasons").search("\n".join(source.lines[:begin])) and not any(map(_is_text, slots)):
+            layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", begin, "text"), *slots]
+        if len({slot.name for slot in slots}) == len(slots):
+            yield Found("labelled slots", layout, tuple(slots))
+
+
+def _is_text(slot: Slot) -> bool:
+    return any_of("reasons").search(f"{slot.name} {slot.said}".replace("_", " ")) is not None
+
+
+def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
+    """Yield runs of labels, each with the text before its slot; that stands behind the label or below it."""
+    run: list[tuple[str, Slot]] = []
+    row = 0
+    while row <= len(source.lines):
+        line = source.lines[row] if row < len(source.lines) else "end"
+        found, used = _LABEL.match(line), row + 1
+        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
+        if found and not slot and re.fullmatch(_SLOT, below):
+            slot, used = below, row + 2
+        label = (found["label"] or found["head"]) if found else ""
+        if found and slot and not any_of("format").search(label):
+            before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
+            run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
+        elif line.strip():
+            if len(run) > 1 and not re.fullmatch(r"[.…\s]+", line):  # dots stand for more of them
+                yield run
+            run = []
+        row = used
+
+
+def last_lines(source: Source) -> Iterator[Found]:
+    """Yield the format of a reply that ends in [RESULT] and a value, in double brackets, or in a label and a value."""
+    if found := _RESULT.search(source.text):
+        score = Slot("result" if words_in(found["slot"]) else "score", found["slot"], source.row(found.start("slot")))
+        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{score.name}}}"
+        yield Found("a final [RESULT]", layout, (Slot("feedback", "", score.row, "text"), score))
+        return
+    every = list(_BRACKETS.finditer(source.text))
+    values = list(dict.fromkeys(found["value"] for found in every))
+    words = [value for value in values if not _is_blank(value) and not re.fullmatch(r"[\d.]+", value)]
+    if every and len(words) != 1 and len(words) in (0, len(values)):
+        labels = list(dict.fromkeys(found["label"] for found in every if found["label"]))
+        label = in_layout(labels[0].rstrip() + " ") if len(labels) == 1 else ""
+        name = "verdict" if words else as_name(labels[0]) if label else "rating"
+        sample = next((value for value in values if "." in value), "")
+        kind, row = "" if words else "number", source.row(every[0].start())
+        # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+        slot, gap = Slot(name, "", row, kind, tuple(words), sample=sample), "\n\n" * bool(label)
+        yield _ending(source, "double brackets", f"{label}[[{{{name}}}]]", slot, "explanation", gap)
+    else:
+        yield from _line(source)
+
+
+def _line(source: Source) -> Iterator[Found]:
+    quoted = list(_QUOTED.finditer(source.text))
+    cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
+    found = cued[0] if cued else _SHOWN.search(source.text)
+    if not found or any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
+        return
+    label, value = found["label"].strip(), found["value"].strip("[]<>(){} $")
+    words = list(dict.fromkeys(each["value"].strip("[]<>(){} $") for each in cued if not _is_blank(each["value"])))
+    if len(words) < 2:
+        stands_for = re.search(rf"(?i)\bwhere \$?{re.escape(value)} (?:is|can be|must be)([^.\n]*)", source.text)
+        words = (
+            list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) or words_in(stands_for[1])
+            if stands_for
+            else []
+        )
+    name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
+    slot = Slot(name, said, source.row(found.start("label")), "" if words or said else "number", tuple(words))
+    yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{found['rest'] or ''}", slot, "reasoning")
+
+
+def _is_blank(value: str) -> bool:
+    return is_in("blank", value.strip("[]<>(){} $_*\"'"))
+
+
+def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str, gap: str = "\n\n") -> Found:
+    """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
+    if any_of("silent").search(source.text):
+        return Found(recogniser, layout, (slot,))
+    if not any_of("reasons").search(source.text):
+        return Found(recogniser, layout, (slot,), question="does the judge write this alone, and no reasons before it?")
+    return Found(recogniser, f"{{{text}}}{gap}{layout}", (Slot(text, "", slot.row, "text"), slot))
+
+
+def short_replies(source: Source) -> Iterator[Found]:
+    """Yield the format of a reply that is one word or one number, alone or behind reasons."""
+    found: list[Slot] = []
+    for told in _SENTENCE.finditer(source.text) if not any(_runs(source)) else ():
+        text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
+        if any_of("reply").search(text) and any_of("only").search(text):
+            words = words_in(text) or (_items(source, row) if text.endswith(":") else [])
+            words = [word for word in words if not any_of("number").search(word)]
+            if any_of("after").search(text):
+                return
+            if len(words) > 1:
+                found.append(Slot("verdict", "", row, "text", words=tuple(words)))
+            elif any_of("number").search(text):
+                found.append(Slot("score", text, row, "number"))
+    if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
+        yield _short(source, found[0], "a set of words" if found[0].words else "a number")
+
+
+def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
+    """Yield the usual format for a prompt that lists levels and says nothing of a reply."""
+    if levels and not any_of("format").search(source.text):
+        low, high, row = min(levels[0].names), max(levels[0].names), levels[0].row
+        marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low} to {high}]"}
+        told = _USUAL.format(**marks, justification="[why this number]")
+        texts = [Slot(name, "", row, "text") for name in ("analysis", "justification")]
+        slots = (texts[0], Slot("score", f"{low} to {high}", row), texts[1])
+        yield Found("levels without a format; the usual one is added", _USUAL, slots, f"Write exactly:\n\n{told}")
+
+
+def _items(source: Source, row: int) -> list[str]:
+    """Return the words in bullets right below a row."""
+    found: list[str] = []
+    for line in source.lines[row + 1 : row + 14]:
+        if item := _ITEM.match(line):
+            found.append(item[1].strip())
+        elif found or line.strip():
+            break
+    return found
+
+
+def _short(source: Source, slot: Slot, recogniser: str) -> Found:
+    """Return a reply of this slot alone, or behind free text where the prompt asks for reasons as well."""
+    text = any_of("silent").sub(" ", source.text)
+    if not any_of("first").search(text) or not any_of("reasons").search(text):
+        return Found(recogniser, f"{{{slot.name}}}", (slot,))
+    label = slot.name.capitalize()
+    told = f'End your reply with one line that begins with "{label}: ".'
+    slots = (Slot("reasoning", "", slot.row, "text"), slot)
+    return Found(f"{recogniser} behind reasons", f"{{reasoning}}\n\n{label}: {{{slot.name}}}", slots, told)
