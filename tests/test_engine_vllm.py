@@ -179,6 +179,22 @@ def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Hosts, mak
 
 
 @pytest.mark.soak
+def test_passes_that_a_small_cache_makes_vllm_preempt_all_end_readable(tiny_judge: Path, make: Maker) -> None:
+    """vLLM computes a preempted pass anew, with its seed, and goes on where it was."""
+    config = EngineConfig(str(tiny_judge), "float32", 2048, {"kv_cache_memory_bytes": 2_500_000})
+    with closing(Hosts([Host("vllm", config)])) as host:
+        hot = [
+            make.judging(kind, case, Sampling(temperature=1.0, seed=case))
+            for case in range(SAMPLES)
+            for kind in FORMATS
+        ]
+        found = _run(host, hot)
+    assert {result.finish for result in found.values()} == {"stop"}
+    assert len(found) == len(hot)
+    assert all(READABLE[name.partition("-")[0]](make.text(result.ids)) for name, result in found.items())
+
+
+@pytest.mark.soak
 def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
     tiny_judge: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
