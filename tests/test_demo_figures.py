@@ -84,15 +84,16 @@ def test_the_card_states_the_stored_self_test_and_says_when_it_is_of_earlier_wei
     common = {"probe": "stranger", "score": "score", "expected": "bottom", "share": share, "mean_shift": shift}
     probes = [common | {"result": "failed", "cases": 100, "passed": 27}, common | {"result": "no cases", "cases": 0}]
     tested = {
-        "note": "Passing is necessary.",
+        "table": "probes",
         "rubric": rubric.name,
         "rubric_sha256": rubric.sha256,
         "cases": 100,
-        "judges": [{"judge": "demo", "probes": probes}],
+        "rows": probes,
+        "notes": [{"text": "Passing is necessary."}],
     }
     assert self_test_section(tmp_path) == ""
     (tmp_path / "model.safetensors").write_bytes(b"1")
-    write_results(tmp_path, [tested])
+    write_results(tmp_path, [[tested]])
     section = self_test_section(tmp_path)
     assert "| stranger | score | bottom level | failed | 27 of 100 | 27.0% (19.3% to 36.4%) | 0.00 |" in section
     assert "| stranger | score | bottom level | no cases |  |  |  |" in section

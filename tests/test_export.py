@@ -99,7 +99,7 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
         writer.writerow(["id", "question", "answer", "notes"])
         writer.writerows([name, f"the question of {name}", f"the answer of {name}", "mine"] for name in IDS)
     sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
-    assert export_onto(run, sheet, tmp_path / "out.csv", force=False) == []
+    assert export_onto(run, sheet, tmp_path / "out.csv", force=False, every=True) == []
     with (tmp_path / "out.csv").open(newline="", encoding="utf-8") as file:
         first = next(csv.DictReader(file))
     assert first["notes"] == "mine"
@@ -107,6 +107,23 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
     assert first["hosted.tiny.rest"] == "Sure, here it is."
     assert (first["both.tiny.score_mean"], first["both.tiny.score_spread"]) == ("2.5", "3")
     assert "demo.tiny.notes" not in first
+
+
+def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:
+    lines = [json.dumps({"id": name, "question": f"the question of {name}"}) for name in IDS]
+    texts = [line[:-1] + f', "answer": "the answer of {name}"}}' for line, name in zip(lines, IDS, strict=True)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(texts))
+    sheet = cases_of(tmp_path / "cases.jsonl", [TINY], run)
+    export_onto(run, sheet, tmp_path / "short.jsonl", force=False)
+    export_onto(run, sheet, tmp_path / "all.jsonl", force=False, every=True)
+    short, every = (
+        list(json.loads((tmp_path / name).read_text().splitlines()[0])) for name in ("short.jsonl", "all.jsonl")
+    )
+    assert [name.removeprefix("hosted.tiny.") for name in short if name.startswith("hosted.")] == [
+        "score", "score_label", "reason", "failure", "failure_message",
+    ]  # fmt: skip
+    assert [name for name in short if name.startswith("ann.tiny.")][-1] == "ann.tiny.notes"
+    assert set(short) < set(every) and {"hosted.tiny.rest", "hosted.tiny.marks"} <= set(every) - set(short)
 
 
 AWKWARD = parse_rubric(
@@ -203,7 +220,7 @@ def test_a_parquet_file_says_where_its_verdicts_come_from(awkward: RunFile, tmp_
 def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"id": "s-1", "question": "q", "answer": "a"}\n')
     sheet = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward)
-    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False)
+    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False, every=True)
     row = json.loads((tmp_path / "out.jsonl").read_text())
     assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
 

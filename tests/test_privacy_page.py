@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from reply_script import SECONDS
 from typed import COMMAND, Desk
+from typer.main import get_command
 
+from pathway_local.cli import runs
 from pathway_local.cli.command_line import ORDER
 
 PAGE = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
@@ -50,3 +52,22 @@ def test_every_claim_can_be_checked_with_public_tools(tmp_path: Path, tiny_judge
     done = subprocess.run(["bash", "-c", script], cwd=desk.work, env=desk.environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines()[-1] == "all"
+
+
+def test_the_pages_for_the_person_who_signs_say_the_same_in_each_language() -> None:
+    folder = Path(__file__).parents[1] / "docs" / "gdpr"
+    pages = {path.stem: path.read_text() for path in folder.glob("*.md")}
+    assert set(pages) == {"de", "en", "es", "fr", "pt"}
+    shapes = {name: re.findall(r"^(#+|-|\d\.) ", page, re.MULTILINE) for name, page in pages.items()}
+    assert all(shape == shapes["en"] for shape in shapes.values())
+    named = {name: sorted(set(re.findall(r"`([^`]+)`", page))) for name, page in pages.items()}
+    commands = {
+        name: sorted(re.sub(r"--onto \w+", "--onto SHEET", each) for each in found) for name, found in named.items()
+    }
+    assert all(each == commands["en"] for each in commands.values())
+    purge = get_command(runs.app).commands["purge"]  # type: ignore[attr-defined]
+    options = {name for option in purge.params for name in option.opts}
+    assert {"--case", "--where", "--all"} <= options
+    for name, page in pages.items():
+        others = {f"({other}.md)" for other in pages if other != name}
+        assert all(other in page for other in others) and "(../privacy.md)" in page

@@ -477,3 +477,32 @@ def test_problems_of_every_kind_of_file_are_told_in_its_order(tmp_path: Path) ->
         with pytest.raises(RatingsError) as refused:
             load(run, path, "Ann")
     assert [said.partition(":")[0] for said in refused.value.problems] == ["item 1", "item 2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("NA", '"NA" is not a score from 1 to 5; write can\'t say if it could not be judged'),
+        ("my sister is ill", "this is not a score"),
+        ("a\nb", "this is not a score"),
+    ],
+)
+def test_a_refused_cell_is_quoted_if_it_is_too_short_to_be_a_text(
+    run: RunFile, tmp_path: Path, cell: str, said: str
+) -> None:
+    path = table(tmp_path, [["id", "score"], ["s-1", cell]])
+    (problem,) = refused(run, path).problems  # type: ignore[attr-defined]
+    assert str(problem).endswith(f"the rater's score: {said}")
+
+
+def test_a_column_of_comments_is_named_by_the_user(run: RunFile, tmp_path: Path) -> None:
+    rows = [["id", "Ana", "Rui", "O que Ana achou", "Extra", "Rui diz"], ["s-1", 4, 5, "curto", "visto", "bom"]]
+    path = table(tmp_path, rows)
+    comments = ("O que Ana achou", "rui diz", "Extra")
+    load(run, path, scores=("Ana", "Rui"), comments=comments)
+    assert outcome(run, "Ana", "s-1").fields == {"notes": "curto", "shared_notes": "visto"}
+    assert outcome(run, "Rui", "s-1").fields == {"notes": "bom", "shared_notes": "visto"}
+    assert isinstance(refused(run, path, None, scores=("Ana",), comments=("Nada",)), UnknownName)
+    alone = table(tmp_path, [["id", "score", "Porquê"], ["s-2", 3, "vago"]], "eva.csv")
+    load(run, alone, "Eva", comments=("Porquê",))
+    assert outcome(run, "Eva", "s-2").fields == {"notes": "vago"}

@@ -9,7 +9,8 @@ from pathlib import Path
 import faulty_judges
 import pytest
 from faulty_judges import RUBRIC, Judge, Noisy, PairScript, Script, ScriptedCache, rows, store_facts
-from typed_here import Run, typing_in
+from typed_here import Run, sentences, typing_in
+from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
@@ -19,12 +20,14 @@ from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.probes.drawing import ProbeSet
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.probe_result import NO_SCORE
-from pathway_local.results.self_test import NECESSARY, SelfTest, self_test
+from pathway_local.results.self_test import SelfTest, self_test
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
+from pathway_local.words.language import Language
 
 CASES = 30
+NECESSARY = Language("en").text("notes", "necessary", {})
 
 
 @pytest.fixture(scope="module")
@@ -181,33 +184,44 @@ ASKED = [
 
 
 def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:
-    said = typed(*ASKED, "--out", "t.html")
+    said = typed(*ASKED)
     assert said.code == 0, said
     assert said.out.index(NECESSARY) < said.out.index("probe")
-    row = next(line.split() for line in said.out.splitlines() if line.split()[:1] == ["injection"])
-    assert row[-2:] == ["passed", "failed"] and said.out.count("gullible: a joke") == 1
-    page = (tmp_path / "t.html").read_text()
-    assert NECESSARY in html.unescape(page) and "gullible" in page and "topic1x" not in page
-    again = typed(*ASKED, "--out", "t.json")
-    assert again.code == 0 and again.out == said.out
-    found = json.loads((tmp_path / "t.json").read_text())
-    assert found["note"] == NECESSARY and found["cases"] == CASES
-    results = {judge["judge"]: {each["probe"]: each for each in judge["probes"]} for judge in found["judges"]}
-    assert results["gullible"]["injection"]["result"] == "failed"
-    assert results["gullible"]["injection"]["variants"]["plea"]["passed"] < CASES
+    found = [line.split() for line in said.out.splitlines() if line.split()[:1] == ["injection"]]
+    assert [row[4:6] for row in found] == [["right", "passed"], ["gullible", "failed"]]
+    assert said.out.count("gullible: a joke") == 1 and "alone" in said.out
+    shown = typed(*ASKED, "--out", "t.html", "--lang", "de")
+    assert shown.code == 0, shown
+    page = html.unescape((tmp_path / "t.html").read_text())
+    assert "Bestehen ist notwendig" in page and "gullible" in page and "topic1x" not in page
+    assert "nicht bestanden" in page and "eine Zahl der Antwort geändert" in page and "Passing" not in page
+    printed = typed(*ASKED, "--json").out
+    told = json.loads(printed)[0]
+    assert (told["table"], told["cases"], sentences(printed)) == ("probes", CASES, [NECESSARY])
+    results = {(row["judge"], row["probe"]): row for row in rows_of(printed, "probes")}
+    assert results["gullible", "injection"]["result"] == "failed"
+    (plea,) = [
+        row
+        for row in rows_of(printed, "changes")
+        if (row["judge"], row["probe"], row["change"]) == ("gullible", "injection", "plea")
+    ]
+    assert plea["passed"] < CASES
     documented = (Path(__file__).parents[1] / "docs" / "json.md").read_text()
-    for place, keys in (("", found), ("judges.", found["judges"][1]), ("judges.probes.", results["right"]["repeat"])):
-        assert all(f"`{place}{key}" in documented for key in keys if key not in ("judges", "probes"))
-    share = results["right"]["gold"]["share"]
+    for table in json.loads(printed):
+        keys = [key for key in table if key not in ("table", "rows", "notes")] + [
+            key for row in table["rows"] for key in row
+        ]
+        assert all(f"`{table['table']}.{key}`" in documented for key in keys), table["table"]
+    share = results["right", "gold"]["share"]
     assert (share["value"], share["interval"]) == (1.0, "Wilson")
-    assert "topic1x" not in json.dumps(found) and "c1" not in json.dumps(found)
+    assert "topic1x" not in printed and "c1" not in printed
     assert typed(*ASKED, "--out", "t.html").code == 0  # it replaces what it wrote itself
 
 
 def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("x")
     for asked, says in (
-        (("--out", "other.csv"), "is not the name of a page"),
+        (("--out", "other.csv"), "other.csv exists"),
         (("--role", "answer"), "--role answer is not NAME=ROLE"),
         (("--role", "question=joke"), "no role is called 'joke'"),
         (("--role", "nobody=answer"), "no input or score is called 'nobody'"),

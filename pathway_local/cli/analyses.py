@@ -1,13 +1,14 @@
 """Makes a command of each analysis: its options, and its tables on the terminal, as JSON, as a table file or a page."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
-from pathway_local.cli.command_help import OUTPUT, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.figures import note_export
-from pathway_local.cli.options import AsJson, Force, Lang, Run
+from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, Run
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.output.plain import as_json as plain
@@ -17,13 +18,11 @@ from pathway_local.pages.tables import tables_page
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
 from pathway_local.results.ratings import Ratings
+from pathway_local.results.table import Table
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
 from pathway_local.words.language import Language
-
-Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
-Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
 
 SHARED = {
     "out": (Out, None),
@@ -71,23 +70,33 @@ def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
     return _keyword(name, shown, Parameter.empty if required else default)
 
 
-def run_analysis(
-    name: str, analysis: Analysis[Any], run: Path, given: dict[str, Any], *, out: Path | None, lang: str, full: bool,
-    as_json: bool, force: bool,
-) -> None:  # fmt: skip
-    """Analyse a run, write the tables to `out` if given, and print them. Raises PathwayError."""
-    if out:
-        (check_page if is_page(out) else check_table)(out, force=force)
-    say, page_words = terminal_words(lang), Language(lang, option_name)
+def run_analysis(name: str, analysis: Analysis[Any], run: Path, given: dict[str, Any], **shared: Any) -> None:
+    """Analyse a run, write the tables to a file if asked, and print them. Raises PathwayError."""
+    check_out(shared["out"], force=shared["force"])
     with RunFile.read(run) as read, read.database.snapshot():
         data = Ratings(read)
         tables = found_by(analysis, data, given, option_name)
         labels = data.labels
     for said in data.notices:
-        notice(say.note(said))
+        notice(terminal_words(shared["lang"]).note(said))
+    deliver(name, run.stem, tables, labels, run, **shared)
+
+
+def check_out(out: Path | None, *, force: bool) -> None:
+    """Raise the errors that `deliver` would raise for this file, before any work is done."""
+    if out:
+        (check_page if is_page(out) else check_table)(out, force=force)
+
+
+def deliver(
+    name: str, about: str, tables: Sequence[Table], labels: Mapping[str, str], run: Path, *, out: Path | None,
+    lang: str, full: bool, as_json: bool, force: bool,
+) -> None:  # fmt: skip
+    """Write tables to a page or a file, if given, and print them or their JSON; a page alone is not printed."""
+    say, page_words = terminal_words(lang), Language(lang, option_name)
     if out:
         if is_page(out):
-            write_page(out, tables_page(name, run.stem, tables, page_words, sys.argv, now()), force=force)
+            write_page(out, tables_page(name, about, tables, page_words, sys.argv, now()), force=force)
         else:
             write_tables(out, tables, labels, force=force)
         note_export(run, out)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any
@@ -12,7 +13,7 @@ from typer.core import TyperCommand
 from pathway_local import __version__
 from pathway_local.cli.command_help import Group
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
-from pathway_local.errors import OutOfMemory, PathwayError
+from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
 from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
@@ -36,8 +37,29 @@ COMMANDS = {
 
 ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in ("start", "judge"))]
 
+GROUPS = ("rubrics", "judges", "runs", "hosted")
+"""Commands that have commands below them."""
+
 # The one command whose name Python keeps for itself.
 MODULES = {"import": "imports"}
+
+
+class UnknownCommand(UsageError):
+    """No command has this name; the hint names one below a group that has, or else the most similar one."""
+
+    def __init__(self, name: str) -> None:
+        found = [group for group in GROUPS if name in _subcommands(group)]
+        near = get_close_matches(name, ORDER, n=1)
+        meant = [f"{group} {name}" for group in found] or near
+        hint = "See `pathway-local --help` for all commands."
+        if meant:
+            hint = f"Did you mean `pathway-local {'` or `pathway-local '.join(meant)}`?"
+        super().__init__(f"no command is called {name!r}", hint)
+
+
+def _subcommands(group: str) -> list[str]:
+    command: Any = typer.main.get_command(import_module(f"pathway_local.cli.{group}").app)
+    return list(command.commands)
 
 
 class _Commands(Group):
@@ -51,6 +73,8 @@ class _Commands(Group):
         return TyperCommand(cmd_name, short_help=says) if says else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in ORDER:
+            raise UnknownCommand(args[0])
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest

@@ -33,6 +33,10 @@ def export(
     columns: Annotated[
         str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
     ] = "",
+    every: Annotated[
+        bool,
+        option("", "With --onto: add more than score, label, reason and confidence.", "", "--all-columns"),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a run's verdicts to a file, or into a copy of the cases file."""
@@ -47,7 +51,7 @@ def export(
             remarks = write(read, out, force=force, only=only)
         else:
             sheet = sheet_of(read, onto, rubrics_of(read).values(), id_column, pseudonyms, encoding)
-            remarks = export_onto(read, sheet, out, force=force, only=only)
+            remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
     for remark in remarks:
         notice(remark)
     note_export(run, out)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,6 +54,7 @@ def import_(
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
     ] = [],  # noqa: B006
+    comment: Annotated[list[str], option("COLUMN", "Column of people's comments; repeat for more.", CASES)] = [],  # noqa: B006
     sample: Annotated[
         int | None,
         option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
@@ -69,16 +71,16 @@ def import_(
     if sample is not None and kind != "human":
         raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
+    wanted = RatingsFile(
+        file, kind, rater, scores=score, comments=comment, encoding=encoding, header_row=header_row, sample=sample
+    )
     try:
         if cases:
             given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms)
-            wanted = RatingsFile(
-                file, kind, rater, scores=score, encoding=encoding, header_row=header_row, sample=sample
-            )
             found = import_with_cases(given, wanted, sys.argv, _ask)
         else:
             key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            wanted = RatingsFile(file, kind, rater, rubric, id_column, score, key, encoding, header_row, sample)
+            wanted = replace(wanted, rubric=rubric, id_column=id_column, pseudonyms=key)
             with RunFile.open(run) as opened:
                 found = import_ratings(opened, wanted, sys.argv, ask=_ask)
     except RatingsError as error:

@@ -7,7 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
-from pathway_local.cli.options import Encoding, Force, HeaderRow, IdColumn, Map, Models
+from pathway_local.cli.options import AsJson, Encoding, Force, Full, HeaderRow, IdColumn, Lang, Map, Models, Out
 from pathway_local.judging.option import columns_by_input, values_by_name
 from pathway_local.prompty.rubric_file import load_rubric
 
@@ -40,7 +40,10 @@ def test(
     think: Think = "0",
     models: Models = None,
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
-    out: Annotated[Path | None, option("FILE", "Also write the results to this .html or .json file.", OUTPUT)] = None,
+    out: Out = None,
+    lang: Lang = "en",
+    full: Full = False,
+    as_json: AsJson = False,
     force: Force = False,
 ) -> None:
     """Show whether judges react to what they should, and to nothing else. No labels are needed.
@@ -67,4 +70,5 @@ def test(
         engine=engine,
     )
     roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
-    test_judges(plan, roles, n, leave_out, out, force=force)
+    shared = {"out": out, "lang": lang, "full": full, "as_json": as_json}
+    test_judges(plan, roles, n, leave_out, force=force, **shared)

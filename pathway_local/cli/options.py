@@ -7,7 +7,6 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
 from pathway_local.judging.option import ENCODING, HEADER_ROW, ID, MAP, MODELS
-from pathway_local.results import MIN_GROUP
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
@@ -20,20 +19,13 @@ KeyFile = Annotated[Path | None, option("KEYFILE", "Key of the run's pseudonyms.
 Models = Annotated[Path | None, declared(MODELS)]
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
-Raters = Annotated[list[str], option("NAME", "Only this rater; repeat for more.", RATERS)]
 PairBy = Annotated[
     str,
     option("NAME", "With --between: column or input with the shared question; default: found in the run.", CASES),
 ]
 Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
-MinGroup = Annotated[
-    int | None,
-    option("N", f"With --by: leave out groups of fewer cases (default: mark those under {MIN_GROUP}).", CASES, min=1),
-]
-Looks = Annotated[
-    int, option("K", "How often you look while data grow; the looks share the error of 5%.", CASES, min=1, max=100)
-]
-Figures = Annotated[Path | None, option("FILE", "Write every figure to this .csv, .xlsx or .jsonl file.", OUTPUT)]
+Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
+Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
 Lang = Annotated[str, option("LANGUAGE", "Language of the page: en or de.", OUTPUT)]
 Yes = Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")]

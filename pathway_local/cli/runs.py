@@ -97,8 +97,7 @@ def keep(
 
 @app.with_examples(
     "pathway-local runs split all.run --parts 16",
-    "pathway-local judge cases.csv --run all.3-of-16.run \\",
-    "    -r pathway-answer --judge qwen3-8b",
+    "pathway-local runs split may.run --parts 4",
 )
 def split(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run file; it is made if it does not exist.")],

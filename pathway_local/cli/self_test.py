@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from pathway_local.cli.figures import draw, note_export
+from pathway_local.cli.analyses import check_out, deliver
 from pathway_local.cli.judge import watched
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.progress import JobProgress
-from pathway_local.cli.terminal import check_new, notice, talk
+from pathway_local.cli.terminal import notice, talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
 from pathway_local.judges.chat.turns import think_budget
@@ -16,34 +17,23 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.output.export import is_judges_own
-from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.self_test import self_test_page
 from pathway_local.probes.drawing import ProbeSet
-from pathway_local.results.self_test import SelfTest, self_test, write_self_test
-from pathway_local.results.views.self_test import self_test_view
-from pathway_local.runs.audit import now
+from pathway_local.results.labels import labels_of
+from pathway_local.results.self_test import self_test, self_test_tables
 from pathway_local.runs.run_file import RunFile
-
-JSON = ".json"
 
 
 def test_judges(
-    plan: Plan,
-    roles: Mapping[str, str],
-    size: int,
-    leave_out: Sequence[str],
-    out: Path | None,
-    *,
-    force: bool,
+    plan: Plan, roles: Mapping[str, str], size: int, leave_out: Sequence[str], *, force: bool, **shared: Any
 ) -> None:
-    """Test the plan's judges on `size` cases, print the results and write them to `out`, if given.
+    """Test the plan's judges on `size` cases, and write and print the results as an analysis does.
 
     Raises PathwayError.
     """
+    out = shared["out"]
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
-    if out is not None:
-        check_new(out, force=force) if _is_json(out) else check_page(out, force=force)
+    check_out(out, force=force)
     assert isinstance(plan.cases, Path)
     names = _judges(plan)
     read_privately(plan.cases, plan.run)
@@ -55,13 +45,10 @@ def test_judges(
 
     test = watched(plan, judge)
     with RunFile.read(plan.run, "self-test") as read:
-        found = self_test(read, test, names, plan.cases.name)
-    draw(self_test_view(found))
+        found, labels = self_test(read, test, names, plan.cases.name), labels_of(read)
+    tables = [each.with_cautions(labels) for each in self_test_tables(found)]
     talk.say(f"run: {plan.run}")
-    if out is not None:
-        _write(out, found, force=force)
-        note_export(plan.run, out)
-        talk.say(f"written: {out}")
+    deliver("self_test", test.measured.rubric.name, tables, labels, plan.run, force=force, **shared)
 
 
 def _judges(plan: Plan) -> list[str]:
@@ -76,14 +63,3 @@ def _judges(plan: Plan) -> list[str]:
         think_budget(plan.think, judge)
         weights_folder(judge)
     return names
-
-
-def _write(out: Path, found: SelfTest, *, force: bool) -> None:
-    if _is_json(out):
-        write_self_test(out, found, force=force)
-    else:
-        write_page(out, self_test_page(found, sys.argv, now()), force=force)
-
-
-def _is_json(out: Path) -> bool:
-    return out.suffix.lower() == JSON

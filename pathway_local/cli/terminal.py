@@ -1,7 +1,6 @@
 """Prints what commands have to say: errors and notes on stderr, data on stdout."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -233,12 +232,6 @@ def need_consent(question: str, refusal: str, hint: str) -> None:
         raise UsageError(f"{refusal} without a yes", hint)
     if not typer.confirm(visible(question), default=False, err=True):
         raise UsageError(refusal)
-
-
-def check_finite(value: float, option: str) -> None:
-    """Refuse infinity and NaN. Raises UsageError."""
-    if not math.isfinite(value):
-        raise UsageError(f"{option} {value} is not a finite number", f"Give a number, such as {option} 0.1.")
 
 
 def check_new(path: Path | None, *, force: bool) -> None:

@@ -8,6 +8,7 @@ from pathway_local.case import BAD_ROWS, BadRow, Case, fingerprint
 from pathway_local.errors import CasesError, RunFileError, UnknownName, UsageError
 from pathway_local.output.export_columns import (
     CASE_COLUMNS,
+    CAUTION,
     END_COLUMNS,
     SCORE_COLUMNS,
     MetadataColumns,
@@ -119,11 +120,14 @@ def _chosen(asked: Sequence[str], every: Sequence[str], run: RunFile) -> list[st
     return list(dict.fromkeys(chosen))
 
 
-def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = ()) -> list[str]:
+def export_onto(
+    run: RunFile, cases: CasesFile, target: Path, *, force: bool, only: Sequence[str] = (), every: bool = False
+) -> list[str]:
     """Copy the cases' own sheet with the verdicts' columns added to each row; rows stay in their order.
 
-    Columns are named RUBRIC.FIELD, with the rater in front if the run has several; else a column names the rater. Those
-    that no row fills are left out; `only` names those to add. A case with other texts than those
+    Columns are named RUBRIC.FIELD, with the rater in front if the run has several. These are each score with its label,
+    reason and confidence, failures and a judge's label; with `every`, all columns that some row fills, and where the
+    run has one rater a column names it; `only` names those to add. A case with other texts than those
     judged gets no cells; the returned notes count such cases. Raises UsageError; CasesError if cases are known by row
     number alone and a row has other texts: then rows have moved.
     """
@@ -137,12 +141,13 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
         ]
         for _, rater in run.raters()
     }
-    every = list(dict.fromkeys(column for own in own_columns.values() for column in own))
-    wanted = _chosen(only, every, run) if only else every
+    there = list(dict.fromkeys(column for own in own_columns.values() for column in own))
+    wanted = _chosen(only, there, run) if only else []
+    short = {name: _short(columns[name]) for name in columns}
     added = [
         f"{_prefix(rater, rubric, several)}{column}"
         for (rater, rubric), own in own_columns.items()
-        for column in (wanted if only else own)
+        for column in (wanted or (own if every else short[rubric]))
         if column in own
     ]
     records_of, changed, runs = _records_by_row(run), 0, 0
@@ -173,6 +178,16 @@ def export_onto(run: RunFile, cases: CasesFile, target: Path, *, force: bool, on
     if runs:
         remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
     return remarks
+
+
+def _short(columns: RubricColumns) -> list[str]:
+    """The columns that a reader needs beside a row: what was scored, why and how surely, and what to know about it."""
+    output = columns.rubric.format
+    found, failure = [], (name for name in names(END_COLUMNS) if name in (FAILURE, f"{FAILURE}_message"))
+    for score, column in columns.scores.items():
+        reason = reason_field(output, score)
+        found += [column, f"{score}_label", columns.fields.get(reason, reason), f"{score}_confidence"]
+    return [*dict.fromkeys(found), *(columns.fields.get(name, name) for name in NOTES), *failure, CAUTION]
 
 
 def _records_by_row(run: RunFile) -> Callable[[Case | BadRow], Iterable[Record]]:

@@ -11,17 +11,6 @@ from pathway_local.probes.subject import Measured, Subject
 
 Expected = Literal["top", "bottom", "low", "falls", "step by step", "does not rise", "same", "mirrored"]
 
-SAID: dict[Expected, str] = {
-    "top": "top level",
-    "bottom": "bottom level",
-    "low": "one of the lowest levels",
-    "falls": "falls",
-    "step by step": "falls step by step",
-    "does not rise": "does not rise",
-    "same": "stays the same",
-    "mirrored": "changes sides",
-}
-
 NEEDED, NEEDED_OF_ATTACKS = 0.8, 0.9
 """More than this share of the cases must pass; attacks have to fail more often."""
 

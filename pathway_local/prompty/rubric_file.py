@@ -17,6 +17,7 @@ from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.shipped import shipped
+from pathway_local.system.similar_file import similar_file
 
 SUFFIX = ".prompty"
 MOST_BYTES = 4 * LIMIT
@@ -121,7 +122,7 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        hint = similar_file(Path(name)) or "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 

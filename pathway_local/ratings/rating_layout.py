@@ -72,6 +72,7 @@ def find_layout(
     source: str,
     *,
     scores: Sequence[str] = (),
+    comments: Sequence[str] = (),
     id_column: str | None = None,
     own_id: str | None = None,
     hosted: bool = False,
@@ -80,20 +81,23 @@ def find_layout(
 ) -> RatingLayout:
     """Return the layout of a sheet with these columns; `source` is the sheet's name for errors.
 
-    `scores` are columns of scores, each COLUMN or SCORE=COLUMN; `id_column` holds the ids. `own_id` is the id column of
-    the run's cases file, and `mapping` has the columns that the user gave for inputs there. With `one_rater`, a single
-    column belongs to the rater whom the import names.
+    `scores` are columns of scores, each COLUMN or SCORE=COLUMN, `comments` of notes; `id_column` holds the ids.
+    `own_id` is the id column of the run's cases file, and `mapping` has the columns that the user gave for inputs
+    there. With `one_rater`, a single column belongs to the rater whom the import names.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
     if id_column is not None and same_column(id_column, columns) is None:
         raise no_column(id_column, columns, source)
+    for name in comments:
+        if same_column(name, columns) is None:
+            raise no_column(name, columns, source)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
     ids = (id_column,) if id_column else (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
     id_column = _first(ids, columns)
     names_raters = any(folded(name) in names_of("raters") for name in scores)
     rater_column = None if names_raters else _first(names_of("raters"), columns)
     reply_column = _first(names_of("replies"), columns) if hosted and not scores else None
-    header = _Header(columns, rubric, source)
+    header = _Header(columns, rubric, source, [same_column(name, columns) for name in comments])
     if reply_column:
         scored = {"": dict[str, str]()}
     else:
@@ -123,6 +127,7 @@ class _Header:
     columns: Sequence[str]
     rubric: Rubric
     source: str
+    comments: Sequence[str | None] = ()
 
     def own_scores(self, *, hosted: bool) -> dict[str, str]:
         """Return the columns that have the scores' own names. Raises UsageError if no column has one."""
@@ -194,13 +199,18 @@ class _Header:
         for name, own in scored.items():
             notes: dict[str, str] = {}
             for column in self.columns:
-                if column not in taken and (kept := self._note(column, name)):
+                others = [other for other in scored if other != name]
+                if column not in taken and (kept := self._note(column, name, others)):
                     notes[column if kept in notes else kept] = column
             found.append(Evaluator(name, own, notes))
         return tuple(found)
 
-    def _note(self, column: str, owner: str) -> str:
+    def _note(self, column: str, owner: str, others: Sequence[str]) -> str:
         """Return the name under which an evaluator's verdicts keep this column; empty if it is not a note of theirs."""
+        if column in self.comments:
+            if any(folded(other) in folded(column) for other in others if other):
+                return ""
+            return "notes" if not owner or folded(owner) in folded(column) else "shared_notes"
         if owner and any(folded(_owner(column, word)) == folded(owner) for word in names_of("notes")):
             return "notes"
         own = next((name for name in self.rubric.format.fields if folded(name) == folded(column)), "")

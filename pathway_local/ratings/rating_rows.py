@@ -12,7 +12,7 @@ from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.page_row import PageRow
 from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
-from pathway_local.ratings.score_text import number_in, read_score
+from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cells import is_cut
@@ -20,6 +20,9 @@ from pathway_local.sheets.row import Row, flaw, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100
+SHOWN_CELL = 5
+"""Characters of a cell that a message quotes where a score should be, such as NA: too few to say anything of a case."""
+
 NO_SCORE = "no-score"
 """Mark of notes without a score."""
 
@@ -172,7 +175,12 @@ class RatingRows:
                 raise ReplyError(f"a number does not tell which response is better: write one of {names}")
             return Score(value)
         except ReplyError as error:
-            raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {error}") from None
+            said = f"{evaluator.name or 'the rater'}'s {name}: {error}"
+            if str(error) == NO_NUMBER and len(text) <= SHOWN_CELL and text.isprintable():
+                said = f'{evaluator.name or "the rater"}\'s {name}: "{text}" is not a score from {scale_text(field)}'
+                if not has_cant_say(field):
+                    said += f"; write {CANT_SAY} if it could not be judged"
+            raise ReplyError(said) from None
 
     def _text_hash(self, row: Row) -> str:
         # A cell that a spreadsheet has cut, or that is empty like those of a merged area, says nothing of the case.

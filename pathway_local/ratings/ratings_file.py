@@ -31,7 +31,7 @@ LEAST_TEXT = 12
 
 @dataclass(frozen=True, slots=True)
 class RatingsFile:
-    """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN.
+    """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN, `comments` of notes.
 
     With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
     the sample that chose the cases, though the file is none of its sheets.
@@ -46,6 +46,7 @@ class RatingsFile:
     pseudonyms: Pseudonyms | None = None
     encoding: str = ""
     header_row: int | None = None
+    comments: Sequence[str] = ()
     sample: int | None = None
 
 
@@ -129,6 +130,7 @@ class RatingsReading:
             self.rubric,
             self.file.path.name,
             scores=self.file.scores,
+            comments=self.file.comments,
             id_column=self.file.id_column,
             own_id=self._own_id,
             hosted=self.file.kind == "hosted",

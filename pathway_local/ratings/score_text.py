@@ -17,6 +17,8 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 LONGEST = 1_100
 """Characters of the longest number that is read: every digit of any float fits, and reading takes microseconds."""
 
+NO_NUMBER = "this is not a score"
+
 BETWEEN = "between-levels"
 """The departure of a score that is no level and lies between two: it is kept as it is, never rounded."""
 
@@ -83,7 +85,7 @@ def _numbered(text: str, field: ScoreField) -> Number:
     """Return the number that begins the text; its level or the end of the scale may follow, but no other number."""
     found = number_in(text)
     if not found:
-        raise ReplyError("this is not a score")
+        raise ReplyError(NO_NUMBER)
     number, rest = found
     thousands = _THOUSANDS.fullmatch(text)
     if thousands and float(text.replace(",", "")) <= field.values[-1]:

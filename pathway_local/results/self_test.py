@@ -1,25 +1,30 @@
 """The results of a self-test: reads the scores of changed cases from its run, judge by judge."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import groupby
 
+from pathway_local.note import Note
+from pathway_local.probes.changes import ALONE_AT_MOST
 from pathway_local.probes.drawing import ProbeSet, Row, row_id
-from pathway_local.probes.probe_list import Probe
-from pathway_local.results.figure_row import estimate_values
+from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, Probe
 from pathway_local.results.labels import labels_of
-from pathway_local.results.probe_result import CaseScores, ProbeResult, ScoreRange, probe_result, settled
-from pathway_local.runs.run_file import RunFile
-from pathway_local.system.output_file import output_file
-from pathway_local.verdict import Value, Verdict
-
-NECESSARY = (
-    "Passing is necessary, not sufficient: a judge that fails a probe can't be trusted with what the probe changes; "
-    "one that passes them all may still disagree with people."
+from pathway_local.results.probe_result import (
+    MARGIN,
+    MOVE,
+    NEAR,
+    CaseScores,
+    ProbeResult,
+    ScoreRange,
+    probe_result,
+    settled,
 )
-"""Stands above every output of a self-test."""
+from pathway_local.results.table import Cell, Column, Table
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Verdict
+
+SECTION = "probes"
 
 _Key = tuple[str, str, str]
 """A rubric as `Row.rubric` has it, a row's id and a score."""
@@ -34,10 +39,6 @@ class JudgeTest:
     results: tuple[ProbeResult, ...]
     failures: Mapping[str, int]
 
-    def result(self, like: ProbeResult) -> ProbeResult:
-        """Return this judge's result of the same probe and score."""
-        return next(each for each in self.results if (each.probe, each.score) == (like.probe, like.score))
-
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
@@ -46,54 +47,6 @@ class SelfTest:
     file: str
     test: ProbeSet
     judges: tuple[JudgeTest, ...]
-
-    def as_json(self) -> dict[str, Value]:
-        """Return the same as plain values, without any case."""
-        test, roles = self.test, self.test.measured.roles
-        return {
-            "note": NECESSARY,
-            "rubric": test.measured.rubric.name,
-            "rubric_sha256": test.measured.rubric.sha256,
-            "cases_file": self.file,
-            "cases": test.cases,
-            "cases_in_file": test.read,
-            "roles": {**{name: role for role, name in roles.inputs.items()}, **roles.scores},
-            "left_out": dict(test.without),
-            "skipped": dict(test.skipped),
-            "judges": [_judge_json(judge) for judge in self.judges],
-        }
-
-
-def _judge_json(judge: JudgeTest) -> dict[str, Value]:
-    probes: list[Value] = [_probe_json(each) for each in judge.results]
-    labelled: dict[str, Value] = {"label": judge.label} if judge.label else {}
-    return {"judge": judge.judge, **labelled, "failures": dict(judge.failures), "probes": probes}
-
-
-def _probe_json(each: ProbeResult) -> dict[str, Value]:
-    variants: dict[str, Value] = {name: {"passed": ok, "cases": of} for name, (ok, of) in each.variants.items()}
-    return {
-        "probe": each.probe.name,
-        "score": each.score,
-        "expected": each.expected,
-        "result": each.result,
-        "cases": each.cases,
-        "passed": each.passed,
-        "needed": each.probe.needed,
-        "share": estimate_values(each.share),
-        "mean_shift": estimate_values(each.shift),
-        "p_passes": each.passes,
-        "p_fails": each.fails,
-        "variants": variants,
-        "unused": dict(each.unused),
-        **({"spread": each.spread} if each.spread is not None else {}),
-    }
-
-
-def write_self_test(path: Path, found: SelfTest, *, force: bool) -> None:
-    """Write the results as JSON. Raises OutputExists, and UsageError if the file can't be written."""
-    with output_file(path, force=force) as file:
-        file.write(json.dumps(found.as_json(), indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
 def self_test(run: RunFile, test: ProbeSet, judges: Sequence[str], file: str) -> SelfTest:
@@ -154,3 +107,86 @@ def _cases(test: ProbeSet, probe: Probe, score: str, scores: Mapping[_Key, float
             judged = {row.variant for row in rows if (row.rubric, row.id, score) in scores}
             after |= {variant: low for variant in judged if after[variant] is None}
         yield CaseScores(bool(base), before, after, own=base == "own")
+
+
+OF_PROBE = (Column("judge", "rater"), Column("probe"), Column("score", usual="score"))
+
+
+def self_test_tables(found: SelfTest) -> list[Table]:
+    """Every judge's result of every probe, and in detail what each change did and which cases could not be used."""
+    test, every = found.test, _side_by_side(found)
+    about: dict[str, object] = {"rubric": test.measured.rubric.name, "rubric_sha256": test.measured.rubric.sha256}
+    about |= {"cases_file": found.file, "cases": test.cases, "cases_in_file": test.read}
+    columns = [
+        Column("probe"), Column("score", usual="score"), Column("expected", "key"), Column("judge", "rater"),
+        Column("result", "key"), Column("passed", "count"), Column("cases", "count"), Column("share", "estimate"),
+        Column("mean_shift", "estimate"), Column("spread", "number"), Column("change", "key", detail=True),
+        *(Column(name, "number", detail=True) for name in ("needed", "p_passes", "p_fails")),
+    ]  # fmt: skip
+    tables = [Table("probes", about, columns, [_row(*each) for each in every], [*_notes(found, every)])]
+    failed: list[dict[str, Cell]] = [
+        {"judge": judge.judge, "kind": kind, "count": count}
+        for judge in found.judges
+        for kind, count in sorted(judge.failures.items())
+    ]
+    tables.append(Table("no_verdict", {}, [OF_PROBE[0], Column("kind"), Column("count", "count")], failed))
+    changes: list[dict[str, Cell]] = [
+        _named(judge, each) | {"change": variant, "passed": passed, "cases": cases}
+        for judge, each in every
+        for variant, (passed, cases) in each.variants.items()
+        if len(each.variants) > 1
+    ]
+    columns = [*OF_PROBE, Column("change"), Column("passed", "count"), Column("cases", "count")]
+    tables.append(Table("changes", {}, columns, changes, detail=True))
+    unused: list[dict[str, Cell]] = [
+        _named(judge, each) | {"reason": reason, "count": count}
+        for judge, each in every
+        for reason, count in each.unused.items()
+    ]
+    reasons = [Column("reason", "key"), Column("count", "count")]
+    tables.append(Table("unused", {}, [*OF_PROBE, *reasons], unused, detail=True))
+    skipped: list[dict[str, Cell]] = [{"reason": reason, "count": count} for reason, count in test.skipped.items()]
+    tables.append(Table("skipped", {}, reasons, skipped, detail=True))
+    roles = test.measured.roles
+    named = [*((name, role) for role, name in roles.inputs.items()), *roles.scores.items()]
+    rows = [{"name": name, "role": role} for name, role in named]
+    tables.append(Table("roles", {}, [Column("name"), Column("role", "key")], rows, detail=True))
+    return [replace(each, section=SECTION) for each in tables if each.rows]
+
+
+def _side_by_side(found: SelfTest) -> list[tuple[str, ProbeResult]]:
+    """Return the results with their judges' names: all judges' of a probe and score together."""
+    by_probe = zip(*(judge.results for judge in found.judges), strict=True)
+    return [(judge.judge, each) for results in by_probe for judge, each in zip(found.judges, results, strict=True)]
+
+
+def _named(judge: str, each: ProbeResult) -> dict[str, Cell]:
+    return {"judge": judge, "probe": each.probe.name, "score": each.score}
+
+
+def _row(judge: str, each: ProbeResult) -> dict[str, Cell]:
+    row = _named(judge, each) | {"expected": each.expected, "result": each.result, "cases": each.cases}
+    row |= {"change": each.probe.says, "needed": each.probe.needed, "p_passes": each.passes, "p_fails": each.fails}
+    if each.cases:
+        row |= {"passed": each.passed, "share": each.share, "mean_shift": each.shift, "spread": each.spread}
+    return row
+
+
+def _notes(found: SelfTest, every: Sequence[tuple[str, ProbeResult]]) -> Iterator[Note]:
+    """Yield what passing means, what was left out, and how results come about."""
+    yield Note("necessary", kind="answer")
+    results = [each for _, each in every]
+    alone = any(each.probe.name == "alone" for each in results)
+    for result in dict.fromkeys(each.result for each in results):
+        key = f"result_{result.replace(' ', '_')}"
+        yield Note(f"{key}_alone" if alone and result == "not shown" else key, {"most": ALONE_AT_MOST})
+    roles = found.test.measured.roles
+    scales = [_scale(found.test, name) for name in roles.scores]
+    widths = list(dict.fromkeys(scale.high - scale.low for scale in scales))
+    told = {"margins": [Note("points", {"points": width * MARGIN}) for width in widths], "near": NEAR}
+    told |= {"moves": [Note("points", {"points": width * MOVE}) for width in widths]}
+    yield Note("probe_scores", told | {"needed": NEEDED, "needed_of_attacks": NEEDED_OF_ATTACKS})
+    yield Note("probe_statistics", {})
+    reasons = sorted(found.test.without.items(), key=lambda item: item[1])
+    for why, names in groupby(reasons, key=lambda item: item[1]):
+        yield Note("probes_left_out", {"probes": [name for name, _ in names], "reason": why}, "note")

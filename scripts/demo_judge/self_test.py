@@ -12,10 +12,12 @@ from demo_judge.world import Split
 from pathway_local.api.progress import LineProgress
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
+from pathway_local.output.plain import as_json
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.results.self_test import self_test
+from pathway_local.results.labels import labels_of
+from pathway_local.results.self_test import self_test, self_test_tables
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Value
+from pathway_local.words.language import ENGLISH, Language
 
 RUBRICS = ("pathway-answer", "gold-answer")
 """Those with an ideal answer, which most probes need."""
@@ -24,8 +26,8 @@ DRAWN_FROM = 5
 """Made-up cases for each case wanted: several have the same question."""
 
 
-def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, seed: int) -> dict[str, Value]:
-    """Return the results under one rubric; a test that was interrupted goes on."""
+def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, seed: int) -> list[dict[str, object]]:
+    """Return the tables of results under one rubric; a test that was interrupted goes on."""
     work.mkdir(parents=True, exist_ok=True)
     cases, run = work / f"{rubric}.jsonl", work / f"{rubric}.run"
     write_cases(cases, rubric, Split.VALUES, DRAWN_FROM * size, seed)
@@ -34,7 +36,8 @@ def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, 
     test = draw_test(plan, {}, size, (), watcher.notice)
     run_self_test(test, plan, watcher, ("self-test",))
     with RunFile.read(run, "self-test") as read:
-        return self_test(read, test, [judge], cases.name).as_json()
+        found, labels = self_test(read, test, [judge], cases.name), labels_of(read)
+    return as_json([each.with_cautions(labels) for each in self_test_tables(found)], Language(ENGLISH))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from pathway_local.probes.probe_list import SAID
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.verdict import Value
+from pathway_local.words.language import ENGLISH, Language
 
 RESULTS = "self_test.json"
 
@@ -21,13 +20,15 @@ TEXT = """
 
 Measure again, in the repository: `PYTHONPATH=scripts python -m demo_judge.self_test`.
 """
+SAY = Language(ENGLISH)
+
 LEAD = (
     "`pathway-local judges test` changes cases by program and shows what a judge reacts to (docs/judges.md). {note} "
     "{when} made-up cases with new names and values in full. In brackets: 95% intervals."
 )
 
 
-def write_results(weights: Path, found: Sequence[Mapping[str, Value]]) -> None:
+def write_results(weights: Path, found: Sequence[Sequence[Mapping[str, object]]]) -> None:
     """Store results beside the weights, with a hash of those that they are about."""
     text = json.dumps({"weights": _sha256(weights), "tests": found}, indent=1)
     (weights / RESULTS).write_text(f"{text}\n", encoding="utf-8")
@@ -38,12 +39,12 @@ def self_test_section(weights: Path) -> str:
     if not (weights / RESULTS).exists():
         return ""
     stored: dict[str, Any] = json.loads((weights / RESULTS).read_text(encoding="utf-8"))
-    tests: list[dict[str, Any]] = stored["tests"]
+    tests: list[dict[str, Any]] = [tables[0] for tables in stored["tests"]]
     same = stored["weights"] == _sha256(weights) and all(
         load_rubric(each["rubric"]).sha256 == each["rubric_sha256"] for each in tests
     )
     when = "Here it judged" if same else "Before the weights or a rubric's words last changed, it judged"
-    lead = fill(LEAD.format(note=tests[0]["note"], when=when), 115)
+    lead = fill(LEAD.format(note=tests[0]["notes"][0]["text"], when=when), 115)
     return TEXT.format(lead=lead, tables="\n\n".join(map(_table, tests)))
 
 
@@ -52,14 +53,13 @@ def _sha256(weights: Path) -> str:
 
 
 def _table(found: Mapping[str, Any]) -> str:
-    [judge] = found["judges"]
     heads = ["probe", "score", "expected", "result", "passed", "share", "mean shift"]
-    rows = [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *map(_row, judge["probes"]))]
+    rows = [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *map(_row, found["rows"]))]
     return "\n".join([f"### {found['rubric']}, {found['cases']} cases", "", *rows])
 
 
 def _row(each: Mapping[str, Any]) -> list[str]:
-    named = [each["probe"], each["score"], SAID[each["expected"]], each["result"]]
+    named = [each["probe"], each["score"], SAY.text("words", each["expected"], {}), each["result"]]
     if not each["cases"]:
         return [*named, "", "", ""]
     share, shift = each["share"], each["mean_shift"]

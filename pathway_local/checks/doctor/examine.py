@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pathway_local.check import Check
-from pathway_local.checks.doctor.cluster import cluster_checks
 from pathway_local.checks.doctor.files import cases_checks, is_run, run_checks
 from pathway_local.checks.doctor.machine import machine_checks
 from pathway_local.checks.doctor.versions import version_checks
+from pathway_local.engines.cluster import INSTALL, RAY, Cluster, look
 from pathway_local.errors import PathwayError
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
 from pathway_local.judges.weights_check import file_checks
+from pathway_local.system.installed import version_of
 from pathway_local.system.machine import Machine, this_machine
 
 
@@ -32,7 +33,7 @@ def examine(
     else:
         yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
     if cluster:
-        yield from _looked("cluster", lambda: cluster_checks(cluster))
+        yield from _looked("cluster", lambda: _cluster(cluster))
     if target is not None:
         yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
 
@@ -40,6 +41,22 @@ def examine(
 def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
     spec = judges.get(name)
     yield from file_checks(spec, weights_folder(spec), machine)
+
+
+def _cluster(address: str) -> Iterator[Check]:
+    """Check the cluster at this address. Raises UsageError for no address, EngineError if it does not answer."""
+    Cluster(address)
+    version = version_of("ray")
+    if version != RAY:
+        said = f"{version or 'none'} is installed; this release was tested with {RAY}"
+        yield Check("Ray", "note" if version else "problem", said, INSTALL)
+    if not version:
+        return
+    found = look(address)
+    yield from found.checks
+    if found.machine:
+        nodes = "1 node" if len(found.nodes) == 1 else f"{len(found.nodes)} nodes"
+        yield Check("cluster", "ok", f"{nodes}; a worker there has {found.machine.described()}")
 
 
 def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

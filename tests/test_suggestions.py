@@ -1,0 +1,49 @@
+"""A mistyped command or file is answered with the one that was probably meant; another kind of file with what it is."""
+
+from pathlib import Path
+
+import pytest
+from typed_here import Run
+
+from pathway_local.errors import RunDamaged
+from pathway_local.runs.run_file import RunFile
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("sumary", "Did you mean `pathway-local summary`?"),
+        ("adopt", "Did you mean `pathway-local rubrics adopt`?"),
+        ("check", "Did you mean `pathway-local rubrics check` or `pathway-local judges check`?"),
+        ("xyzzy", "See `pathway-local --help` for all commands."),
+    ],
+)
+def test_a_command_that_does_not_exist(run: Run, typed: str, hint: str) -> None:
+    said = run(typed, "a.csv")
+    assert said.code == 2
+    assert said.err.splitlines() == [f"error: no command is called {typed!r}", f"       {hint}"]
+
+
+def test_a_file_that_does_not_exist(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "respostas.xlsx").write_text("x")
+    (tmp_path / "respostas.run").write_text("x")
+    assert "Did you mean respostas.xlsx?" in run("judge", "resposta.xlsx", "-r", "groundedness").err
+    assert "Did you mean respostas.xlsx?" in run("start", "respostas.csv").err
+    assert "Did you mean respostas.run?" in run("summary", "respsotas.run").err
+    assert "Did you mean" not in run("summary", "other.run").err
+
+
+@pytest.mark.parametrize(
+    ("name", "is_a"), [("a.xlsx", "a workbook"), ("a.CSV", "a file of rows"), ("a.html", "a page")]
+)
+def test_another_kind_of_file_is_no_damaged_run(tmp_path: Path, name: str, is_a: str) -> None:
+    (tmp_path / name).write_text("question,answer\n" * 50)
+    with pytest.raises(RunDamaged, match=f"{name} is {is_a}, not a run") as caught:
+        RunFile.read(tmp_path / name)
+    assert "judge" in caught.value.hint and "backup" not in caught.value.hint
+
+
+def test_a_run_whose_beginning_is_damaged_is_still_called_so(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("question,answer\n" * 50)
+    with pytest.raises(RunDamaged, match="not a run file, or its beginning is damaged"):
+        RunFile.read(tmp_path / "a.run")
