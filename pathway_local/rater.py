@@ -27,6 +27,9 @@ REPEATS: tuple[RaterKind, ...] = ("panel", "adjudicated")
 PanelRule = Literal["mean", "median", "majority"]
 """How a panel combines its members' scores."""
 
+HANDOVER: Final = "handover"
+"""In the place of a panel's rule: the judge's score where it keeps a case, and a person's elsewhere."""
+
 GROUP = "/"
 """Separates the name that a user gave a file of ratings from the names of raters in the file."""
 

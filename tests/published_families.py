@@ -1,8 +1,8 @@
 """The turns of each built-in judge as its maker's chat template writes them, and the prompts that follow from them.
 
 The templates here are ours: they write the same text for a system turn and a user turn, and leave out tools and images.
-`seen` says which template was read: the maker's own, only that of the model that it was trained from ("base"), or only
-other programs' versions of it ("copy"). For the last two, the entry in models.yaml says so.
+`seen` says which template was read: the maker's "own", only that of the model that it was trained from or follows
+("base"), or only other programs' versions of it ("copy"). Its entry in models.yaml says the same.
 """
 
 from dataclasses import dataclass
@@ -95,6 +95,16 @@ HARMONY = Family(
     "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|return|>{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
 )
+MUSE = Family(
+    "muse-glimmer",
+    "<|eot|>",
+    ("<|begin_of_text|>", "<|start|>", "<|message|>", "<|eom|>", "<|eot|>"),
+    "<|begin_of_text|><|start|>system<|message|>{{ messages[0].content }}\n\n"
+    "Reasoning strength: {{ reasoning_strength | default('high') }}.\n\n"
+    '# Valid recipients: "self", "user".<|eot|>'
+    "{% for m in messages[1:] %}<|start|>{{ m.role }}{% if m.role == 'assistant' %} to=user{% endif %}<|message|>"
+    "{{ m.content }}<|eot|>{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+)
 PHI_4 = Family(
     "phi-4",
     "<|im_end|>",
@@ -124,6 +134,10 @@ _HARMONY_CASE = (
     "<|start|>developer<|message|># Instructions\n\nSYSTEM\n\n<|end|><|start|>user<|message|>CASE<|end|>"
     "<|start|>assistant<|channel|>{}<|message|>"
 )
+_MUSE_CASE = (
+    "<|begin_of_text|><|start|>system<|message|>SYSTEM\n\nReasoning strength: {}.\n\n"
+    '# Valid recipients: "self", "user".<|eot|><|start|>user<|message|>CASE<|eot|><|start|>assistant to={}<|message|>'
+)
 _SMALL_4 = "<s>[SYSTEM_PROMPT]SYSTEM[/SYSTEM_PROMPT][MODEL_SETTINGS]{}[/MODEL_SETTINGS][INST]CASE[/INST]"
 _GRANITE = (
     "<|start_of_role|>system<|end_of_role|>SYSTEM<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>CASE"
@@ -139,7 +153,7 @@ class Published:
     family: Family
     off: str
     on: str = ""
-    seen: Literal["maker", "base", "copy"] = "maker"
+    seen: Literal["own", "base", "copy"] = "own"
 
 
 PROMPTS = {
@@ -171,14 +185,23 @@ PROMPTS = {
     "qwen3.6-35b-a3b": Published(
         QWEN_35, _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n", seen="copy"
     ),
+    "muse-glimmer-30b": Published(
+        MUSE, _MUSE_CASE.format("low", "user"), _MUSE_CASE.format("medium", "self"), seen="copy"
+    ),
     "gemma-4-31b": Published(
         _BY_NAME["gemma4"],
         _GEMMA.format("") + "<|channel>thought\n<channel|>",
         _GEMMA.format("<|think|>\n") + "<|channel>thought\n",
     ),
     "nemotron-3-nano-30b-a3b": Published(NEMOTRON, _CHATML_CASE + "<think></think>", _CHATML_CASE + "<think>\n"),
+    "nemotron-3.5-lightning": Published(
+        NEMOTRON, _CHATML_CASE + "<think></think>", _CHATML_CASE + "<think>\n", seen="base"
+    ),
     "glm-4.7-flash": Published(_BY_NAME["glm"], _GLM + "</think>", _GLM + "<think>"),
     "olmo-3.1-32b": Published(CHATML, _CHATML_CASE, seen="copy"),
+    "qwen3-32b": Published(
+        _BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n", seen="base"
+    ),
     "gpt-oss-120b": Published(
         HARMONY, _HARMONY_CASE.format("low", "final"), _HARMONY_CASE.format("medium", "analysis")
     ),
@@ -193,6 +216,9 @@ PROMPTS = {
     ),
     "prometheus-7b-v2.0": Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base"),
     "compassjudger-2-7b": Published(CHATML, _CHATML_CASE, seen="base"),
+    "m-prometheus-7b": Published(CHATML, _CHATML_CASE, seen="base"),
+    "con-j-7b": Published(CHATML, _CHATML_CASE, seen="base"),
+    "m-prometheus-14b": Published(CHATML, _CHATML_CASE, seen="base"),
     "selene-1-mini": Published(LLAMA_3, _LLAMA_CASE, seen="base"),
     "prometheus-8x7b-v2.0": Published(MISTRAL_2, "<s>[INST] SYSTEM\n\nCASE [/INST]", seen="base"),
 }

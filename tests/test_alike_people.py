@@ -7,7 +7,7 @@ from rated_run import add, cases, judged_run
 from typed_here import Run
 
 from pathway_local.ratings.import_notes import names_one_person
-from pathway_local.results.alike_people import alike_people
+from pathway_local.results.alike_people import alike
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
@@ -53,7 +53,7 @@ def test_only_the_people_whose_labels_count_are_named(rated: Path) -> None:
     with RunFile.read(rated) as read:
         (matrix,) = ratings_matrices(read, rubrics_of(read)["tiny"])
         places = matrix.places(["committee/A b", "a-B"])
-        assert [line.partition(",")[0] for line in alike_people(matrix, places)] == [ALIKE.partition(",")[0]]
+        assert [note.key for note in alike(matrix, places)] == ["alike_names"]
 
 
 def test_a_panel_names_them(run: Run, rated: Path) -> None:

@@ -93,7 +93,7 @@ def test_an_update_brings_what_changed_and_needs_the_bundle_that_it_builds_on(
     try:
         lines = listed.replace("tiny==1.0", "tiny==1.1").splitlines()[::2]
         write_list(site, *(line.removesuffix(" \\") for line in lines))
-        (site.project / "docs").mkdir()
+        (site.project / "docs").mkdir(exist_ok=True)
         (site.project / "docs/new.md").write_text("new\n")
         update = site.bundle("update", "--judge", site.root / "mine", "--since", made / SUMS, "--part-size", PART)
     finally:

@@ -101,6 +101,7 @@ def plain(made: Trainer) -> Trainer:
     return made
 
 
+@pytest.mark.soak
 def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(
     tmp_path: Path, tokenizer_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(
         torch.testing.assert_close(resumed.network.state_dict()[name], weight, msg=name)
 
 
+@pytest.mark.soak
 def test_training_goes_on_from_a_folder_of_weights_and_its_tokenizer(tmp_path: Path, tokenizer_folder: Path) -> None:
     export(trainer(tmp_path / "first", tokenizer_folder), tmp_path / "weights")
     further = Schedule(seed=5, easy=0, short=0, whole=20, rate=1e-3, batch=2)

@@ -1,6 +1,5 @@
 """Divergence: the patterns of the rubric document, and the cases where people should look first."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +7,14 @@ import pytest
 from rated_run import TINY, add, judged_run, said
 
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
-from pathway_local.results.divergence import ScoreDivergence, divergence, pattern_of, reason_field
+from pathway_local.results.divergence import (
+    ScoreDivergence,
+    disagreement_tables,
+    divergence,
+    pattern_of,
+    reason_field,
+)
 from pathway_local.results.panel import make_panel
-from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
@@ -68,9 +72,12 @@ def test_the_cases_to_look_at_first(run: RunFile) -> None:
     assert (found.cases, found.raters) == (4, ("demo", "ann", "bob"))
     assert found.kinds == {"apart": 1, "neighbours": 1, "special": 1, "agree": 1}
     assert found.patterns["apart"] == {"mix of 1s and 4s": 1}
-    assert found.as_json()["patterns"]["mix of 1s and 4s"] == 1  # type: ignore[index]
-    heads = [name for name, *_ in divergence_view(found, {}).tables[0].rows]
-    assert heads[heads.index("further apart") + 1] == "  mix of 1s and 4s"
+    kinds, patterns, first, words = disagreement_tables(found, {"ann": "tired"})
+    assert {"kind": "apart", "pattern": "mix of 1s and 4s", "cases": 1, "share": 0.25} in patterns.rows
+    assert {"kind": "agree", "cases": 1, "share": 0.25} in kinds.rows
+    assert [note.values["label"] for note in kinds.notes] == ["tired"]
+    assert first.rows[1]["scores.demo"] == 4 and first.rows[1]["spread"] == 3
+    assert {"case": "s-1", "rater": "ann", "score": 1, "words": "because 1"} in words.rows
     assert [each.case for each in found.first] == ["s-3", "s-1", "s-2"]
     special, apart, _ = found.first
     assert (special.mean, special.spread, special.scores) == (4.0, 0, {"demo": 4, "ann": 3, "bob": 4})
@@ -104,12 +111,6 @@ def test_nominal_scores_have_no_mean(tmp_path: Path) -> None:
         (found,) = divergence(run, [nominal], 5)
         assert [(each.case, each.mean, each.spread) for each in found.first] == [("s-1", None, None)]
         assert found.kinds == {"agree": 3, "apart": 1}, "on a nominal scale, 4 and 5 are no neighbours"
-
-
-def test_as_json_is_plain(run: RunFile) -> None:
-    made = json.loads(json.dumps(found_in(run).as_json()))
-    assert made["first"][0]["case"] == "s-3"
-    assert set(made) == {"rubric", "score", "raters", "cases", "kinds", "patterns", "first", "warnings"}
 
 
 def test_the_reason_that_goes_with_a_score() -> None:

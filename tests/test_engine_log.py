@@ -86,6 +86,7 @@ def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_ca
     assert "What is" not in load
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="vLLM wants a processor for each of its workers")
 def test_too_little_memory_for_workers_is_told_with_numbers(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cause that only a worker prints is found, also without a log."""

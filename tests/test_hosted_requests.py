@@ -75,10 +75,20 @@ def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
             {"role": "system", "content": "Judge the answer."},
             {"role": "user", "content": "<q>the question of student-0</q>\nthe answer of student-0"},
         ],
+        "logprobs": True,
+        "top_logprobs": 20,
     }
     assert len({line["custom_id"] for line in lines}) == 12
     assert all(len(line["custom_id"]) == 24 for line in lines)
     assert stat.S_IMODE((run.parent / "requests.jsonl").stat().st_mode) == 0o600
+
+
+def test_azure_requests_name_a_deployment_at_azures_own_address(run: Path) -> None:
+    _, lines = write(run, "two", "azure", "our-deployment")
+    assert {(line["method"], line["url"]) for line in lines} == {("POST", "/chat/completions")}
+    assert lines[0]["body"]["model"] == "our-deployment" and "temperature" not in lines[0]["body"]
+    _, others = write(run, "two", out="openai.jsonl")
+    assert lines[0]["body"]["response_format"] == others[0]["body"]["response_format"]
 
 
 def test_a_json_rubric_gets_the_services_strict_schema(run: Path) -> None:
@@ -113,6 +123,7 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
     run = tmp_path / "new.run"
     wanted = {
         ("openai", "gpt-4o"): True, ("openai", "gpt-4.1-mini"): True, ("openai", "gpt-5"): False,
+        ("azure", "gpt-4o-judge"): True,
         ("openai", "o3"): False, ("openai", "Qwen/Qwen3-8B"): True, ("anthropic", "claude-sonnet-4-5"): True,
         ("anthropic", "claude-opus-4-20250514"): True, ("anthropic", "claude-opus-4-7"): False,
     }  # fmt: skip
@@ -121,6 +132,7 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
         body = lines[0].get("body") or lines[0]["params"]
         assert ("temperature" in body) is takes, model
         assert (leaving.temperature == 0.0) is takes
+        assert ("logprobs" in body) is (takes and service != "anthropic")
 
 
 def test_only_a_sample_or_a_filter(run: Path) -> None:

@@ -26,12 +26,14 @@ def test_as_many_are_needed_as_the_power_says() -> None:
 def test_the_width_is_reached_in_as_many_files_as_it_says(pilot: int) -> None:
     """Planned for the width to expect, it is reached in about half of them."""
     rng, reached, plain = np.random.default_rng(5), 0, 0
+    counts = np.arange(20, 999)
+    factors = stats.t.ppf(0.975, counts - 1) / np.sqrt(counts)
     for _ in range(400):
         there = rng.normal(size=pilot)
         variance = float(there.var(ddof=1)) if pilot else 1.0
         count = needed(Goal("half-width", 0.15), Spread(0.0, variance, pilot, None, pilot - 1 if pilot else None))
         assert isinstance(count, int)
-        expected = next(n for n in range(20, 999) if stats.t.ppf(0.975, n - 1) * (variance / n) ** 0.5 <= 0.15)
+        expected = int(counts[np.argmax(factors * variance**0.5 <= 0.15)])
         fresh = rng.normal(size=max(count, expected))
         widths = [
             stats.t.ppf(0.975, n - 1) * stats.sem(np.append(there, fresh)[: max(n, pilot)]) for n in (count, expected)

@@ -3,7 +3,6 @@
 import ast
 import datetime
 import json
-import os
 import re
 import subprocess
 import sys
@@ -16,13 +15,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pyarrow as pa
 import pytest
+from instant import instant_replies, write_reply
 from pydantic import BaseModel, Field
 
 import pathway_local as pl
 from benchmark import instant_engine
-from pathway_local.engines import engine_list
-from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.in_memory import InMemorySheet, sheet_or_path
 
@@ -34,17 +31,8 @@ ROW = {"id": "a", "question": "Why?", "ideal_answer": "So.", "retrieved_content"
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A working folder in which the demo judge's engine gives one reply to every case, at once."""
-    folder = tmp_path_factory.mktemp("python")
-    ids = JudgeTokenizer(weights_folder(load_registry().get("demo"))).encode(
-        "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
-    )
-    (folder / "reply.json").write_text(json.dumps(ids))
-    instant_engine.register()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv(instant_engine.REPLY, str(folder / "reply.json"))
-        patched.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        patched.setattr(engine_list, "ENGINES", [instant_engine.INSTANT])
-        patched.chdir(folder)
+    reply = "\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood."
+    with instant_replies(tmp_path_factory.mktemp("python"), reply) as folder:
         yield folder
 
 
@@ -270,8 +258,7 @@ class Verdict(BaseModel):
 
 
 def test_a_pydantic_model_is_a_rubric(engine: pl.Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    ids = JudgeTokenizer(weights_folder(load_registry().get("demo"))).encode(" 4}")
-    (tmp_path / "reply.json").write_text(json.dumps(ids))
+    write_reply(tmp_path / "reply.json", " 4}")
     monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"answer": ["So."], "context": ["So it is."]})

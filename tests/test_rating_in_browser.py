@@ -1,6 +1,7 @@
 """The rating page in a real browser: keys rate, a reload keeps, `import` reads what is saved, and nothing else runs."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -133,6 +134,18 @@ def test_everything_has_a_name_for_a_screen_reader(web: Browser, drawn: Drawn) -
     assert [each for each in named if each[0] in roles and not each[1]] == []
     assert ("group", "score") in named and ("radio", "5 – Best") in named and ("textbox", "Comment (optional)") in named
     assert ("region", "Your rating") in named and ("progressbar", "0 of 2 rated") in named
+
+
+def test_it_follows_a_light_or_dark_setting_and_fits_a_phone(web: Browser, drawn: Drawn) -> None:
+    page, seen = drawn("a 1", "a 2"), []
+    for dark in (False, True):
+        web.resize(360, 800, dark=dark)
+        web.open(page)
+        assert web.run("document.documentElement.scrollWidth") <= 360
+        colours = web.run("[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]")
+        seen.append([sum(map(int, re.findall(r"\d+", each)[:3])) for each in colours])
+    (ink, paper), (light_ink, dark_paper) = seen
+    assert ink < paper and light_ink > dark_paper
 
 
 def test_the_pages_of_two_raters_and_two_tabs_do_not_mix(web: Browser, run: Run, tmp_path: Path) -> None:

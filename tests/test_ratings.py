@@ -365,6 +365,19 @@ def test_responses_vllm_and_anthropic_results(run: RunFile, tmp_path: Path) -> N
     failed = next(record.outcome for record in run.records("local") if record.case_id == "s-3")
     assert failed == Failure("hosted-error", "status 400: BadRequestError")
     assert run.raters()[-1][1].spec["service"] == "vllm"
+    azure = chat("s-1", "Reason: a\nScore: 2")
+    likely = [
+        {"token": " 2", "logprob": -0.105},
+        {"token": " 4", "logprob": -2.303},
+        {"token": " two", "logprob": -5.0},
+    ]
+    content = [{"token": "Reason: a\nScore:", "top_logprobs": []}, {"token": " 2", "top_logprobs": likely}]
+    told = {"content_filter_results": {"hate": {"filtered": False}}, "logprobs": {"content": content}}
+    azure["response"]["body"]["choices"][0] |= told
+    load(run, write_lines(tmp_path / "azure.jsonl", [azure]), "deployed", "hosted")
+    assert run.raters()[-1][1].spec["service"] == "azure"
+    [said] = [record.outcome for record in run.records("deployed")]
+    assert isinstance(said, Verdict) and said.scores["score"].confidence == pytest.approx(0.9, abs=1e-3)
     lines: list[object] = [message("s-1", "Reason: a\nScore: 4"), message("s-2", "", "refusal")]
     lines.append({"custom_id": "s-3", "result": {"type": "expired"}})
     lines.append({"custom_id": "s-4", "result": {"type": "errored", "error": {"error": {"type": "overloaded_error"}}}})

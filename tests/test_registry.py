@@ -37,7 +37,7 @@ def _model(folder: Path) -> Path:
 def test_our_entries_are_there_and_the_demo_comes_first() -> None:
     specs = load_registry().specs
     assert next(iter(specs)) == "demo"
-    assert len(specs) == 25
+    assert len(specs) == 31
     assert "fictional university" in specs["demo"].label
     assert specs["demo"].cpu and not specs["demo"].min_gpu_gb
 
@@ -51,6 +51,7 @@ def test_our_entries_say_what_a_user_must_know_before_a_download() -> None:
             continue
         assert spec.parameters and spec.weights_gb and spec.architecture, spec.name
         assert spec.verified or spec.notes, spec.name
+        assert re.match(r"2026-\d\d-\d\d, by ", spec.checked) and spec.template, spec.name
         if spec.verified:
             assert spec.revision and PINNED.fullmatch(spec.revision), spec.name
 

@@ -247,14 +247,6 @@ def test_a_file_that_declares_no_outputs_is_told_to_be_adopted(run: Run) -> None
     assert said.code == 2 and "nothing declares the reply's format" in said.err and "rubrics adopt" in said.err
 
 
-def test_references_are_looked_up_by_flag(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (OWN / "stars.prompty").read_text().replace("name: Likeness", "name: ${env:RUBRIC}\noutputs: 'stars: 1-5'")
-    (tmp_path / "mine.prompty").write_text(text)
-    monkeypatch.setenv("RUBRIC", "looked-up")
-    assert run("rubrics", "show", "mine.prompty").code == 2
-    assert run("rubrics", "show", "mine.prompty", "--allow-references").out.startswith("looked-up:")
-
-
 @pytest.mark.parametrize("name", builtin_names())
 def test_show_begins_with_one_screen(run: Run, name: str) -> None:
     said = run("rubrics", "show", name).out

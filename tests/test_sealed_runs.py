@@ -1,5 +1,6 @@
 """A whole run, watched by strace: neither the command nor its engine reaches anyone, with or without namespaces."""
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from typed import HERE, Desk
+
+from pathway_local.system.installed import is_cpu_build
 
 NEEDS_STRACE = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace is not installed: `apt-get install strace`"
@@ -23,7 +26,7 @@ UNFILTERED = [sys.executable, str(HERE / "without_filters.py")]
 
 @pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path, tiny_judge)
+    return Desk(tmp_path, shutil.copytree(tiny_judge, tmp_path / "its-judge"))
 
 
 def _traced(
@@ -76,9 +79,21 @@ def test_nobody_is_reached_with_the_scripted_engine(desk: Desk) -> None:
     assert _opened(calls) <= {"AF_INET SOCK_DGRAM", "AF_NETLINK SOCK_RAW"}
 
 
+def _plant_code(judge: Path, mark: Path) -> None:
+    """Let the judge bring code that makes the mark once it is imported, and name it wherever transformers looks."""
+    (judge / "evil.py").write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\nclass Evil: pass\n")
+    named = {"AutoConfig": "evil.Evil", "AutoModelForCausalLM": "evil.Evil", "AutoTokenizer": ["evil.Evil"] * 2}
+    for path in (judge / "config.json", judge / "tokenizer_config.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "auto_map": named}))
+
+
 @NEEDS_STRACE
 @pytest.mark.parametrize("namespaces", [True, pytest.param(False, marks=pytest.mark.soak)])
-def test_nobody_is_reached_with_real_vllm(desk: Desk, namespaces: bool) -> None:
+def test_nobody_is_reached_and_no_code_of_the_judge_runs_with_real_vllm(
+    desk: Desk, tmp_path: Path, namespaces: bool
+) -> None:
+    mark = tmp_path / "its-code-ran"
+    _plant_code(desk.judge, mark)
     command = desk.judging(desk.cases(2), "--detail", "score", engine="vllm")
     calls, _ = _traced(desk, command, before=() if namespaces else FORBIDDING)
     assert _sealed(desk) == ("namespace+filter" if namespaces else "filter")
@@ -88,6 +103,9 @@ def test_nobody_is_reached_with_real_vllm(desk: Desk, namespaces: bool) -> None:
     assert all(LOOPBACK.search(line) for line in bound)
     datagrams = [line for line in calls if "AF_INET, SOCK_DGRAM" in line and " = -1" not in line]
     assert len(datagrams) <= 4  # the seal's own, before vLLM
+    assert not mark.exists()
+    if is_cpu_build():  # what vLLM writes where another process looked at the model and answered by a pickle
+        assert not list(desk.home.rglob("modelinfos"))
 
 
 @NEEDS_STRACE

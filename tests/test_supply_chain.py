@@ -9,7 +9,6 @@ import pytest
 from typed import Desk
 
 from pathway_local.sealing import environment
-from pathway_local.system.installed import is_cpu_build
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
@@ -17,17 +16,16 @@ UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.loa
 SAFE_IF = {"torch.load": "weights_only=True", "yaml.load": "_Loader"}
 """Calls that are safe with this argument: torch's own reader without pickles, a loader made from SafeLoader."""
 
-EVIL = "from pathlib import Path\nPath({mark!r}).touch()\nclass Evil: pass\n"
-
 
 @pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
     return Desk(tmp_path / "d", shutil.copytree(tiny_judge, tmp_path / "judge"))
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_no_module_reads_pickles_or_runs_what_it_reads(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
+    modules = list(PACKAGE.rglob("*.py"))
+    assert len(modules) > 100
+    for node in (each for path in modules for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
         if isinstance(node, ast.Import):
             assert not {alias.name.partition(".")[0] for alias in node.names} & UNSAFE_MODULES
         elif isinstance(node, ast.ImportFrom):
@@ -46,23 +44,6 @@ def test_no_module_reads_pickles_or_runs_what_it_reads(path: Path) -> None:
             pairs = zip(node.keys, node.values, strict=True)
             switches = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "trust_remote_code"]
             assert all(isinstance(switch, ast.Constant) and switch.value is False for switch in switches)
-
-
-def test_code_that_comes_with_a_model_never_runs(desk: Desk, tmp_path: Path) -> None:
-    mark = tmp_path / "evil-ran"
-    (desk.judge / "evil.py").write_text(EVIL.format(mark=str(mark)))
-    for name in ("config.json", "tokenizer_config.json"):
-        told = json.loads((desk.judge / name).read_text())
-        told["auto_map"] = {
-            "AutoConfig": "evil.Evil",
-            "AutoModelForCausalLM": "evil.Evil",
-            "AutoTokenizer": ["evil.Evil"] * 2,
-        }
-        (desk.judge / name).write_text(json.dumps(told))
-    desk.typed(*desk.judging(desk.cases(2), "--detail", "score", engine="vllm"))
-    assert not mark.exists()
-    if is_cpu_build():  # what vLLM writes where another process looked at the model and answered by a pickle
-        assert not list(desk.home.rglob("modelinfos"))
 
 
 def test_a_registry_that_asks_for_it_is_refused(desk: Desk) -> None:

@@ -1,6 +1,5 @@
 """Text from outside can't steer a terminal: no command prints its control characters as they are."""
 
-import json
 import os
 import re
 import subprocess
@@ -66,9 +65,9 @@ def test_no_command_prints_a_control_character(run: Run, command: tuple[str, ...
 
 
 def test_json_stands_for_the_same_text(run: Run) -> None:
-    [found] = json.loads(run("read", f"{EVIL}.run", "--by", "disagreement", "--json").out)
-    assert {case["case"] for case in found["first"]} <= set(IDS)
-    assert ANN in found["raters"]
+    out = run("read", f"{EVIL}.run", "--by", "disagreement", "--json").out
+    assert {row["case"] for row in rows_of(out, "first")} <= set(IDS)
+    assert ANN in {row["rater"] for row in rows_of(out, "words")}
 
 
 def test_other_commands_print_none_either(run: Run, tmp_path: Path) -> None:

@@ -1,9 +1,15 @@
 """What ships: an installed wheel finds its rubrics, its registry and the demo judge away from the repository."""
 
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+import yaml
+
+from pathway_local import __version__
+from pathway_local.system.shipped import with_pages
 
 ROOT = Path(__file__).parents[1]
 SHOWN = """
@@ -11,7 +17,9 @@ from pathway_local.prompty.rubric_file import builtin_names
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.shipped import shipped
 import pathway_local
-print(pathway_local.__file__, shipped("models.yaml"), *builtin_names(), weights_folder(load_registry().get("demo")))
+from pathway_local.system.shipped import with_pages
+print(pathway_local.__file__, with_pages("docs/judges.md"), shipped("models.yaml"), *builtin_names())
+print(weights_folder(load_registry().get("demo")))
 """
 
 
@@ -40,8 +48,9 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
         text=True,
         check=True,
     ).stdout.split()
-    assert all(str(clean) in path for path in (found[0], found[1], found[-1]))
-    assert found[2:-1] == [
+    assert all(str(clean) in path for path in (*found[:3], found[-1]))
+    assert Path(found[1]).read_text() == (ROOT / "docs" / "judges.md").read_text()
+    assert found[3:-1] == [
         "contextual-relevance",
         "criteria",
         "gold-answer",
@@ -49,3 +58,21 @@ def test_a_wheel_brings_rubrics_registry_and_demo_judge(tmp_path: Path) -> None:
         "pair-answer",
         "pathway-answer",
     ]
+
+
+def test_messages_name_pages_that_a_wheel_brings() -> None:
+    """In a checkout they keep the name that stands in the code."""
+    named = {
+        page
+        for file in (ROOT / "pathway_local").rglob("*.py")
+        for page in re.findall(r"docs/[\w-]+\.md", file.read_text())
+        if file.name != "gguf_file.py"  # it names a page of another project
+    }
+    assert named and all((ROOT / page).is_file() for page in named)
+    assert with_pages("see docs/judges.md.") == "see docs/judges.md."
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"], cited["title"]) == (__version__, "MIT", "pathway_local")
+    assert {"cff-version", "message", "authors"} <= set(cited)

@@ -33,8 +33,8 @@ from pathway_local.runs.run_rubrics import store_rubric
 
 CASES = 1024
 SEATS = 8
-CACHE = 4_620_288
-"""Bytes of a cache that holds 4,512 tokens of the tiny judge: the rubric, and little more than what is in the batch."""
+CACHE = 9_240_576
+"""Bytes of a cache that holds 9,024 tokens of the tiny judge: the rubric, what is in the batch, and as much again."""
 
 REPLY = "\nIt says what the ideal answer says.\n\n**Score:** 4\n\n**Justification:**\nNothing is amiss."
 
@@ -99,7 +99,7 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     probes = replies["passes"] - cases
     assert cases <= probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
     computed = replies["computed in all"] - replies["computed"]
-    assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in a cache that is all but full"
+    assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in the cache"
 
 
 def _counted(judge: Path, folder: Path, details: Sequence[str], cases: int, settings: dict[str, int]) -> list[Any]:

@@ -72,7 +72,7 @@ def make_site(root: Path) -> Site:
     for name in ("scripts/bundle", "scripts/setup", "pyproject.toml", "README.md", "LICENSE", "models.yaml"):
         (site.project / name).parent.mkdir(exist_ok=True)
         shutil.copy(REPOSITORY / name, site.project / name)
-    for name in ("scripts/bundling", "prompts"):
+    for name in ("scripts/bundling", "prompts", "docs"):
         shutil.copytree(REPOSITORY / name, site.project / name, ignore=shutil.ignore_patterns("__pycache__"))
     (site.project / "pathway_local" / "__init__.py").write_text('__version__ = "0.1.0"\n')
     (site.project / "pathway_local" / "cli.py").write_text("import tiny\n\ndef main():\n    print(tiny.FOUND)\n")

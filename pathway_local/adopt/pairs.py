@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pathway_local.adopt.slots import Source, places_of
-from pathway_local.adopt.values import OPEN, gloss, quoted
+from pathway_local.adopt.values import OPEN, gloss
 from pathway_local.adopt.words import any_of, is_in
+from pathway_local.rubrics.declaration import quoted_word
 
 _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)(?P<rest>(?:_\w+)?)$")
 _SIDES = {"a": 1, "1": 1, "one": 1, "first": 1, "left": 1, "b": -1, "2": -1, "two": -1, "second": -1, "right": -1}
@@ -34,11 +35,13 @@ def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) ->
     values = sorted({side for side in sides.values() if side is not None}, reverse=True)
     sure = None not in sides.values() and len(values) == len(words) and values == [-side for side in reversed(values)]
     if not sure or not swap or any_of("worse").search(source.text) or not _labelled(words, source, swap):
-        return f"prefer {f' {OPEN} '.join(map(quoted, words))}"
+        return f"prefer {f' {OPEN} '.join(map(quoted_word, words))}"
     by_side = {side: word for word, side in sides.items()}
     called = {1: "A", 0: "tie", -1: "B"} if max(values) == 1 else by_side
     told = [(called[side] or "", by_side[side]) for side in values]
-    return "prefer " + " > ".join(quoted(word) if word == name else f"{name} as {quoted(word)}" for name, word in told)
+    return "prefer " + " > ".join(
+        quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told
+    )
 
 
 def _side(word: str, source: Source) -> int | None:

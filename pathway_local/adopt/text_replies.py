@@ -30,7 +30,10 @@ _SHOWN = re.compile(
 _RESULT = re.compile(
     r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
 )
-_BRACKETS = re.compile(r"(?P<label>[A-Z][\w ]{1,30}:\s?)?\[\[\s*(?P<value>[^\[\]\n]{1,24}?)\s*\]\]")
+_FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
+_FENCED = re.compile(
+    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\boxed\{)\s*(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
+)
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?([^\"'`”*\n:–(]{1,40}?)[\"'`”]?[*_]*\s*(?:$|[:–(-])")
 _USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
@@ -119,24 +122,27 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
 
 
 def last_lines(source: Source) -> Iterator[Found]:
-    """Yield the format of a reply that ends in [RESULT] and a value, in double brackets, or in a label and a value."""
+    """Yield the format of a reply that ends in [RESULT] and a value, a value in brackets, or a label and a value."""
     if found := _RESULT.search(source.text):
         score = Slot("result" if words_in(found["slot"]) else "score", found["slot"], source.row(found.start("slot")))
         layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{score.name}}}"
         yield Found("a final [RESULT]", layout, (Slot("feedback", "", score.row, "text"), score))
         return
-    every = list(_BRACKETS.finditer(source.text))
+    every = list(_FENCED.finditer(source.text))
     values = list(dict.fromkeys(found["value"] for found in every))
     words = [value for value in values if not _is_blank(value) and not re.fullmatch(r"[\d.]+", value)]
     if every and len(words) != 1 and len(words) in (0, len(values)):
-        labels = list(dict.fromkeys(found["label"] for found in every if found["label"]))
+        labels = [label for label in dict.fromkeys(each["label"] or "" for each in every) if label]
+        labels = [label for label in labels if not any_of("format").search(label)]
         label = in_layout(labels[0].rstrip() + " ") if len(labels) == 1 else ""
         name = "verdict" if words else as_name(labels[0]) if label else "rating"
         sample = next((value for value in values if "." in value), "")
         kind, row = "" if words else "number", source.row(every[0].start())
         # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
         slot, gap = Slot(name, "", row, kind, tuple(words), sample=sample), "\n\n" * bool(label)
-        yield _ending(source, "double brackets", f"{label}[[{{{name}}}]]", slot, "explanation", gap)
+        begin, end = every[0]["fence"], _FENCES[every[0]["fence"]]
+        layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(end)}"
+        yield _ending(source, "brackets around a value", layout, slot, "explanation", gap)
     else:
         yield from _line(source)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathway_local.adopt.scales import Levels, scale_in, scale_of
 from pathway_local.adopt.slots import Slot, Source
 from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.rubrics.declaration import quoted_word
 
 OPEN = "?"
-_PLAIN = re.compile(r"(?!.*\b(?:or|as|by|to)\b)[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
 _QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
 _PART = re.compile(r"[A-Za-zÀ-ÿ_][A-Za-zÀ-ÿ_+=<>-]*(?: [A-Za-zÀ-ÿ_-]+){0,2}")
 BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
@@ -55,13 +55,15 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
         *BESIDE.findall(said),
         *(word for word in (*words, *in_quotes(said.partition(" or ")[2])) if is_in("beyond", word)),
     ]
-    special = "".join(f" or {quoted(word)}" for word in dict.fromkeys(beside))
+    special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
     if len(words) == 1 and slot.words:
-        return Value(f"choice {quoted(words[0])}", rows)
+        return Value(f"choice {quoted_word(words[0])}", rows)
     if len(words) > 1 and not scale:
         return Value(ordered(words, source), rows, scores=True, words=words)
+    if re.fullmatch(r"[.…X_?]+", slot.said):
+        return Value(OPEN, rows, scores=True)
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
@@ -82,7 +84,8 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
 def _behind(name: str, keys: str, source: Source) -> list[tuple[str, int]]:
     """Return what lines say behind a quoted key, up to another: the "verdict" key must be "yes" or "no"."""
     key = re.compile(rf"[\"'`“]{re.escape(name)}[\"'`”](?!\s*:)((?:(?![\"'`“](?:{keys})[\"'`”]).)*)")
-    return [(found[1], row) for row, line in enumerate(source.lines) if "{" not in line and (found := key.search(line))]
+    lines = [(row, line) for row, line in enumerate(source.lines) if "{" not in line]
+    return [(found[1], row) for row, line in lines for found in key.finditer(line)]
 
 
 def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str:
@@ -93,8 +96,8 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
     chosen = fitting if is_in("score", stem) else about or fitting * (len(fitting) == 1)
     names = chosen[-1].names if chosen else {}
     beyond = [value for value, word in names.items() if is_in("nothing", word)]
-    told = " < ".join(f"{value} {quoted(word)}" for value, word in names.items() if value not in beyond)
-    return told + "".join(f" or {value} {quoted(names[value])}" for value in beyond) if told else spelling
+    told = " < ".join(f"{value} {quoted_word(word)}" for value, word in names.items() if value not in beyond)
+    return told + "".join(f" or {value} {quoted_word(names[value])}" for value in beyond) if told else spelling
 
 
 def words_in(text: str) -> list[str]:
@@ -129,8 +132,8 @@ def ordered(words: Sequence[str], source: Source) -> str:
         ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
-    special = "".join(f" or {quoted(word)}" for word in words if word not in rest)
-    return (" < " if sure else f" {OPEN} ").join(map(quoted, best)) + special
+    special = "".join(f" or {quoted_word(word)}" for word in words if word not in rest)
+    return (" < " if sure else f" {OPEN} ").join(map(quoted_word, best)) + special
 
 
 def _rank(word: str) -> int | None:
@@ -149,14 +152,9 @@ def gloss(word: str, source: Source) -> str:
     return found[1].strip() if found else ""
 
 
-def quoted(word: str) -> str:
-    """Return a word as a spelling takes it."""
-    return word if _PLAIN.fullmatch(word) else json.dumps(word, ensure_ascii=False)
-
-
 def _as_choice(value: Value) -> Value:
     boolean = value.words == ("false", "true") and " or " not in value.spelling
-    spelling = "true/false" if boolean else "choice " + " | ".join(map(quoted, value.words))
+    spelling = "true/false" if boolean else "choice " + " | ".join(map(quoted_word, value.words))
     return replace(value, spelling=spelling, scores=False)
 
 

@@ -84,7 +84,7 @@ def judge(
             if run is None and isinstance(sheet, Path):
                 run = default_run(sheet, None)
             run = _fleeting(kept) if run is None else Path(run)
-            given["rubric"] = list(_rubrics(rubric, references=bool(options.get("allow_references"))))
+            given["rubric"] = list(_rubrics(rubric))
             found = _judged(read_plan(sheet, run, given), engine, LineProgress(shown=progress))
         except PathwayError as error:
             error.args, error.hint = (in_python(str(error)),), in_python(error.hint)
@@ -100,12 +100,12 @@ def _fleeting(kept: ExitStack) -> Path:
     return Path(folder, "judged.run")
 
 
-def _rubrics(given: object, *, references: bool) -> Iterator[FileRubric]:
+def _rubrics(given: object) -> Iterator[FileRubric]:
     """Yield the rubrics that a program gave. Raises RubricError, UsageError."""
     for each in given if isinstance(given, list | tuple) else [given]:
         if isinstance(each, str | os.PathLike):
             check_names(each)
-            yield load_rubric(os.fspath(each), references=references)
+            yield load_rubric(os.fspath(each))
         else:
             yield (each if isinstance(each, Rubric) else Rubric.of_model(each)).read
 

@@ -5,6 +5,7 @@ import re
 
 from pathway_local.errors import UsageError
 from pathway_local.judging.plan import options_of
+from pathway_local.system.shipped import with_pages
 
 Name = str | os.PathLike[str]
 
@@ -27,4 +28,4 @@ def in_python(text: str) -> str:
         told = dict((each[1] or each[2]).split("=", 1) for each in maps)
         text = f"{text[: maps[0].start()]}map={told}{text[maps[-1].end() :]}"
     names = {option.flag: name for name, option in options_of().items()}
-    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), text)
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), with_pages(text))

@@ -20,7 +20,7 @@ from pathway_local.errors import UsageError
 from pathway_local.prompty.criteria import is_criteria
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
-from pathway_local.rubrics.declaration import spelling_of
+from pathway_local.rubrics.declaration import Declaration, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
@@ -52,7 +52,7 @@ def adopt(
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     proposal = _completed(proposal) if asks else proposal
     _show_lines(prompt, proposal)
-    _need_whole(proposal, file)
+    _need_whole(proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}")
     declared = bool(fields) and not proposal.questions
     rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
     show_rubric(rubric)
@@ -103,9 +103,9 @@ def _completed(proposal: Proposal) -> Proposal:
     return proposal
 
 
-def _need_whole(proposal: Proposal, file: Path) -> None:
-    """Raise UsageError with a line to complete if the inputs or the format are open."""
-    begin = f"pathway-local rubrics adopt {shlex.quote(str(file))}"
+def _need_whole(proposal: Proposal, typed: str) -> None:
+    """Raise UsageError with a line to complete, behind what the user `typed`, if the inputs or the format are open."""
+    begin = f"pathway-local rubrics adopt {typed}"
     if not proposal.inputs.said:
         hint = f"{begin} --inputs 'question, answer'"
         raise UsageError("I could not find the inputs; declare the names of the texts that the judge is given", hint)
@@ -113,12 +113,12 @@ def _need_whole(proposal: Proposal, file: Path) -> None:
         raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
     if proposal.open:
         said = ", ".join(proposal.open)
-        fields = "; ".join(f"{name}: {spelling}" for name, spelling in proposal.fields.items())
+        fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
         before = next(
             (f"{{{name}}}\n\n" for name in proposal.fields if proposal.layout.startswith(f"{{{name}}}\n\n")), ""
         )
         lines = [] if proposal.layout == "json" else proposal.layout.removeprefix(before).split("\n")
-        whole = " ".join([f"--fields {shlex.quote(fields)}", *(f"--line {shlex.quote(line)}" for line in lines)])
+        whole = Declaration(fields, tuple(lines)).options()
         raise UsageError(f"the prompt leaves open: {said}", f"Complete each ? in: {begin} {whole}")
     if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
         said = ", ".join(proposal.inputs.said)

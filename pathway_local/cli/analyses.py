@@ -1,13 +1,14 @@
 """Makes a command of each analysis: its options, and its tables on the terminal, as JSON, as a table file or a page."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import note_export
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, Run
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
@@ -34,19 +35,26 @@ SHARED = {
 """Options of every analysis with their defaults."""
 
 
-def app_of(name: str) -> App:
-    """The command of an analysis."""
+def app_of(
+    name: str,
+    more: Mapping[str, tuple[Any, Any]] = MappingProxyType({}),
+    then: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
+) -> App:
+    """The command of an analysis. `then` gets the run, the analysis's options and those that it has `more`."""
     analysis: Analysis[Any] = ANALYSES[name].load()
 
     def command(run: Path, **given: Any) -> None:
         shared = {each: given.pop(each) for each in SHARED}
+        own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
         run_analysis(name, analysis, run, given, **shared)
+        if then:
+            then(run, given, own)
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
     parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
-    parameters += [_keyword(each, kind, default) for each, (kind, default) in SHARED.items()]
+    parameters += [_keyword(each, kind, default) for each, (kind, default) in {**more, **SHARED}.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     app = App()

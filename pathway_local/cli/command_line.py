@@ -40,8 +40,8 @@ ORDER = ["start", "judge", *ANALYSES, *(name for name in COMMANDS if name not in
 GROUPS = ("rubrics", "judges", "runs", "hosted")
 """Commands that have commands below them."""
 
-# The one command whose name Python keeps for itself.
-MODULES = {"import": "imports"}
+# A name that Python keeps for itself, and an analysis that writes more than its tables.
+MODULES = {"import": "imports", "handover": "handover"}
 
 
 class UnknownCommand(UsageError):
@@ -78,7 +78,7 @@ class _Commands(Group):
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest
-        if name in ANALYSES:
+        if name in ANALYSES and name not in MODULES:
             made = import_module("pathway_local.cli.analyses").app_of(name)
         else:
             made = import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app

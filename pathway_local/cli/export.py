@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.figures import note_export
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import Encoding, Force, Run
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import check_new, notice, talk

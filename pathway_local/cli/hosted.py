@@ -27,7 +27,7 @@ from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
 from pathway_local.ratings.service_schema import Service
 from pathway_local.system.visible import visible
 
-NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
+NAMES = {"openai": "OpenAI", "azure": "Microsoft Azure", "anthropic": "Anthropic"}
 
 EXAMPLES = (
     "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
@@ -46,9 +46,10 @@ def export(
     run: RunToBe,
     cases: CasesOption,
     service: Annotated[
-        Service, option("SERVICE", "Format of the batch file: openai (also for `vllm run-batch`) or anthropic.", JUDGE)
+        Service,
+        option("SERVICE", "Format of the batch file: openai (also for `vllm run-batch`), azure or anthropic.", JUDGE),
     ],
-    model: Annotated[str, option("NAME", "What the service calls the model.", JUDGE)],
+    model: Annotated[str, option("NAME", "What the service calls the model; on Azure, the deployment.", JUDGE)],
     out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
     rubric: RubricIfSeveral = None,
     only: Annotated[

@@ -13,8 +13,8 @@ import typer
 from pathway_local.cli.column_question import ask_columns
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, option
 from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.figures import note_export
 from pathway_local.cli.judge_options import JudgingCommand, taking
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
@@ -44,7 +44,7 @@ _T = TypeVar("_T")
 
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
-    "pathway-local judge examples/pathway-answer.csv --run my.run --keep chatbot",
+    "pathway-local judge examples/pathway-answer.csv --run my.run --keep id",
     cls=JudgingCommand,
 )
 @taking(options_of())
@@ -69,8 +69,7 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
-    references = "allow_references" in given
-    given["rubric"] = [load_rubric(name, references=references) for name in given.get("rubric", ())]
+    given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out), given)
     talk.errors_only = quiet
     if out is not None:

@@ -22,7 +22,8 @@ def panel(
     Give the same command again to bring the panel up to date with its members.
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
-    from pathway_local.results.alike_people import alike_people
+    from pathway_local.cli.show import terminal_words
+    from pathway_local.results.alike_people import alike
     from pathway_local.results.panel import make_panel
     from pathway_local.results.ratings_matrix import ratings_matrices
 
@@ -31,7 +32,7 @@ def panel(
         found = make_panel(opened, name, members, rule, sys.argv)
         rubrics = rubrics_of(opened)
         matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
-        alike = [line for each in matrices for line in alike_people(each, each.places(members))]
+        warnings = [note for each in matrices for note in alike(each, each.places(members))]
     rows = [
         [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
     ]
@@ -41,5 +42,6 @@ def panel(
             data.say(f"{each.rubric}: {count} failed ({kind})")
         if each.partial:
             data.say(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")
-    for line in dict.fromkeys(alike):
-        data.say(f"Warning: {line}.")
+    say = terminal_words()
+    for line in dict.fromkeys(map(say.note, warnings)):
+        data.say(say("warning", text=line))

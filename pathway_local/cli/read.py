@@ -1,21 +1,23 @@
 """`pathway-local read`: the cases that a person should look at first, with their texts, and where raters disagree."""
 
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
-from pathway_local.cli.figures import draw, note_export
+from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import AsJson, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
 from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
+from pathway_local.output.plain import as_json as plain
 from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
-from pathway_local.results.divergence import Divergence, divergence
+from pathway_local.results.divergence import WORDS, disagreement_tables, divergence
 from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import By, ReadingList, pattern_lists, reading_lists, table_rows
-from pathway_local.results.views.divergence import divergence_view
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
@@ -78,22 +80,18 @@ def read(
         labels = labels_of(opened)
     if out:
         _write_lists(run, out, found, say, force=force)
-    views = [divergence_view(each, labels) for each in apart]
+    tables = [table for each in apart for table in disagreement_tables(each, labels)]
     if as_json:
-        print_json([each.as_json() | view.remarks.as_json() for each, view in zip(apart, views, strict=True)])
+        print_json(plain(tables, terminal_words(lang)))
         return
-    for each, view in zip(apart, views, strict=True):
-        draw(view)
-        for case in each.first:
-            _show_reasons(case)
-
-
-def _show_reasons(case: Divergence) -> None:
-    if case.reasons:
-        data.print()
-        data.say(case.case, "bold")
-    for rater, words in case.reasons.items():
-        data.say(words.replace("\n", "\n    "), label=f"{visible(rater)} ({case.scores[rater]}): ", lines=True)
+    show([each for each in tables if each.key != WORDS], terminal_words(lang))
+    for each in tables:
+        for case, rows in groupby(each.rows if each.key == WORDS else (), key=lambda row: str(row["case"])):
+            data.print()
+            data.say(case, "bold")
+            for row in rows:
+                said = str(row["words"]).replace("\n", "\n    ")
+                data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
 
 
 def _write_lists(run: Path, out: Path, found: list[ReadingList], say: Language, *, force: bool) -> None:

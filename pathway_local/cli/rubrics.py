@@ -31,10 +31,6 @@ app = App(
 )
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
-References = Annotated[
-    bool, option("", "Resolve ${env:NAME} and ${file:NAME} in the file's front matter.", "", "--allow-references")
-]
-Schema = Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")]
 
 
 @app.with_examples("pathway-local rubrics list", "pathway-local rubrics list | grep follow-up", name="list")
@@ -49,14 +45,9 @@ def list_rubrics() -> None:
 def show(
     name: Name,
     full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "", "--full")] = False,
-    as_schema: Schema = False,
-    references: References = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
-    rubric = load_rubric(name, references=references, unconfirmed=True)
-    if as_schema:
-        print_json(rubric.format.schema())
-        return
+    rubric = load_rubric(name, unconfirmed=True)
     guide = guide_to(name)
     data.say(f"{rubric.name}: {rubric.description}", "bold")
     if guide:
@@ -96,12 +87,11 @@ def check(
     name: Name,
     judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
     grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "", "--grammar")] = False,
-    schema: Schema = False,
+    schema: Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")] = False,
     models: Models = None,
-    references: References = False,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
-    rubric = load_rubric(name, references=references, unconfirmed=True)
+    rubric = load_rubric(name, unconfirmed=True)
     if grammar:
         written = rubric.format.reply(example_inputs(rubric)).form.grammar()
         data.print(visible(written, lines=True), soft_wrap=True, end="")

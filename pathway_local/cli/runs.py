@@ -16,6 +16,7 @@ from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.purge import purge
 from pathway_local.cli.terminal import need_consent, notice, talk, tell
 from pathway_local.judging.option import columns_by_input
+from pathway_local.rater import HANDOVER, Rater
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.removal import Removed, ratings_of, undo_import
@@ -138,9 +139,18 @@ def _tell(run: Path, removed: Removed) -> None:
     for each in removed.panels:
         told = f"the panel {each.name} was made of these ratings and went with them"
         if left.issuperset(each.members):
-            how = ["--name", each.name, "--of", ",".join(each.members), "--rule", str(each.spec["rule"])]
-            told += f"; make it again: {shlex.join(['pathway-local', 'runs', 'panel', str(run), *how])}"
+            told += f"; make it again: {_made_again(each, run)}"
         notice(told)
+
+
+def _made_again(panel: Rater, run: Path) -> str:
+    """Return the command that makes a panel, or the combined scores of a handover, again."""
+    how = ["runs", "panel", str(run), "--name", panel.name, "--of", ",".join(panel.members)]
+    how += ["--rule", str(panel.spec["rule"])]
+    if isinstance(options := panel.spec.get("options"), dict):
+        given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        how = [HANDOVER, str(run), "--rubric", panel.rubric, *given, "--store", panel.name]
+    return shlex.join(["pathway-local", *how])
 
 
 def _counted(removed: Removed) -> str:

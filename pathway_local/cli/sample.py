@@ -83,7 +83,7 @@ def sample(
     )
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
-    write = _writer(plan, lang)
+    write = writer(plan, lang)
     read_privately(cases, run)
     _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)
 
@@ -101,24 +101,29 @@ def _show_drawn(found: Drawn, plan: SamplePlan) -> None:
     if found.cut:
         notice(f"{found.cut} texts are longer than a cell can hold and end with [cut]")
     within = f" within {found.strata} values of {plan.strata}" if plan.strata else ""
+    tell_sheets(plan, f"{found.drawn} of {found.cases} cases drawn at random{within}")
+
+
+def tell_sheets(plan: SamplePlan, said: str, group: str = "") -> None:
+    """Print which files were written, what is in them, and the commands that import them, for raters of a `group`."""
     sheets = plan.sheets()
     for name, path in sheets.items():
         talk.say(f"written: {path}" + (f" for {name}" if name else ""))
-    talk.say(f"{found.drawn} of {found.cases} cases drawn at random{within}")
+    talk.say(said)
     if len(sheets) > 1:
         talk.say("Give each evaluator their own file: ratings are independent only if nobody sees another's scores.")
     many = "" if plan.raters else ", for each person who filled in a copy"
     one = "the file that the page saves" if is_page(plan.out) else f"the filled sheet{many}"
     several = "the files that the pages save" if is_page(plan.out) else "them when they come back"
     talk.say(f"To import {several if len(sheets) > 1 else one}:")
-    who = ("--rater", GROUP) if len(plan.raters) > 1 else () if plan.raters else ("--rater", "NAME")
+    who = ("--rater", group or GROUP) if group or len(plan.raters) > 1 else () if plan.raters else ("--rater", "NAME")
     for path in sheets.values():
         saved = path.with_suffix(".json") if is_page(plan.out) else path
         command = ["pathway-local", "import", str(plan.given.run), str(saved), "--kind", "human", *who]
         talk.say(shlex.join(command), indent=2)
 
 
-def _writer(plan: SamplePlan, lang: str) -> SheetWriter:
+def writer(plan: SamplePlan, lang: str) -> SheetWriter:
     """Return what writes sheets of the kind that --out names. Raises UsageError if it can't be written."""
     if is_page(plan.out):
         if not plan.raters:
@@ -126,5 +131,5 @@ def _writer(plan: SamplePlan, lang: str) -> SheetWriter:
         return RatingPages(plan, Language(lang), now()).write
     if kind_of(plan.out) is not WORKBOOK:
         said = f"{plan.out.name} is neither a workbook nor a page"
-        raise UsageError(said, "Give --out a name that ends in .xlsx or .html.")
+        raise UsageError(said, "Give it a name that ends in .xlsx or .html.")
     return write_rating_sheet

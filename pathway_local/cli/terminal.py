@@ -23,6 +23,7 @@ from rich.text import Text
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
 from pathway_local.system.output_file import check_output
+from pathway_local.system.shipped import with_pages
 from pathway_local.system.visible import visible, visible_json
 
 PIPE_WIDTH = 120
@@ -101,7 +102,7 @@ class Screen(Console):
         command: one that we broke could not be pasted, while one that the terminal breaks can. Elsewhere its lines
         stay as they are.
         """
-        parts, margin = (label + visible(said, lines=lines)).split("\n"), " " * indent
+        parts, margin = (label + visible(with_pages(said), lines=lines)).split("\n"), " " * indent
         if self.is_terminal:
             parts = [part for line in parts for part in self._broken(line, max(self.width - indent, 20), hang)]
         text = Text(margin + f"\n{margin}".join(parts))

@@ -126,6 +126,8 @@ class RegistryEntry(_Keys):
     licence: Text = "not stated"
     gated: bool = False
     verified: bool = False
+    template: Literal["own", "base", "copy"] | None = None
+    checked: Text = ""
     parameters: Parameters | None = None
     context: Count | None = None
     layers: Annotated[int, Field(ge=0, le=10_000)] | None = None

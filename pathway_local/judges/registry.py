@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +125,11 @@ def load_registry(extra: Path | None = None) -> Registry:
     A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
     with another source starts anew. Raises RegistryError that names file, line and key.
     """
-    paths = [shipped("models.yaml")]
+    files = [_built_in()]
     if user_file().is_file():
-        paths.append(user_file())
+        files.append(_read(user_file()))
     if extra is not None:
-        paths.append(extra)
-    files = [_read(path) for path in paths]
+        files.append(_read(extra))
     merged: dict[str, dict[str, tuple[object, _File]]] = {}
     for file in files:
         for name, entry in file.entries():
@@ -173,6 +173,11 @@ class _File:
                 hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
                 raise RegistryError(f"{self.where(name)}: {name} holds no keys", hint)
             yield name, dict(entry)
+
+
+@cache
+def _built_in() -> _File:
+    return _read(shipped("models.yaml"))
 
 
 def _read(path: Path) -> _File:

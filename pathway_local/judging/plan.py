@@ -64,7 +64,7 @@ class Plan:
     Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
     rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. A case judged `alone`
     has no other in the engine beside it. `allocation` follows from the options of the machine. Rubrics are loaded by
-    then: `allow_references` was read at the door.
+    then.
     """
 
     cases: Path | Sheet
@@ -116,9 +116,6 @@ class Plan:
         bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
     ] = False
     skip_unfit: Annotated[bool, Option("", "Leave out rubrics that don't fit a judge's context.", JUDGE)] = False
-    allow_references: Annotated[bool, Option("", "Resolve ${env:NAME} and ${file:NAME} in rubric files.", JUDGE)] = (
-        False
-    )
     detail: Annotated[Detail, DETAIL] = "full"
     samples: Annotated[
         int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)

@@ -43,8 +43,8 @@ LIMIT = 400_000
 
 MOST_INPUTS = 64
 
-REFERENCE = re.compile(r"\$\{(env|file):([^}:\n]*)(?::([^}\n]*))?\}", re.IGNORECASE)
-"""${env:NAME} or ${file:PATH}, each perhaps with a default behind a further colon."""
+REFERENCE = re.compile(r"\$\{(?:env|file):[^}\n]*\}", re.IGNORECASE)
+"""${env:NAME} or ${file:PATH}, which other programs look up."""
 SERVERS = ("configuration", "connection")
 """Keys of `model:` that are never read, since no server is called."""
 
@@ -217,11 +217,9 @@ def _check_front(front: Mapping[str, object], places: Places) -> None:
             hint = f"Did you mean {near[0]!r}? " if near else ""
             raise RubricError(f"{places.of(key)}: unknown key {key!r}", f"{hint}Known are {', '.join(sorted(KEYS))}.")
     for keys, value in _values((), front):
-        if isinstance(value, str) and keys[:1] + keys[1:2] not in [("model", key) for key in SERVERS]:
-            found = REFERENCE.search(value)
-            if found:
-                hint = "Write the value itself, or add --allow-references if you trust the file."
-                raise RubricError(f"{places.of(*keys)}: {found.group()} is not looked up", hint)
+        ignored = keys[0] == "sample" or keys[:2] in [("model", key) for key in SERVERS]
+        if isinstance(value, str) and not ignored and (found := REFERENCE.search(value)):
+            raise RubricError(f"{places.of(*keys)}: {found.group()} is not looked up", "Write the value itself.")
 
 
 def _values(keys: tuple[str | int, ...], value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:

@@ -2,19 +2,19 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pathway_local.errors import RubricError, UnknownName
+from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.pair_block import read_pair
 from pathway_local.prompty.placeholders import find_placeholders
-from pathway_local.prompty.prompty_file import LIMIT, ROLE, parse_prompty, text_of
-from pathway_local.prompty.references import resolved
-from pathway_local.prompty.rubric_format import read_format
+from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
 from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
 from pathway_local.rubrics.consistency import read_rules
+from pathway_local.rubrics.json_schema import outputs_of_schema
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
@@ -32,7 +32,7 @@ def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
     prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where, prompt_file)
     if not prompty.declared:
         prompty = with_inputs_used(prompty)
-    output_format, format_notices = read_format(prompty)
+    output_format, format_notices = _read_format(prompty)
     inputs, input_notices = read_inputs(prompty, output_format)
     fields = [*output_format.scores, *output_format.fields]
     return Rubric(
@@ -53,20 +53,55 @@ def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
     )
 
 
+def _read_format(prompty: Prompty) -> tuple[OutputFormat, tuple[str, ...]]:
+    """Return the format, and notes for the user. Raises RubricError."""
+    output_format = _load_format(_declared(prompty), prompty)
+    return output_format, tuple(_length_notices(output_format, prompty.model.max_tokens))
+
+
+def _declared(prompty: Prompty) -> object:
+    outputs = prompty.outputs if prompty.outputs is not None else prompty.model.schema
+    if isinstance(outputs, str) or (isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)):
+        return outputs
+    where = prompty.places.where
+    if outputs is None:
+        said = f"{where}: nothing declares the reply's format"
+        raise RubricError(said, f"`pathway-local rubrics adopt {where} -o NEW.prompty` proposes one.")
+    try:
+        return outputs_of_schema(outputs)
+    except ValueError as error:
+        at = prompty.places.of("outputs") if prompty.outputs is not None else where
+        raise FormatError(f"{at}: {error}", "docs/rubrics.md opens with the spellings of fields.") from None
+
+
+def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
+    try:
+        return OutputFormat.load(outputs)
+    except RubricError as error:
+        keys = str(error).split(":")[0].split(".")
+        where = prompty.places.of(*keys) if keys[0] == "outputs" else prompty.places.where
+        raise type(error)(f"{where}: {error}", error.hint) from None
+
+
+def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:
+    needed = output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
+    if limit and limit < needed:
+        yield f"max_tokens {limit} can't hold the output format: raised to {needed}"
+
+
 def builtin_names() -> list[str]:
     """Return the names of the rubrics that ship with the package."""
     return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
 
 
-def load_rubric(name: str, *, references: bool = False, unconfirmed: bool = False) -> Rubric:
+def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
     """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
 
-    With `references`, values replace ${env:…} and ${file:…} in its front matter first, also in the rubric's text.
     Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
     path = rubric_path(name)
     text, prompt_file = beside_prompt(read_text(path), path)
-    rubric = parse_rubric(resolved(text, path) if references else text, str(path), prompt_file)
+    rubric = parse_rubric(text, str(path), prompt_file)
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric

@@ -48,7 +48,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
     marks = [f"{BREAK}unfinished"] if unfinished else []
     rest: list[str] = []
     try:
-        values = _strict(text, output_format).values
+        values = read_strictly(text, output_format).values
     except ReplyError:
         try:
             in_json = output_format.in_json
@@ -66,8 +66,8 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
     return _verdict(values, output_format, rest, marks)
 
 
-def _strict(text: str, output_format: OutputFormat) -> Reading:
-    """Return the values of a reply that keeps the layout to the letter; echoes may hold any text."""
+def read_strictly(text: str, output_format: OutputFormat) -> Reading:
+    """Read a reply that keeps the layout to the letter; echoes may hold any text. Raises ReplyError."""
     parts = tuple(
         Slot(part.name, TextField()) if isinstance(part, Slot) and isinstance(part.field, EchoField) else part
         for part in output_format.parts

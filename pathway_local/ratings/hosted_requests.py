@@ -20,15 +20,20 @@ from pathway_local.sheets.cells import json_text
 from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 
-CHAT_URL = "/v1/chat/completions"
+CHAT_URLS: Mapping[Service, str] = {"openai": "/v1/chat/completions", "azure": "/chat/completions"}
 LEAST_TOKENS = 4096
 ONLY_SEED = 0
 """The seed of `--only N`: it draws the same cases as `sample --seed 0 --n N`."""
 
-# Model families that accept a temperature. A name with a slash is an open model on one's own server. All others get
-# none: newer hosted models refuse a request that sets one.
-_TAKES_TEMPERATURE: Mapping[Service, re.Pattern[str]] = {
+LIKELIEST = 20
+"""Tokens whose log-probabilities are asked for at each place; services give no more."""
+
+# Model families that accept a temperature and give log-probabilities. A name with a slash is an open model on one's own
+# server. All others get neither: newer hosted models refuse a request that sets one. On Azure, the name is a
+# deployment's, which its maker chose. Anthropic's service gives no log-probabilities.
+_SETTABLE: Mapping[Service, re.Pattern[str]] = {
     "openai": re.compile(r"(ft:)?(gpt-3\.5|gpt-4|chatgpt-4o)|.*/"),
+    "azure": re.compile(r"gpt-(35|4)"),
     "anthropic": re.compile(r"claude-3|claude-(opus|sonnet|haiku)-4(-[0-6])?(-\d{8}|-latest)?$"),
 }
 
@@ -70,6 +75,7 @@ class HostedRequests:
         _check_turns(given.rubric, plan.service)
         self._selects = self._selection()
         self._orders: Sequence[Order | None] = BOTH if given.rubric.pair else (None,)
+        self._settable = bool(_SETTABLE[plan.service].match(plan.model))
         self.leaving = self._leaving()
 
     @classmethod
@@ -128,8 +134,7 @@ class HostedRequests:
         if not count:
             raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
         echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
-        takes_it = _TAKES_TEMPERATURE[self.plan.service].match(self.plan.model)
-        temperature = rubric.sampling.get("temperature") if takes_it else None
+        temperature = rubric.sampling.get("temperature") if self._settable else None
         inputs, notes = tuple(rubric.inputs), self._given.file.notes
         told = (rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
         return Leaving(*told, len(self._orders))
@@ -144,10 +149,12 @@ class HostedRequests:
             body["temperature"] = self.leaving.temperature
         if plan.service == "anthropic":
             return {"custom_id": custom_id, "params": _anthropic(body, schema, rubric, texts)}
+        if self._settable:
+            body |= {"logprobs": True, "top_logprobs": LIKELIEST}
         if schema:
             named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URL, "body": body}
+        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URLS[plan.service], "body": body}
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:

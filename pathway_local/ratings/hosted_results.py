@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from pathway_local.ratings.token_shares import Token, tokens_in
 from pathway_local.sheets.row import Row
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens
 
@@ -15,7 +16,7 @@ REFUSED = ("content_filter", "refusal")
 
 @dataclass(frozen=True, slots=True)
 class HostedResult:
-    """A service's result for one request: the reply's text or a failure."""
+    """A service's result for one request: the reply's text, perhaps with its tokens as `said`, or a failure."""
 
     custom_id: str
     service: str
@@ -24,6 +25,7 @@ class HostedResult:
     unfinished: bool = False
     failure: Failure | None = None
     tokens: Tokens = NO_TOKENS
+    said: tuple[Token, ...] = ()
 
 
 def is_result_file(columns: Collection[str]) -> bool:
@@ -42,8 +44,9 @@ def read_result(row: Row) -> HostedResult:
 
 
 def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
-    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else "openai"
     body = _object(response, "body")
+    service = "azure" if any("content_filter_results" in each for each in _list(body.get("choices"))) else "openai"
+    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else service
     model = _model(body)
     status = response.get("status_code")
     error = _loaded(row, "error") or _object(body, "error")
@@ -62,7 +65,16 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
         _count(shares, "cached_tokens"),
         _count(usage, "completion_tokens") or _count(usage, "output_tokens"),
     )
-    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens)
+    said = () if "output" in body else _said(body)
+    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens, said=said)
+
+
+def _said(body: dict[str, Any]) -> tuple[Token, ...]:
+    """Return the tokens of a chat completion; none if they are not as its service documents them."""
+    try:
+        return tokens_in(body["choices"][0])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _chat_text(body: dict[str, Any]) -> tuple[str, str, bool]:

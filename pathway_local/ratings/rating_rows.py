@@ -13,6 +13,7 @@ from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.page_row import PageRow
 from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
 from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
+from pathway_local.ratings.token_shares import with_shares
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.cells import is_cut
@@ -202,4 +203,6 @@ def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Han
     judge = (result.service, result.model)
     echoes = Echoes(key, handout.echoes if handout else {})
     outcome = result.failure or read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)
+    if isinstance(outcome, Verdict) and result.said:
+        outcome = with_shares(outcome, rubric.format, result.text, result.said)
     return Rating(where, result.custom_id, "", "", "", outcome, result.failure is None, judge, result.tokens)

@@ -31,7 +31,7 @@ class SamplePlan:
 
     Each value of the column `strata` of the cases file is a stratum, from which at least `least` cases are drawn. With
     `blind`, each evaluator gets the cases in another order; else all get them as drawn, so that the first cases of a
-    sample without strata are a smaller random sample.
+    sample without strata are a smaller random sample. With `only`, these cases are handed out as they are: no sample.
     """
 
     given: Given
@@ -42,6 +42,7 @@ class SamplePlan:
     raters: Sequence[str] = ()
     blind: bool = True
     least: int = LEAST
+    only: frozenset[str] = frozenset()
 
     def sheets(self) -> dict[str, Path]:
         """Return the sheet of each evaluator: `out`, or with several of them a file beside it for each."""
@@ -86,15 +87,20 @@ def sample(
         plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
-        drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
+        if plan.only:
+            drawn, chances = [case in plan.only for case in ids], [0.0] * len(ids)
+        else:
+            drawn, chances = draw(ids, strata, plan.size, plan.seed, plan.least)
         run = given.run()
         every, chosen = _read_again(run, given, ids, [*zip(strata, drawn, chances, strict=True)])
-        before = _drawn_before(run, given.rubric.name, plan, _hashes(every))
+        before = {} if plan.only else _drawn_before(run, given.rubric.name, plan, _hashes(every))
         facts: dict[str, Value] = {"size": plan.size, "seed": plan.seed, "strata": plan.strata}
         facts["raters"] = list(plan.raters)
-        begun = given.handing_out(list(sheets.values()), command, {"sample": facts}, force=force)
+        kind = "handed_over" if plan.only else "sample"
+        begun = given.handing_out(list(sheets.values()), command, {kind: facts}, force=force)
         with begun as (files, job, counts):
-            store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
+            if not plan.only:
+                store_sample(run, job, Sample(0, given.rubric.name, plan.seed, plan.strata, len(ids), plan.size), every)
             cut, in_sheets = 0, dict[str, int]()
             with temporary_files_in(plan.out.parent):
                 for rater, file in zip(sheets, files, strict=True):
@@ -102,8 +108,8 @@ def sample(
                     rows = _rows(run, given, plan, rater, [case for case in chosen if case.id not in has], job)
                     in_sheets[rater] = len(rows)
                     cut += write(file, given.rubric, rater, rows)
-            counts |= {"cases": len(ids), "drawn": plan.size, "in_sheets": sum(in_sheets.values())}
-        return Drawn(len(ids), given.left_out, plan.size, in_sheets, len(set(strata)), cut, given.file.notes)
+            counts |= {"cases": len(ids), "drawn": len(chosen), "in_sheets": sum(in_sheets.values())}
+        return Drawn(len(ids), given.left_out, len(chosen), in_sheets, len(set(strata)), cut, given.file.notes)
 
 
 def _strata(given: CasesGiven, asked: str) -> str:

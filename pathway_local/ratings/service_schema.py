@@ -8,11 +8,13 @@ from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 
-Service = Literal["openai", "anthropic"]
+Service = Literal["openai", "azure", "anthropic"]
 
 # Keywords that each service refuses in a strict schema. Our reader checks these bounds when results come back.
+_OPENAI = frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title"))
 _REFUSED: Mapping[Service, frozenset[str]] = {
-    "openai": frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title")),
+    "openai": _OPENAI,
+    "azure": _OPENAI,
     "anthropic": frozenset(
         (
             "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",

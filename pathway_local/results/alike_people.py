@@ -10,7 +10,6 @@ from pathway_local.note import Note
 from pathway_local.ratings.import_notes import LEAST_ALIKE, names_one_person
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.words.language import ENGLISH, Language
 
 
 def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:
@@ -39,9 +38,3 @@ def alike_in(data: Ratings) -> list[Note]:
     for matrix in data.matrices(several):
         found += [note for note in alike(matrix) if note not in found]
     return found
-
-
-def alike_people(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[str]:
-    """The same in English, without full stops."""
-    say = Language(ENGLISH, lambda name: f"--{name}")
-    return (say.note(note).removesuffix(".") for note in alike(matrix, among))

@@ -27,5 +27,8 @@ ANALYSES = {
     "compare": Listed(
         "pathway_local.results.compare", "Show which of two chatbots scores higher on the same questions."
     ),
+    "handover": Listed(
+        "pathway_local.results.handover", "Choose which cases a judge keeps and which people rate, with a promise."
+    ),
     "plan": Listed("pathway_local.results.planning", "Plan how many labels, questions or students a figure needs."),
 }

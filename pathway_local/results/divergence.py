@@ -1,14 +1,17 @@
 """Disagreement of raters: each case's scores side by side, their pattern, and the cases to look at first."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from pathway_local.results.alike_people import alike_people
+from pathway_local.note import Note
+from pathway_local.results.alike_people import alike
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.table import Cell, Column, Table
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
@@ -19,6 +22,9 @@ from pathway_local.verdict import Number, Verdict, plain
 DivergenceKind = Literal["agree", "neighbours", "apart", "special"]
 """All gave one score; scores at most a level apart; scores further apart, or any two that differ on a nominal scale;
 some gave a special level, some did not."""
+
+WORDS = "words"
+"""The table with what raters wrote: a terminal shows it as text."""
 
 NOTES = ("notes", "shared_notes")
 """The fields in which people's own words are kept."""
@@ -55,12 +61,7 @@ class ScoreDivergence:
     kinds: Mapping[DivergenceKind, int]
     patterns: Mapping[DivergenceKind, Mapping[str, int]]
     first: tuple[Divergence, ...]
-    warnings: tuple[str, ...]
-
-    def as_json(self) -> dict[str, object]:
-        """The same as plain values, the patterns of all kinds together."""
-        counts = Counter({name: count for own in self.patterns.values() for name, count in own.items()})
-        return asdict(self) | {"patterns": dict(counts.most_common())}
+    warnings: tuple[Note, ...]
 
 
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
@@ -119,7 +120,7 @@ def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
             kind: dict(Counter(case.pattern for case in cases if case.kind == kind).most_common()) for kind, _ in kinds
         },
         first=tuple(first),
-        warnings=tuple(alike_people(matrix)),
+        warnings=tuple(alike(matrix)),
     )
 
 
@@ -150,6 +151,49 @@ def _with_reasons(run: RunFile, rubric: Rubric, found: ScoreDivergence) -> Score
         for case in found.first
     )
     return replace(found, first=tuple(first))
+
+
+def disagreement_tables(found: ScoreDivergence, labels: Mapping[str, str]) -> Iterator[Table]:
+    """The patterns of one score, the cases to look at first, and raters' words about them.
+
+    `labels` are judges' cautions, which must stand beside their scores.
+    """
+    shared: dict[str, object] = {"rubric": found.rubric, "score": found.score}
+    cautions = [
+        Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in found.raters if name in labels
+    ]
+    nobody = [] if found.cases else [Note("scored_by_one", kind="answer")]
+    kinds: list[dict[str, Cell]] = [
+        {"kind": kind, "cases": count, "share": count / found.cases} for kind, count in found.kinds.items()
+    ]
+    patterns: list[dict[str, Cell]] = [
+        {"kind": kind, "pattern": name, "cases": count, "share": count / found.cases}
+        for kind, own in found.patterns.items()
+        for name, count in own.items()
+    ]
+    numbers = [Column("cases", "count"), Column("share", "share")]
+    table, about = partial(Table, heading=("rubric", "score")), shared | {"cases": found.cases}
+    yield table("kinds", about, [Column("kind", "key"), *numbers], kinds, [*nobody, *found.warnings, *cautions])
+    yield table("patterns", shared, [Column("kind", "key"), Column("pattern"), *numbers], patterns)
+    if not found.first:
+        return
+    columns = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern")]
+    columns += [Column(f"scores.{name}", "number", name) for name in found.raters]
+    columns += [Column("mean", "number"), Column("spread", "number")]
+    yield table("first", shared, columns, [_row(case) for case in found.first])
+    words: list[dict[str, Cell]] = [
+        {"case": case.case, "rater": rater, "score": case.scores[rater], "words": said}
+        for case in found.first
+        for rater, said in case.reasons.items()
+    ]
+    columns = [Column("case", "case"), Column("rater", "rater"), Column("score", "number"), Column("words")]
+    yield table(WORDS, shared, columns, words)
+
+
+def _row(case: Divergence) -> dict[str, Cell]:
+    row: dict[str, Cell] = {"case": case.case, "kind": case.kind, "pattern": case.pattern}
+    row |= {f"scores.{name}": value for name, value in case.scores.items()}
+    return row | {"mean": case.mean, "spread": case.spread}
 
 
 def words_of(verdict: Verdict, fields: Iterable[str]) -> str:

@@ -10,12 +10,14 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
+from pathway_local.results import handover
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import sides
 from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.corrected_mean import SampledLabels
+from pathway_local.results.handover import By, HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ratings import Ratings
@@ -25,7 +27,7 @@ from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Aim, Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
 
-AIM = "Aim (give one of the first three)"
+AIM = "Aim (give one of the first four)"
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -48,6 +50,11 @@ class PlanOptions(Options):
     margin: Annotated[Points, Says("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)] = (
         None
     )
+    error: Annotated[
+        float | None,
+        Field(gt=0, lt=1),
+        Says("SHARE", "Plan the labels that let a judge keep cases with this promise, as `handover` does.", AIM),
+    ] = None
     looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
@@ -55,6 +62,8 @@ class PlanOptions(Options):
         str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
     ] = ""
     labels: Annotated[bool, Says("", "With {between}: plan the labels that correct it, not the questions.")] = False
+    within: Annotated[int, Field(ge=0), Says("K", "With {error}: levels by which a score may differ.")] = 0
+    by: Annotated[By, Says("ORDER", "With {error}: what orders the cases, as in `handover`.")] = "confidence"
     cluster: Annotated[
         str, Says("COLUMN", "With {between}: column that groups related cases: plan its number of values.")
     ] = ""
@@ -67,7 +76,7 @@ class PlanOptions(Options):
         named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
         given = [(aim, points) for aim, points in named.items() if points is not None]
         if len(given) != 1:
-            raise OptionError("plan needs one aim", "Name one of {half_width}, {detect} and {margin}.")
+            raise OptionError("plan needs one aim", "Name one of {half_width}, {detect}, {margin} and {error}.")
         [(aim, points)] = given
         return Goal(aim, points, self.looks)
 
@@ -113,6 +122,9 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
     false one far too often. For several looks, give the same {looks} here and to the command that shows the figure.
     """
+    if options.error is not None:
+        yield from _handover(data, options)
+        return
     goal = options.goal
     options.check_figure()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
@@ -137,6 +149,15 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     about |= {"cluster": options.cluster} if options.cluster else {}
     notes = [*_answer(found, goal, units, planned, options), *_notes(found, options.against), *warnings]
     yield Table("plan", about, columns, [_row(each, planned) for each in found], notes)
+
+
+def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+    """Yield the shares that judges can be expected to keep. Raises OptionError."""
+    others = {"half_width", "detect", "margin", "between", "pair_by", "labels", "cluster"} & options.model_fields_set
+    if not options.against or any(getattr(options, name) for name in others) or len(options.rater) > 1:
+        raise OptionError("{error} needs {against}, one {rater} at most, and no other aim", "Such as {against} people.")
+    asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
+    yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
 
 
 def _row(each: Planned, planned: int) -> dict[str, Cell]:

@@ -45,7 +45,7 @@ class Declaration:
 
 def declaration_of(outputs: Outputs) -> Declaration:
     """Return the declaration of this format; `spelling.outputs_in(fields, lines)` gives the format back."""
-    fields = "; ".join(f"{_name(name)}: {spelling_of(field)}" for name, field in outputs.fields.items())
+    fields = "; ".join(f"{quoted_name(name)}: {spelling_of(field)}" for name, field in outputs.fields.items())
     if outputs.layout == "json":
         return Declaration(fields)
     # A field that no line names stands before the lines.
@@ -56,7 +56,7 @@ def declaration_of(outputs: Outputs) -> Declaration:
 def spelling_of(field: AnyField) -> str:
     """Return the spelling of a field; `spelling.field_of` gives the field back."""
     spelled = _spelled(field)
-    return f"{spelled} -- {_word(field.description)}" if field.description else spelled
+    return f"{spelled} -- {quoted_word(field.description)}" if field.description else spelled
 
 
 def _spelled(field: AnyField) -> str:
@@ -66,7 +66,7 @@ def _spelled(field: AnyField) -> str:
         case TextField():
             return ("line" if field.lines == "one" else "text") + _size(field, "tokens")
         case ChoiceField():
-            return "choice " + " | ".join(map(_word, field.choices))
+            return "choice " + " | ".join(map(quoted_word, field.choices))
         case BooleanField():
             return "true/false"
         case NumberField():
@@ -75,10 +75,10 @@ def _spelled(field: AnyField) -> str:
         case TextListField():
             return "list" + _size(field, "items") + _size(field, "tokens", " of text")
         case EchoField():
-            return f"= {_word(field.input)}"
+            return f"= {quoted_word(field.input)}"
         case VerdictListField():
-            members = ", ".join(f"{_name(name)}: {spelling_of(member)}" for name, member in field.members.items())
-            return f"[{members}]{_size(field, 'items', ' up to')} as {_name(field.score)}"
+            members = ", ".join(f"{quoted_name(name)}: {spelling_of(member)}" for name, member in field.members.items())
+            return f"[{members}]{_size(field, 'items', ' up to')} as {quoted_name(field.score)}"
         case JsonField():
             return f"json{_size(field, 'tokens')} {json.dumps(dict(field.json_schema), ensure_ascii=False)}"
         case _:
@@ -126,13 +126,15 @@ def _level(field: ScoreField, value: Number, numbered: bool, quotes: bool) -> st
     """Return a level with what it has of a number, a name and a spelling."""
     name, written = field.levels.get(value), field.written.get(value)
     if not numbered and written is not None:
-        word = _word(written, quotes)
-        return word if name in (None, written) else f"{_word(name or '', quotes)} as {word}"
+        word = quoted_word(written, quotes)
+        return word if name in (None, written) else f"{quoted_word(name or '', quotes)} as {word}"
     text = _digits(value)
     if name is not None and (name or field.min is not None):
-        text += f" {_word(name, quotes)}"
+        text += f" {quoted_word(name, quotes)}"
     beyond = field.min is not None and field.max is not None and not field.min <= value <= field.max
-    return text if written is None or (beyond and written == str(value)) else f"{text} as {_word(written, quotes)}"
+    return (
+        text if written is None or (beyond and written == str(value)) else f"{text} as {quoted_word(written, quotes)}"
+    )
 
 
 def _range(low: Number, high: Number) -> str:
@@ -143,10 +145,12 @@ def _digits(number: Number) -> str:
     return format(Decimal(str(number)), "f")
 
 
-def _name(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """Return a field's name as a declaration takes it."""
     return name if _NAME.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
-def _word(text: str, quotes: bool = False) -> str:
+def quoted_word(text: str, quotes: bool = False) -> str:
+    """Return a word as a spelling takes it; with `quotes`, always in them."""
     plain = _SAFE.fullmatch(text) and not _RESERVED.search(text) and not quotes
     return text if plain else json.dumps(text, ensure_ascii=False)

@@ -1,6 +1,7 @@
-"""Finds the package, and what ships beside its code: `models.yaml` and `prompts/`."""
+"""Finds the package, and what ships beside its code: `models.yaml`, `prompts/` and the pages of `docs/`."""
 
 import os
+import re
 from pathlib import Path
 
 from pathway_local.errors import UsageError
@@ -17,6 +18,16 @@ def shipped(name: str) -> Path:
     if packaged.exists():
         return packaged
     raise UsageError(f"this installation lacks {name}", "Install pathway-local again.")
+
+
+def with_pages(text: str) -> str:
+    """Return a message with the place of each page that it names, such as docs/judges.md, if a wheel brought it."""
+
+    def place(found: re.Match[str]) -> str:
+        packaged = _PACKAGE / "_shipped" / found[0]
+        return str(packaged) if packaged.is_file() else found[0]
+
+    return re.sub(r"\bdocs/[\w-]+\.md\b", place, text)
 
 
 def packaged_folder(name: str) -> Path:

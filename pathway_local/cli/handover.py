@@ -1,0 +1,89 @@
+"""`pathway-local handover`: which cases a judge keeps; rating sheets of the others, and one score for each case."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pathway_local.cli.analyses import app_of
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
+from pathway_local.cli.options import Encoding, IdColumn, KeyFile
+from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.sample import tell_sheets, writer
+from pathway_local.cli.terminal import notice, talk
+from pathway_local.errors import UsageError
+from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.ratings.cases_given import Given
+from pathway_local.ratings.sampling import SamplePlan
+from pathway_local.ratings.sampling import sample as write_sheets
+from pathway_local.results.analysis import naming
+from pathway_local.results.combined import store_combined
+from pathway_local.results.handover import Decision, HandoverOptions, decisions
+from pathway_local.results.ratings import Ratings
+from pathway_local.runs.run_file import RunFile
+
+Store = Annotated[
+    str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.", OUTPUT)
+]
+Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.", CASES)]
+Sheet = Annotated[
+    Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.", OUTPUT)
+]
+Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
+
+
+def _write(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Store the combined scores and write rating sheets, as far as they were asked for. Raises PathwayError."""
+    cases, sheet, name = own["cases"], own["sheet"], own["store"]
+    if (cases is None) != (sheet is None):
+        raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
+    if not (name or sheet):
+        return
+    with RunFile.open(run) if name else RunFile.read(run) as opened:
+        decision = _only(opened, given)
+        if name:
+            store_combined(opened, name, decision, sys.argv)
+            talk.say(f"stored: {name}, with {decision.kept.sum():,} scores of {decision.name}")
+    if sheet:
+        _hand_out(run, decision, own)
+
+
+def _only(run: RunFile, given: Mapping[str, Any]) -> Decision:
+    """The one decision that the options name. Raises UsageError."""
+    with naming(lambda name: f"--{name.replace('_', '-')}"):
+        found = decisions(Ratings(run), HandoverOptions(**given))
+    if len(found) > 1:
+        scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
+        raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
+    return found[0]
+
+
+def _hand_out(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
+    """Write the cases that are handed over and not rated yet."""
+    ids = [case for case, wanted in zip(decision.matrix.case_ids, decision.to_rate, strict=True) if wanted]
+    if not ids:
+        talk.say("no case is left to hand over")
+        return
+    rubric, place = decision.matrix.rubric, own["cases"]
+    cases = Given(run, place, load_rubric, rubric, own["id_column"], {}, own["pseudonyms"], own["encoding"])
+    plan = SamplePlan(cases, len(ids), 0, own["sheet"], raters=own["rater"], only=frozenset(ids))
+    read_privately(place, run)
+    found = write_sheets(plan, sys.argv, writer(plan, own["lang"]), force=own["force"])
+    if found.drawn < len(ids):
+        notice(f"{len(ids) - found.drawn} cases to hand over are not in {place.name}, or can't be judged")
+    tell_sheets(plan, f"{found.drawn} cases to rate: those that the judge hands over", decision.options.against)
+
+
+app = app_of(
+    "handover",
+    {
+        "store": (Store, ""),
+        "cases": (Cases, None),
+        "sheet": (Sheet, None),
+        "rater": (Rater, []),
+        "id_column": (IdColumn, None),
+        "encoding": (Encoding, ""),
+        "pseudonyms": (KeyFile, None),
+    },
+    _write,
+)

@@ -1,1 +1,0 @@
-"""Results as tables and plain English, worded once: the terminal draws them, `--json` prints them."""

@@ -1,0 +1,275 @@
+"""Handing over: the promise holds, designs of labels are respected, and kept and rated cases become one score."""
+
+import csv
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+from handed_run import CASES, handed_run, truth
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from typed_here import Run
+
+from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.handover import (
+    chance_in_file,
+    error_model,
+    hand_over,
+    least_labels,
+    level_of,
+    prospects,
+)
+
+
+def test_the_test_of_one_threshold_is_the_exact_one() -> None:
+    for wrong, labelled, kept in ((0, 29, 400), (3, 80, 200), (5, 60, 61), (12, 150, 90)):
+        amiss = wrong + int(0.1 * kept) + 1
+        exact = stats.hypergeom.cdf(wrong, labelled + kept, amiss, labelled)
+        assert chance_in_file(wrong, labelled, kept, 0.1) == pytest.approx(exact)
+    assert chance_in_file(0, 29, 10**7, 0.1) == pytest.approx(0.9**29, rel=1e-3)
+    assert chance_in_file(0, 10, 0, 0.1) == 0, "nothing is left to be wrong about"
+
+
+@pytest.mark.parametrize(("counts", "error"), [((29, 60, 90, 120), 0.1), ((20, 50, 51, 100), 0.2)])
+def test_the_level_of_all_thresholds_is_that_of_a_random_walk(counts: tuple[int, ...], error: float) -> None:
+    level = level_of(counts, error)
+    walks = np.cumsum(np.random.default_rng(0).random((40_000, counts[-1])) < error, axis=1)
+    passes = [stats.binom.cdf(walks[:, count - 1], count, error) <= level for count in counts]
+    share = np.mean(np.any(passes, axis=0))
+    assert 0.02 < share <= 0.053
+    assert level > 0.05 / len(counts), "Bonferroni would give less"
+
+
+def test_no_pattern_of_errors_breaks_the_promise_more_often() -> None:
+    """Thresholds break the promise where so many cases before them are wrong; between them errors may lie anyhow."""
+    counts, error, rng = (15, 25, 40), 0.2, np.random.default_rng(1)
+    level = level_of(counts, error)
+
+    def broken(chances: np.ndarray) -> float:
+        alive, crossed = np.ones(1), 0.0
+        for at, chance in enumerate(chances, 1):
+            alive = np.convolve(alive, [1 - chance, chance])
+            if at in counts:
+                bound = int(np.sum(stats.binom.cdf(np.arange(at), at, error) <= level))
+                crossed, alive = crossed + alive[:bound].sum(), np.where(np.arange(at + 1) < bound, 0, alive)
+        return float(crossed)
+
+    worst = broken(np.full(40, error))
+    for _ in range(300):
+        chances = rng.random(40) * rng.choice([0.5, 1, 2]) * 2 * error
+        means = [chances[:count].mean() for count in counts]
+        chances = np.clip(chances + error - min(means), 0, 1)
+        assert broken(chances) <= worst + 1e-9 or min(chances[:count].mean() for count in counts) < error - 1e-9
+
+
+@pytest.mark.parametrize(("worst", "clustered"), [(0.5, False), (0.5, True), (0.0, False)])
+def test_the_promise_holds_in_19_of_20_files(worst: float, clustered: bool) -> None:
+    """Errors that doubt tells, and errors of just over a tenth everywhere, so that nothing may be kept."""
+    rng, broken, kept, files = np.random.default_rng(3), 0, 0.0, 400
+    group = np.arange(900) // 6
+    for _ in range(files):
+        sure = rng.random(900)
+        chance = 0.02 + worst * (1 - sure) ** 2 if worst else np.full(900, 0.105)
+        if clustered:
+            chance = 1 / (1 + np.exp(-np.log(chance / (1 - chance)) - rng.normal(0, 1, 150)[group]))
+        wrong = rng.random(900) < chance
+        labelled = np.isin(group, rng.permutation(150)[:50]) if clustered else rng.permutation(900) < 300
+        found = hand_over(sure, np.where(labelled, wrong, np.nan), 0.1, group if clustered else None).chosen
+        if found:
+            mine = (sure >= found.sure) & ~labelled
+            assert mine.sum() == found.kept
+            broken += wrong[mine].mean() > 0.1
+            kept += mine.mean() / files
+    assert broken <= 0.05 * files
+    assert kept > 0.05 or not worst
+
+
+def test_cases_alike_in_sureness_stay_together_and_few_labels_keep_nothing() -> None:
+    sure, wrong = np.repeat([0.9, 0.5], 100), np.where(np.arange(200) % 2 == 0, 0.0, np.nan)
+    looks = hand_over(sure, wrong, 0.1).looks
+    assert {look.labelled for look in looks} == {50, 100}
+    assert least_labels(0.1) == 29
+    assert hand_over(sure[:40], wrong[:40], 0.1).chosen is None
+
+
+def test_prospects_grow_with_labels() -> None:
+    rng = np.random.default_rng(2)
+    sure = rng.random(200)
+    found = hand_over(sure, (rng.random(200) < 0.4 * (1 - sure) ** 2).astype(float), 0.1)
+    shares = [each.share for each in prospects(found, (50, 200, 1000))]
+    assert shares[0] <= shares[1] <= shares[2] and shares[2] > 0.4
+
+
+def test_the_error_model_is_the_ridge_regression_of_scikit_learn() -> None:
+    rng = np.random.default_rng(5)
+    signs = rng.normal(size=(150, 3))
+    wrong = np.where(np.arange(150) < 100, rng.random(150) < 1 / (1 + np.exp(-signs[:, 0])), np.nan)
+    known = signs[:100]
+    scaled = (signs - known.mean(axis=0)) / known.std(axis=0)
+    theirs = LogisticRegression(C=1.0, tol=1e-10).fit(scaled[:100], wrong[:100]).decision_function(scaled)
+    assert error_model(signs, wrong) == pytest.approx(theirs, abs=1e-5)
+
+
+def _decided(path: Path, **options: Any) -> Decision:
+    with RunFile.read(path) as run:
+        [found] = decisions(Ratings(run), HandoverOptions(against="committee", error=0.1, **options))
+    return found
+
+
+def test_labels_that_were_drawn_unevenly_are_thinned(tmp_path: Path) -> None:
+    even = _decided(handed_run(tmp_path / "even.run"))
+    assert np.isfinite(even.wrong).sum() == 300
+    uneven = _decided(handed_run(tmp_path / "uneven.run", group="bot", least=50))
+    counted = np.isfinite(uneven.wrong)
+    rare = np.arange(CASES) % 10 == 0
+    assert abs(counted[rare].sum() / counted.sum() - 0.1) < 0.05
+    assert counted[~rare].sum() == 250
+    assert "labels_thinned" in {note.key for note in uneven.notes}
+
+
+def test_labels_that_chance_did_not_draw_are_refused(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run", on_sheet=False)
+    said = run("handover", path, "--against", "committee", "--error", "0.1")
+    assert said.code == 2 and "chance did not choose the cases" in said.err
+
+
+@pytest.mark.parametrize(
+    ("judge", "people", "within", "wrong"),
+    [(3, [3, 4], 0, False), (3, [3, 4, 4], 0, True), (3, [4], 0, True), (3, [4], 1, False), (1, [3, 4], 1, True)],
+)
+def test_a_score_is_wrong_beyond_the_middle_of_peoples(
+    judge: float, people: list[float], within: int, wrong: bool
+) -> None:
+    assert _differs(judge, people, within, (1, 2, 3, 4)) is wrong
+
+
+def test_special_and_nominal_scores_are_right_as_most_people_gave_them() -> None:
+    assert not _differs(0, [0, 0, 4], 0, (1, 2, 3, 4), special=(0,))
+    assert _differs(0, [0, 4, 4], 0, (1, 2, 3, 4), special=(0,))
+    assert _differs(4, [0, 0, 4], 0, (1, 2, 3, 4), special=(0,))
+    assert not _differs(1, [1, 2], 0, (1, 2, 3), nominal=True)
+    assert _differs(3, [1, 2, 2], 0, (1, 2, 3), nominal=True)
+
+
+def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ...], **more: Any) -> bool:
+    empty = np.empty((0, 0))
+    blank = np.empty((0, 0), dtype=np.int64)
+    matrix = RatingsMatrix(
+        "r", "s", more.get("nominal", False), levels, more.get("special", ()), (), (), empty, empty, (), blank, blank
+    )
+    return differs(matrix, own, labels, within)
+
+
+def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run")
+    promise = ("handover", path, "--against", "committee", "--error", "0.1")
+    said = run(*promise, "--full").out
+    assert "At 95% confidence, at most 10% of the kept ones differ from committee." in said
+    [shown, *_] = json.loads(run(*promise, "--json").out)
+    row = shown["rows"][0]
+    assert row["cases"] == CASES and row["kept"] + row["to_rate"] + row["rated"] == CASES and row["kept"] > 50
+    people, judge, _ = truth()
+    decided = _decided(path)
+    assert decided.kept.sum() == row["kept"]
+    assert np.mean(people[decided.kept] != judge[decided.kept]) <= 0.1
+    sheet, store = tmp_path / "rate.xlsx", ("--store", "both")
+    run(*promise, *store, "--cases", str(path.with_suffix(".csv")), "--sheet", str(sheet), "--rater", "Ann")
+    rows = _exported(run, path)
+    assert {each["failure"] for each in rows} == {"handed-over", ""}
+    assert sum(each["marks"] == "kept" for each in rows) == row["kept"]
+    assert sum(each["failure"] == "handed-over" for each in rows) == row["to_rate"]
+    _fill_in(sheet, people)
+    run("import", path, str(sheet), "--kind", "human", "--rater", "committee/Ann")
+    after = json.loads(run(*promise, *store, "--json").out)
+    assert after[0]["rows"][0]["kept"] == row["kept"], "ratings of picked cases are no labels of the sample"
+    assert after[0]["rows"][0]["to_rate"] == 0
+    rows = _exported(run, path)
+    score = {int(each["case"][2:]): int(each["score"]) for each in rows}
+    assert len(score) == CASES
+    assert all(score[at] == (judge[at] if decided.kept[at] else people[at]) for at in score)
+    [combined] = [each for each in after if each["table"] == "combined"]
+    mean = combined["rows"][0]["mean"]
+    assert mean["low"] < people.mean() < mean["high"] and mean["high"] - mean["low"] < 0.12
+
+
+def test_every_command_of_the_page(tmp_path: Path, run: Run) -> None:
+    """Sheets come back filled in; what the page draws and imports first is in the run already."""
+    page = (Path(__file__).parents[1] / "docs" / "handover.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^ *(pathway-local .*)$", page, re.MULTILINE)
+    people, _, _ = truth()
+    path = handed_run(tmp_path / "answers.run")
+    assert path.with_suffix(".csv").exists()
+    for line in commands:
+        _, *words = shlex.split(line)
+        if "sample.xlsx" in words:
+            continue
+        if words[0] == "import":
+            _fill_in(tmp_path / words[2], people)
+        found = run(*words)
+        assert found.code == 0, (line, found)
+    assert {line.split()[1] for line in commands} == {"sample", "import", "handover", "report"}
+    assert len(_exported(run, path, "combined")) == CASES
+    assert not any(each["failure"] for each in _exported(run, path, "combined"))
+
+
+def test_a_plan_says_what_labels_would_let_it_keep(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run", labels=60)
+    out = run("plan", path, "--against", "committee", "--error", "0.1").out
+    assert "demo can be expected to keep" in out and "there are 60 labels" in out
+    assert run("plan", path, "--error", "0.1").code == 2
+    assert run("plan", path, "--error", "0.1", "--against", "committee", "--half-width", "0.1").code == 2
+
+
+def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run")
+    run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")
+    said = run("handover", path, "--against", "committee", "--error", "0.2", "--store", "both")
+    assert said.code and "options.error was 0.1, now 0.2" in said.err
+    assert "the panel both" in run("runs", "remove-rater", path, "committee/Ann", "--yes").words
+
+
+@pytest.mark.parametrize(("labels", "worst", "said"), [(25, 0.4, "below 29"), (60, 0.9, "labels")])
+def test_without_a_choice_it_says_what_is_needed(
+    tmp_path: Path, run: Run, labels: int, worst: float, said: str
+) -> None:
+    path = handed_run(tmp_path / "my.run", labels=labels, worst=worst)
+    out = run("handover", path, "--against", "committee", "--error", "0.1").out
+    assert "can keep nothing" in out and said in out
+
+
+@pytest.mark.parametrize("by", ["distance", "model"])
+def test_other_orders(tmp_path: Path, by: Any) -> None:
+    found = _decided(handed_run(tmp_path / "my.run"), by=by)
+    assert found.kept.sum() > 30
+
+
+@pytest.mark.parametrize("by", ["mass", "judges"])
+def test_an_order_that_the_judge_lacks_is_refused(tmp_path: Path, run: Run, by: str) -> None:
+    path = handed_run(tmp_path / "my.run")
+    said = run("handover", path, "--against", "committee", "--error", "0.1", "--by", by)
+    assert said.code == 2 and f"--by {by}" in said.err
+
+
+def _exported(run: Run, path: Path, name: str = "both") -> list[dict[str, str]]:
+    out = path.with_suffix(".out.csv")
+    run("export", path, "--out", str(out), "--force")
+    with out.open(encoding="utf-8-sig", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["rater"] == name]
+
+
+def _fill_in(sheet: Path, people: np.ndarray) -> None:
+    book = openpyxl.load_workbook(sheet)
+    page = book.worksheets[0]
+    header = [cell.value for cell in page[1]]
+    for row in page.iter_rows(min_row=2):
+        place = int(str(row[header.index("answer")].value).removeprefix("answer "))
+        row[header.index("score")].value = int(people[place])
+    book.save(sheet)

@@ -1,0 +1,116 @@
+"""Shares of a hosted judge's scores come from the tokens at the scores' places, or are left out."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
+from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.ratings.hosted_results import read_result
+from pathway_local.ratings.token_shares import Token, tokens_in, with_shares
+from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.sheets.row import Row
+from pathway_local.verdict import Number, Verdict
+
+JSON = declare_rubric("j", "Judge {answer}.", "why: text; score: 1-5").format
+TENS = declare_rubric("t", "Judge {answer}.", "score: 1-10").format
+WORDS = declare_rubric("w", "Judge {answer}.", "verdict: wrong < right").format
+LAYOUT = load_rubric("pathway-answer").format
+
+
+def tokens(*texts: str | tuple[str, Mapping[str, float]]) -> list[Token]:
+    """Tokens of texts; one with probabilities has these beside it."""
+    pairs = [(each, {each: 1.0}) if isinstance(each, str) else each for each in texts]
+    return [
+        Token(text.encode(), {other.encode(): math.log(share) for other, share in likely.items()})
+        for text, likely in pairs
+    ]
+
+
+def shares(output_format: OutputFormat, name: str, said: list[Token]) -> dict[Number, float]:
+    text = b"".join(token.text for token in said).decode()
+    verdict = read_reply(text, output_format, Echoes(b"k", {}))
+    assert isinstance(verdict, Verdict), verdict
+    found = with_shares(verdict, output_format, text, said).scores[name]
+    assert (found.value, found.mass) == (verdict.scores[name].value, None)
+    return {value: round(share, 6) for value, share in found.probabilities.items()}
+
+
+FOUR = {" 4": 0.6, " 5": 0.2, " 3": 0.1, " four": 0.1}
+
+
+@pytest.mark.parametrize("spaced", [True, False])
+def test_a_json_reply_tells_the_share_of_each_level(spaced: bool) -> None:
+    blank = " " if spaced else ""
+    likely = {text.replace(" ", blank): share for text, share in FOUR.items()}
+    said = tokens('{"why":', ' "It says \\"score\\": 1, Ä', '.", "', 'score":', (f"{blank}4", likely), "}")
+    assert shares(JSON, "score", said) == {1: 0, 2: 0, 3: 0.111111, 4: 0.666667, 5: 0.222222}
+
+
+def test_a_layout_tells_it_where_it_is_kept_to_the_letter() -> None:
+    said = tokens("**Analysis:**\nIt agrees.\n\n**Score:**", (" 4", FOUR), "\n\n**Justification:**\nFine.")
+    assert shares(LAYOUT, "score", said)[4] == 0.666667
+    loose = tokens("**analysis:**\nIt agrees.\n\n**Score:**", (" 4", FOUR), "\n\n**Justification:**\nFine.")
+    assert shares(LAYOUT, "score", loose) == {}
+
+
+def test_words_are_told_by_their_beginnings() -> None:
+    said = tokens('{"verdict":', ' "', ("right", {"right": 0.7, "wr": 0.2, "w": 0.1}), '"}')
+    assert shares(WORDS, "verdict", said) == {}  # a word in quotes begins at the quote
+    said = tokens('{"verdict":', (' "right', {' "right': 0.7, ' "wr': 0.2, ' "w': 0.1}), '"}')
+    assert shares(WORDS, "verdict", said) == {0: 0.3, 1: 0.7}
+
+
+def test_a_token_that_begins_two_levels_tells_nothing() -> None:
+    assert shares(TENS, "score", tokens('{"score": ', ("7", {"7": 0.9, "1": 0.1}), "}")) == {}
+    assert shares(TENS, "score", tokens('{"score": ', ("7", {"7": 0.9, "10": 0.1}), "}"))[10] == 0.1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        tokens('{"score": 4'),
+        tokens('{"score": ', ("4", {"5": 0.9}), "}"),
+        tokens('{"score": ', ("4", {}), "}"),
+        tokens('{"score": ', ("4", {"x": 1.0}), "}"),
+    ],
+)
+def test_what_does_not_fit_tells_nothing(said: list[Token]) -> None:
+    verdict = read_reply('{"score": 4}', TENS, Echoes(b"k", {}))
+    assert isinstance(verdict, Verdict)
+    assert with_shares(verdict, TENS, '{"score": 4}', said) == verdict
+
+
+def line(logprobs: Any) -> Row:
+    message = {"content": "é4"}
+    body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop", "logprobs": logprobs}]}
+    return Row(1, 1, {"custom_id": "a", "response": json.dumps({"status_code": 200, "body": body})})
+
+
+def test_tokens_are_read_from_a_services_file() -> None:
+    half = {"token": "\\xc3", "bytes": [0xC3], "logprob": -0.1, "top_logprobs": []}
+    rest = {"token": "\\xa9", "bytes": [0xA9], "logprob": 0, "top_logprobs": [{"token": "4", "logprob": -0.5}]}
+    four = {
+        "token": "4",
+        "bytes": None,
+        "logprob": 0,
+        "top_logprobs": [{"token": "4", "bytes": [52], "logprob": -9999}],
+    }
+    said = read_result(line({"content": [half, rest, four]})).said
+    assert b"".join(token.text for token in said).decode() == "é4" and said[2].likely == {b"4": -9999.0}
+    assert tokens_in({"logprobs": None}) == ()
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [None, 5, [], {}, {"content": None}, {"content": 5}, {"content": [{}]}, {"content": [None]}]
+    + [{"content": [{"token": "4", "bytes": bad, "top_logprobs": []}]} for bad in ([300], ["a"], [None])]
+    + [{"content": [{"token": "4", "top_logprobs": bad}]} for bad in (None, 5, [{}], [{"token": "4", "logprob": "x"}])],
+)
+def test_strange_log_probabilities_cost_no_reply(logprobs: Any) -> None:
+    found = read_result(line(logprobs))
+    assert (found.text, found.said, found.failure) == ("é4", (), None)
