@@ -366,29 +366,29 @@ print(left)
 
 
 @pytest.mark.parametrize("what", ["merge", "split"])
-def test_a_killed_command_leaves_the_run_as_it_was_and_no_file(what: str, here: Callable[..., Path]) -> None:
-    def typed(at: int) -> subprocess.CompletedProcess[str]:
+def test_a_killed_command_leaves_the_run_as_it_was_and_no_file(
+    what: str, here: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def typed(at: int, folder: Path) -> subprocess.CompletedProcess[str]:
         program = [sys.executable, "-c", KILLED, what, str(at), *PARTS]
-        return subprocess.run(program, cwd=here("."), capture_output=True, text=True, check=False, timeout=60)
+        return subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+    whole = typed(10**9, Path(shutil.copytree(here("."), tmp_path_factory.mktemp("whole"), dirs_exist_ok=True)))
+    assert whole.returncode == 0, whole.stderr
+    steps, chance = 10**9 - int(whole.stdout.splitlines()[-1]), random.Random(3)
 
     names = {path.name for path in here(".").iterdir()}
     new = {"new.run", *(f"new.{k}-of-{N}.run" for k in range(1, N + 1))} if what == "split" else set()
-    steps, chance = 150, random.Random(3)
-    for at in [1, 5, *sorted(chance.sample(range(10, steps), 8))]:
-        done = typed(at)
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr
-        whole = done.returncode == 0
+    for at in sorted(chance.sample(range(1, steps), 10)):
+        done = typed(at, here("."))
+        assert done.returncode == -signal.SIGKILL, done.stderr
         for name in ("all.run", *PARTS, *(new & {path.name for path in here(".").iterdir()})):
             with RunFile.read(here(name)) as read:
                 check_content(read.database)
         assert len(outcomes(here("all.run"))) in ((0, CASES) if what == "merge" else (0,))
-        assert whole or what == "split" or len(outcomes(here("all.run"))) == 0
         assert {path.name for path in here(".").iterdir()} <= names | new, "no half-written file"
         for name in new:
             here(name).unlink(missing_ok=True)
-    done = typed(10**9)
-    assert done.returncode == 0, done.stderr
-    assert 10**9 - int(done.stdout.splitlines()[-1]) > 40, "kills hit it"
 
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "slurm" / "judge-array.sh"

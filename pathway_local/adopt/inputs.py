@@ -35,6 +35,8 @@ def inputs_of(prompt: Prompt) -> Inputs:
             f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
             for said, row in _unmarked(source, list(marks.names))
         ]
+        if not {_kind(name) for name in marks.names} - {"", "question"}:
+            questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
         return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
     heads = {found[1]: (found[2], row) for row, line in enumerate(source.lines) if (found := _HEAD.match(line))}
     lists = [([as_name(each) for each in nouns if _kind(each)], row) for nouns, row in _given(source)]

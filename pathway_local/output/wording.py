@@ -109,7 +109,7 @@ class Wording:
         if isinstance(value, Estimate):
             return self._estimate(value, row)
         if isinstance(value, Undefined):
-            return self._mark(value.reason)
+            return self._mark(self.say.reason(value.reason))
         if column.kind == "key":
             return self.say.text("words", str(value), table.about) if self.say.has("words", str(value)) else str(value)
         if column.kind == "share" and isinstance(value, int | float):
@@ -124,9 +124,10 @@ class Wording:
         """The value and its interval, with its level unless it is the usual one, or a footnote's number."""
         found, names = estimate.interval, (str(row.get("first", "")), str(row.get("second", "")))
         if isinstance(estimate.value, Undefined):
-            return self.say("not_defined", mark=self._mark(with_names(str(estimate.value), *names)))
+            reason = self.say.reason(with_names(estimate.value.reason, *names))
+            return self.say("not_defined", mark=self._mark(self.say("undefined_because", reason=reason)))
         if isinstance(found, Undefined):
-            reason = self.say("no_interval", reason=with_names(found.reason, *names))
+            reason = self.say("no_interval", reason=self.say.reason(with_names(found.reason, *names)))
             return f"{self.say.number(estimate.value)}\n{self._mark(reason)}"
         self._methods[found.method] = None
         self._levels.add(found.level)

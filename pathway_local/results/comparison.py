@@ -12,7 +12,7 @@ from pathway_local.results.corrected_comparison import CorrectedComparison, as_o
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.families import at_holm_levels, level_of_looks
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, Undefined
 from pathway_local.statistics.intervals import (
     Effect,
     cluster_codes,
@@ -173,8 +173,8 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:
     if not plan.pair_by:
-        return f"under {plan.smallest} cases of one side got a score"
-    few = f"under {plan.smallest} questions got a score on both sides"
+        return Reason("under {smallest} cases of one side got a score", smallest=plan.smallest)
+    few = Reason("under {smallest} questions got a score on both sides", smallest=plan.smallest)
     return few if pairs else "no question got scores of both"
 
 

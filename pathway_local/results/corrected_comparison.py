@@ -56,8 +56,9 @@ def corrected_comparison(
     if questions is not None:
         kept &= ((counts[0] > 0) & (counts[1] > 0))[asked]
     if not kept.any():
-        whom = "no case" if questions is None else "no question with scores of both"
-        return Undefined(f"{whom} is among the cases from which the sample was drawn")
+        if questions is None:
+            return Undefined("no case is among those from which the sample was drawn")
+        return Undefined("no question with scores of both is among the cases from which the sample was drawn")
     number = int(kept.sum()) if questions is None else len(np.unique(asked[kept]))
     first, asked = sides[0][kept], asked[kept]
     # Several answers of one side to a question share that question's weight.

@@ -15,7 +15,7 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.calibration import reliability_bins
 from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.families import level_of_looks
-from pathway_local.statistics.figure import FloatArray, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import difference_effect
 from pathway_local.statistics.prediction_powered import (
@@ -74,7 +74,7 @@ class SampledLabels:
     def correct(self, judge: int, group: BoolArray | None = None, *, smallest: int = 0, looks: int = 1) -> Placed:
         """The correction of a judge's mean and share of special levels, over all cases or those of the group."""
         if group is not None and np.sum((np.isfinite(self.scores) | self.special) & group) < smallest:
-            few = Undefined(f"under {smallest} of its cases are labelled")
+            few = Undefined(Reason("under {smallest} of its cases are labelled", smallest=smallest))
             return Placed(few, few)
         expected = self.matrix.expected_or_given[self.inside, judge]
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)

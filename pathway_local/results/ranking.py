@@ -17,7 +17,7 @@ from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.verdict import Verdict
 
 
@@ -141,7 +141,7 @@ def _ranking(rubric: str, score: str, rater: str, plan: RankingPlan, choices: _C
     codes = {name: code for code, name in enumerate(names)}
     first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
     clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if plan.cluster else None
-    found: Strengths | Undefined = Undefined(f"under {plan.smallest} cases have a choice")
+    found: Strengths | Undefined = Undefined(Reason("under {smallest} cases have a choice", smallest=plan.smallest))
     if len(choices.wins) >= plan.smallest:
         found = bradley_terry(first, second, np.array(choices.wins, dtype=np.float64), names, clusters)
     order = names

@@ -22,7 +22,7 @@ from pathway_local.runs.database import placeholders
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_verdict
-from pathway_local.statistics.figure import FloatArray, IntArray
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.verdict import Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
@@ -66,8 +66,8 @@ def why_no_levels(raters: Sequence[MatrixRater]) -> str:
     """The reason why figures that need scores on the scale are undefined for these raters; empty if they are not."""
     off = [rater for rater in raters if not rater.on_scale]
     if off and off[0].kind == "panel":
-        return f"{off[0].name} is a mean of others, which is not a level of the scale"
-    return f"{off[0].name} has scores between the levels of the scale" if off else ""
+        return Reason("{rater} is a mean of others, which is not a level of the scale", rater=off[0].name)
+    return Reason("{rater} has scores between the levels of the scale", rater=off[0].name) if off else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile
 
 MOST_STEPS = 100
@@ -86,7 +86,8 @@ def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
     """The reason why the likelihood has no maximum; empty if it has one."""
     links, apart = connected_components(coo_array(credit > 0), directed=True, connection="weak")
     if links > 1:
-        return f"{names[int(np.argmax(apart))]} was never compared with {names[0]}, not even through others"
+        alone = names[int(np.argmax(apart))]
+        return Reason("{alone} was never compared with {other}, not even through others", alone=alone, other=names[0])
     groups, members = connected_components(coo_array(credit > 0), directed=True, connection="strong")
     if groups == 1:
         return ""
@@ -94,7 +95,8 @@ def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
     parts = (members == group for group in range(groups))
     inside = next(part for part in parts if not credit[np.ix_(~part, part)].any())
     listed = ", ".join(name for name, is_in in zip(names, inside, strict=True) if is_in)
-    return f"{listed} won every comparison with the others, so the data do not show by how much they are better"
+    said = "{names} won every comparison with the others, so the data do not show by how much they are better"
+    return Reason(said, names=listed)
 
 
 def _likelihood(credit: FloatArray, strengths: FloatArray) -> float:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.statistics.correlation import kendall, pearson, spearman
-from pathway_local.statistics.figure import FloatArray, Undefined
+from pathway_local.statistics.figure import FloatArray, Reason, Undefined
 from pathway_local.statistics.reliability import (
     Weights,
     alpha_interval,
@@ -59,7 +59,8 @@ def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
     strange = scores[np.isfinite(scores) & ~np.isin(scores, np.asarray(values, dtype=np.float64))]
     if strange.size == 0:
         return ""
-    return f"{strange[0]:g} is not on the scale {', '.join(f'{value:g}' for value in values)}"
+    scale = ", ".join(f"{value:g}" for value in values)
+    return Reason("{value:g} is not on the scale {scale}", value=float(strange[0]), scale=scale)
 
 
 def _within(most: int) -> Build:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
 from pathway_local.statistics.needed import Spread
 from pathway_local.statistics.prediction_powered import (
@@ -61,7 +61,9 @@ def corrected_domain_mean(
     inside = True if survey.inside is None else survey.inside
     labels, verdicts = (scores[np.isfinite(scores) & inside] for scores in (people, judge))
     if len(labels) < 2:
-        return Placed(Undefined(f"{len(labels)} of the labels has a place on the scale, under 2"), special)
+        return Placed(
+            Undefined(Reason("{labels} of the labels has a place on the scale, under 2", labels=len(labels))), special
+        )
 
     def deviation(middle: float) -> Correction | Undefined:
         ends = (scale[0] - middle, scale[1] - middle)
@@ -173,7 +175,9 @@ def corrected_difference(
     labelled = np.isfinite(people)
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
     if min(counts) < FEWEST:
-        missing = Effect(None, missing=f"one side has {min(counts)} labels, under {FEWEST}")
+        missing = Effect(
+            None, missing=Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
+        )
         return CorrectedDifference(counts, 0.0, missing, missing, None)
     codes = cluster_codes(clusters, len(judge))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
@@ -200,7 +204,10 @@ def corrected_difference(
 def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntArray) -> Effect:
     count = len(np.unique(labelled))
     if count < FEWEST:
-        return Effect(value, missing=f"the labels come from {count} clusters, under {FEWEST}")
+        return Effect(
+            value,
+            missing=Reason("the labels come from {clusters} clusters, under {fewest}", clusters=count, fewest=FEWEST),
+        )
     error, freedom = means_error(parts, codes)
     if not freedom:
         return Effect(value, missing="the labels of one side come from one cluster")

@@ -12,6 +12,7 @@ from scipy import stats
 from pathway_local.statistics.figure import (
     FloatArray,
     IntArray,
+    Reason,
     why_constant,
 )
 from pathway_local.statistics.resampling import Statistic
@@ -56,7 +57,7 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
     reason = why_constant((first, second))
     if len(first) > MATRIX_ROWS:
         # Weightings repeat whole rows here, so a case can't count as a fraction of one.
-        many = f"cases weigh differently and have over {MATRIX_ROWS:,} pairs of scores"
+        many = Reason("cases weigh differently and have over {rows:,} pairs of scores", rows=MATRIX_ROWS)
         slow = _sorted_kendall(first, second)
         return Statistic(slow, reason, needs=2, least=-1.0, most=1.0, unweighted=many)
     order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)

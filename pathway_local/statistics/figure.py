@@ -1,7 +1,7 @@
 """A figure: a number computed from scores, or the reason why it is missing, and its interval."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,25 @@ SAME_LEVEL = 1e-6
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+class Reason(str):
+    """Why something is missing: English, and its key with the values from which a language makes its own sentence.
+
+    The key is the English text with blanks for the values.
+    """
+
+    key: str
+    values: Mapping[str, object]
+
+    def __new__(cls, key: str, **values: object) -> "Reason":
+        """Return the English text with the values in its blanks."""
+        made = super().__new__(cls, key.format(**values))
+        made.key, made.values = key, values
+        return made
+
+
+FIRST, SECOND = "the first rater", "the second rater"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +103,17 @@ def why_constant(raters: Sequence[FloatArray]) -> str:
     if scores.size == 0:
         return "there is no case to compare"
     if np.ptp(scores) == 0:
-        return f"every score is {scores[0]:g}"
-    for place, own in zip(("first", "second"), raters, strict=False):
+        return Reason("every {each} is {value:g}", each="score", value=float(scores[0]))
+    for rater, own in zip((FIRST, SECOND), raters, strict=False):
         if len(raters) == 2 and np.ptp(own) == 0:
-            return f"the {place} rater gave {own[0]:g} every time"
+            return Reason("{rater} gave {value:g} every time", rater=rater, value=float(own[0]))
     return "the scores do not vary enough"
 
 
 def with_names(reason: str, first: str, second: str) -> str:
     """The reason with the raters' own names."""
-    for place, name in (("first", first), ("second", second)):
-        if name:
-            reason = reason.replace(f"the {place} rater", name)
-    return reason
+    if not isinstance(reason, Reason):
+        return reason
+    named = {FIRST: first or FIRST, SECOND: second or SECOND}
+    values = {name: named.get(str(value), value) for name, value in reason.values.items()}
+    return Reason(reason.key, **values)

@@ -7,7 +7,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
+from pathway_local.statistics.figure import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    Interval,
+    Reason,
+    Undefined,
+    undefined_estimate,
+)
 
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
@@ -133,14 +141,14 @@ def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: s
     reasons, if they are not scores.
     """
     if len(scores) == 0:
-        return Effect(None, missing=f"there is no {each}")
+        return Effect(None, missing=Reason("there is no {each}", each=each))
     value = float(np.mean(scores))
     codes = cluster_codes(clusters, len(scores))
     count = int(codes.max()) + 1
     if count < 2:
-        return Effect(value, missing=f"there is only one {'case' if clusters is None else 'cluster'}")
+        return Effect(value, missing="there is only one case" if clusters is None else "there is only one cluster")
     if np.ptp(scores) == 0:
-        return Effect(value, missing=f"every {each} is {scores[0]:g}")
+        return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
     error, freedom = contrast_error(np.ones((len(scores), 1)), scores - value, np.ones(1), codes)
     if error <= 1e-12:
         return Effect(value, missing="every cluster has the same mean")
@@ -185,9 +193,9 @@ def difference_effect(
         return Effect(value, missing="one side of the comparison has only one cluster")
     if error <= 1e-12:
         if np.ptp(scores) == 0:
-            return Effect(value, missing=f"every {each} is {scores[0]:g}")
+            return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
         if np.ptp(own) == np.ptp(rest) == 0:
-            return Effect(value, missing=f"every {each} of a side is the same")
+            return Effect(value, missing=Reason("every {each} of a side is the same", each=each))
         return Effect(value, missing="the difference does not vary between clusters")
     return Effect(value, error, freedom, int(codes.max()) + 1)
 

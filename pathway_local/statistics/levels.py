@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from pathway_local.statistics.correlation import kendall, pearson, ratio, spearman
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, undefined_estimate
 from pathway_local.statistics.intervals import linked_clusters, mean
 from pathway_local.statistics.resampling import Statistic, counted_rows
 
@@ -65,7 +65,7 @@ def _over_systems(scores: FloatArray, clusters: IntArray | None) -> GroupedCorre
         return Statistic(measure, "a rater's means of systems do not vary", needs=2, least=-1.0, most=1.0)
 
     if count < 3:
-        few = undefined_estimate(f"there are {count} systems, under 3")
+        few = undefined_estimate(Reason("there are {systems} systems, under 3", systems=count))
         return GroupedCorrelation(count, count, dict.fromkeys(WITHIN, few))
     correlations = {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}
     built = {name: of_means(each) for name, each in correlations.items()}

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.figure import Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL, t_quantile
 
 Aim = Literal["half-width", "detect", "margin"]
@@ -79,7 +79,7 @@ def needed(goal: Goal, spread: Spread) -> int | Undefined:
                 return Undefined("no number of them is enough")
             if spread.fixed + spread.each / spread.most <= SURE:
                 return spread.most
-            return Undefined(f"even labels of all {spread.most:,} are too few")
+            return Undefined(Reason("even labels of all {cases:,} are too few", cases=spread.most))
     return count
 
 

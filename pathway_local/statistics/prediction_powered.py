@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.note import Note
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import (
     LEVEL,
     cluster_codes,
@@ -170,7 +170,9 @@ def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray,
 def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], survey: Survey) -> _Sample | Undefined:
     labelled = np.isfinite(people)
     if labelled.sum() < 2:
-        return Undefined(f"{int(labelled.sum())} of {len(people)} cases are labelled, under 2")
+        return Undefined(
+            Reason("{labelled} of {cases} cases are labelled, under 2", labelled=int(labelled.sum()), cases=len(people))
+        )
     given = np.isfinite(judge)
     filled = np.where(given, judge, judge[given].mean() if given.any() else 0.0)
     layers = np.zeros(len(judge), dtype=np.int64)
@@ -179,7 +181,9 @@ def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], s
     size = int(layers.max()) + 1
     whole, inside = np.bincount(layers, minlength=size), np.bincount(layers[labelled], minlength=size)
     if np.any(inside == 0):
-        return Undefined(f"{int(np.sum(inside == 0))} of {size} strata have no label")
+        return Undefined(
+            Reason("{empty} of {strata} strata have no label", empty=int(np.sum(inside == 0)), strata=size)
+        )
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
     codes = cluster_codes(survey.clusters, len(judge))
     return _Sample(filled, people, layers, codes, whole[layers] / shares, scale, survey)
@@ -310,7 +314,7 @@ def _interval(
         return Undefined("a stratum, or the group, has labels in one cluster only")
     if variance <= 1e-18:
         if np.ptp(scores) == 0:
-            return Undefined(f"every label is {scores[0]:g}")
+            return Undefined(Reason("every {each} is {value:g}", each="label", value=float(scores[0])))
         agreed = "every case is labelled, and its people agree"
         return Undefined(agreed if len(scores) == cases else "the judge explains every label")
     error = float(np.sqrt(variance))
@@ -327,7 +331,8 @@ def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined
     if not np.isfinite(variance) or variance <= 1e-18:
         return Undefined("there is no interval to halve")
     if variance / 4 <= spread.fixed + spread.each / cases:
-        return Undefined(f"even with all {cases} cases labelled the interval would be more than half as wide")
+        said = "even with all {cases} cases labelled the interval would be more than half as wide"
+        return Undefined(Reason(said, cases=cases))
     return int(np.ceil(spread.each / (variance / 4 - spread.fixed) - 1e-9)) - spread.now
 
 

@@ -20,6 +20,7 @@ from pathway_local.statistics.figure import (
     IntArray,
     Interval,
     Number,
+    Reason,
     Undefined,
     undefined_estimate,
 )
@@ -146,8 +147,10 @@ class CountedRows:
             return Undefined("there is only one case, or only one cluster of cases")
         lost = int(np.sum(~np.isfinite(left)))
         if lost:
-            what = "clusters" if groups == self.clusters else "groups of clusters"
-            return Undefined(f"leaving out one of {groups} {what} leaves it undefined, {lost} times")
+            said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
+            if groups < self.clusters:
+                said = "leaving out one of {clusters} groups of clusters leaves it undefined, {lost} times"
+            return Undefined(Reason(said, clusters=groups, lost=lost))
         if np.ptp(left) <= 1e-12:
             return self._without_spread(statistic, value)
         parts = groups * value - (groups - 1) * left

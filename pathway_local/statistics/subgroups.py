@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.statistics.families import family_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason
 from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, contrast_error, mean_effect
 
 STRONG = 10.0
@@ -75,7 +75,9 @@ def group_errors(
     found = []
     for name in np.unique(groups):
         size = int(np.sum(own == name))
-        small = Effect(None, missing=f"the group has {size} cases, under {smallest}")
+        small = Effect(
+            None, missing=Reason("the group has {cases} cases, under {smallest}", cases=size, smallest=smallest)
+        )
         made = {figure: make() if size >= smallest else small for figure, make in effects(own == name).items()}
         found.append(GroupError(int(name), size, made))
     return tuple(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
-from pathway_local.statistics.figure import Estimate, Interval, Number, Undefined, percent
+from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, Number, Reason, Undefined, percent
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.visible import visible
@@ -82,7 +82,9 @@ class Language(Formatter):
             return self.estimate(value)
         if isinstance(value, Interval):
             return self.ends(value)
-        said = visible(value.reason if isinstance(value, Undefined) else str(value))
+        if isinstance(value, Undefined | Reason):
+            return self.reason(value.reason if isinstance(value, Undefined) else value)
+        said = visible(str(value))
         return shlex.quote(said) if format_spec == "quote" else said
 
     def _number(self, value: float, how: str) -> str:
@@ -95,6 +97,16 @@ class Language(Formatter):
     def note(self, note: Note) -> str:
         """The sentence of a note."""
         return self.text("notes", note.key, note.values)
+
+    def reason(self, reason: str) -> str:
+        """Why something is missing, in the language."""
+        key, values = (reason.key, dict(reason.values)) if isinstance(reason, Reason) else (reason, {})
+        if not self.is_own("reasons", key):
+            return visible(reason)
+        for name, value in values.items():
+            if name == "each" or value in (FIRST, SECOND):
+                values[name] = self.text("words", str(value), {})
+        return self.text("reasons", key, values)
 
     def _listed(self, names: Sequence[str], how: str) -> str:
         if how not in ("and", "or") or len(names) < 2:

@@ -1,0 +1,56 @@
+"""Why a figure is missing is said in every language: each reason in the code has its sentence in each file of words."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import pathway_local
+from pathway_local.statistics.figure import Reason, Undefined, with_names
+from pathway_local.statistics.subgroups import NO_SECOND, TOO_LITTLE
+from pathway_local.words.language import ENGLISH, Language, languages
+
+ROOMS = [Path(pathway_local.__file__).parent / room for room in ("statistics", "results")]
+MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Statistic", "why_constant")
+
+
+def reasons() -> Iterator[str]:
+    """The constant reasons of the code: in calls that make one, and in names that are handed to such a call."""
+    for path in (each for room in ROOMS for each in room.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+                given = [*node.args, *(each.value for each in node.keywords if each.arg in ("missing", "unweighted"))]
+                parts = [part for each in given for part in ast.walk(each)]
+                yield from (
+                    part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                )
+
+
+def sentences() -> set[str]:
+    return {each for each in reasons() if " " in each and not each.startswith(" ")} | {NO_SECOND, TOO_LITTLE}
+
+
+@pytest.mark.parametrize("name", sorted(set(languages()) - {ENGLISH}))
+def test_a_language_says_every_reason(name: str) -> None:
+    say, found = Language(name), sentences()
+    assert len(found) > 40
+    assert [each for each in found if not say.is_own("reasons", each)] == []
+    for key in found:
+        blanks = [blank for _, blank, _, _ in Formatter().parse(key) if blank]
+        reason = Reason(key, **{blank: "score" if blank == "each" else 3 for blank in blanks})
+        assert say.reason(reason) != reason, key
+
+
+def test_a_reason_is_english_and_a_language_makes_its_own_sentence_of_its_values() -> None:
+    why = Reason("{rater} gave {value:g} every time", rater="the first rater", value=2.5)
+    assert why == "the first rater gave 2.5 every time" and str(Undefined(why)).endswith(why)
+    named = with_names(why, "people", "bob")
+    assert named == "people gave 2.5 every time"
+    say = Language("de")
+    assert (say.reason(why), say.reason(named)) == ("der erste gab jedes Mal 2,5", "people gab jedes Mal 2,5")
+    error = Reason("every {each} is {value:g}", each="error", value=1.0)
+    assert say.reason(error) == "es gibt nur einen Wert (Fehler): 1"
+    assert say.reason("some other reason") == "some other reason"
