@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.column_question import ask_column, example, first_rows
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
-from pathway_local.cli.options import Models
+from pathway_local.cli.options import Lang, Models
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
@@ -40,10 +40,10 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang de")
+@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang pt")
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
-    lang: Annotated[str, option("LANGUAGE", "Language of the questions and the report: en or de.")] = "en",
+    lang: Lang = "en",
     models: Models = None,
 ) -> None:
     """Ask what to judge and how, then judge and write the results; every step shows the command that does the same.
