@@ -148,6 +148,13 @@ def test_it_follows_a_light_or_dark_setting_and_fits_a_phone(web: Browser, drawn
     assert ink < paper and light_ink > dark_paper
 
 
+def test_its_buttons_are_on_the_first_screen(web: Browser, drawn: Drawn) -> None:
+    page = drawn("a 1", "a 2")
+    web.resize(1280, 800)
+    web.open(page)
+    assert web.run("document.getElementById('save').getBoundingClientRect().bottom") <= 800
+
+
 def test_the_pages_of_two_raters_and_two_tabs_do_not_mix(web: Browser, run: Run, tmp_path: Path) -> None:
     write_sheet(tmp_path, TINY, ["a 1", "a 2"])
     draw(run, "--rater", "Ann", "--rater", "Bob", n=2)
