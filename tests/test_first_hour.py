@@ -35,7 +35,7 @@ def judge(plan: Plan, watcher: object, command: Sequence[str]) -> list[Tally]:
         keep = [cases.column(name) for name in plan.keep or ()]
         for case in cases:
             assert isinstance(case, Case)
-            verdict = Verdict({"score": Score(3, {3: 0.75, 4: 0.25})}, {"justification": "because"})
+            verdict = Verdict({"score": Score(3.0, {3.0: 0.75, 4.0: 0.25})}, {"reasons": "because"})
             run.put(rater, case.ref(fingerprint(run.key, rubric.texts_of(case))), verdict, keep=keep)
     return []
 
@@ -48,30 +48,38 @@ def test_every_command_of_the_page(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
     assert {line.split()[1] for line in commands} == {
-        "judge", "summary", "export", "import", "agreement", "sample", "read", "report",
+        "start", "rubrics", "judge", "summary", "export", "import", "agreement", "compare", "sample", "read", "report",
+        "runs",
     }  # fmt: skip
-    said = {line: run(*shlex.split(line)[1:]) for line in commands}
-    assert {line: found.err for line, found in said.items() if found.code} == {}
-    out = {line.split()[1]: found.words for line, found in said.items()}
-    assert "Lotse" in out["summary"] and "Campus-Bot" in out["summary"]
-    imported = [found for line, found in said.items() if " import " in line]
-    assert all(name in imported[0].out for name in ("committee/Anna", "committee/Bert", "committee/Cleo"))
-    assert "hosted: 1 failed (unreadable-reply)" in imported[1].out
-    book = openpyxl.load_workbook(tmp_path / "first.xlsx")
+    said = [(line, run(*shlex.split(line)[1:])) for line in commands]
+    assert {line: found.err for line, found in said if found.code} == {}
+    out = {" ".join(line.split()[1:3]): found.words for line, found in reversed(said)}
+    assert "pathway-local judge examples/first-hour/avaliacao.xlsx" in out["start examples/first-hour/avaliacao.xlsx"]
+    summaries = [found.words for line, found in said if " summary " in line]
+    for chatbot in ("EduBot", "Lince", "Guia"):
+        assert re.search(rf"{chatbot}( demo)? 12 ", summaries[0]) and re.search(rf"{chatbot} demo 10 ", summaries[1])
+    people, hosted = (found for line, found in said if " import " in line)
+    assert "juri/Ana 36" in people.words and "juri/Rui 36" in people.words
+    assert "externo: 1 failed (unreadable-reply)" in hosted.out
+    assert "alpha ordinal" in out["agreement primeira.run"], "half points are levels of the scale"
+    book = openpyxl.load_workbook(tmp_path / "primeira.xlsx")
     assert book.sheetnames == ["verdicts", "summary"]
-    assert [cell.value for cell in book["verdicts"][1]][:2] == ["case", "Chatbot"]
-    scored = (tmp_path / "scored.csv").read_bytes()
-    assert scored.startswith("\ufeffNr.;Chatbot".encode()) and "Rückmeldefrist".encode() in scored
-    assert (
-        "Lotse" in (tmp_path / "report.html").read_text() and "Rückmeldefrist" in (tmp_path / "read.html").read_text()
-    )
+    scored = openpyxl.load_workbook(tmp_path / "pontuada.xlsx").worksheets[0]
+    assert str(scored["A1"].value).startswith("Avaliação dos chatbots")
+    heads = [cell.value for cell in scored[4]]
+    assert heads[:3] == ["Nº", "Aluno", "Chatbot"] and "demo.correcao.score" in heads
+    assert "juri/Ana.correcao.notes" in heads and "demo.correcao.score_p3" not in heads
+    assert "Lince" in (tmp_path / "relatorio.html").read_text()
+    assert "biblioteca" in (tmp_path / "ler.html").read_text()
+    with RunFile.read(tmp_path / "primeira.run") as left:
+        assert {record.metadata["Aluno"] for record in left.records()} == {"a01", "a02", "a04", "a05", "a06"}
 
 
 def test_the_page_s_pictures_are_there_small_and_load_nothing() -> None:
     pictures = [ROOT / "docs" / name for name in re.findall(r"!\[[^]]+\]\(([^)]+)\)", PAGE)]
-    assert {picture.suffix for picture in pictures} == {".svg", ".png"}
+    assert {picture.suffix for picture in pictures} == {".svg"}
     assert sorted(pictures) == sorted((ROOT / "docs" / "pictures").glob("first-hour-*"))
     assert sum(picture.stat().st_size for picture in pictures) < 300_000
-    drawn = "".join(picture.read_text(encoding="utf-8") for picture in pictures if picture.suffix == ".svg")
+    drawn = "".join(picture.read_text(encoding="utf-8") for picture in pictures)
     assert not re.search(r"url\((?!#)|@import|href|<script", drawn)
     assert "stand in for these people" in drawn.replace("&#160;", " ")

@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("lang", languages())
 def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -> None:
-    sentence = Language(lang)("label_warning", rater="demo", label=SAYS)
+    sentence = " ".join(Language(lang)("label_warning", rater="demo", label=SAYS).split())
     for by, count in (("score", 4), ("disagreement", 3)):
         given = ("--cases", "cases.jsonl", "--out", f"{by}.html", "--lang", lang)
         assert run("read", "a.run", "--by", by, *given).code == 0

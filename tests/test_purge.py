@@ -190,7 +190,7 @@ def test_one_person_leaves_with_every_trace_and_the_files_that_held_them_are_nam
     for wrong in (["--case", f"{ID}99"], ["--where", "student=nobody"], ["--all", "--case", f"{ID}0"]):
         assert COLUMN not in desk.typed("runs", "purge", "may.run", *wrong, "--yes", code=2).stderr
     assert "nothing was removed" in desk.typed("runs", "purge", "may.run", "--case", f"{ID}0", code=2).stderr
-    told = desk.typed("runs", "purge", "may.run", "--where", f"student={COLUMN}", "--case", f"{ID}5", "--yes").stderr
+    told = desk.typed("runs", "purge", "may.run", "--where", f"Student={COLUMN}", "--case", f"{ID}5", "--yes").stderr
     gone = [f"{ID}{n}" for n in (0, 1, 5)]
     inside = [file for at, file in enumerate(parts) if at in {part_of_case(each, 50) for each in gone}]
     [named] = [line.strip() for line in told.splitlines() if "may hold them: " in line]

@@ -13,9 +13,12 @@ from typed_here import rows as rows_of
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
+from pathway_local.note import Note
+from pathway_local.pages.tables import lines
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
+from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import EARLIER_ENGINES
@@ -207,22 +210,54 @@ def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_pa
     assert bars[:4] == ["tone, demo", "wide, demo", "tone, ann", "wide, ann"]
 
 
-def blanks(phrase: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(phrase) if name}
+def read_words(name: str) -> dict[str, dict[str, object]]:
+    """The sections of a language's file: its entries by key."""
+    read = load_yaml((WORDS / f"{name}.yaml").read_text(encoding="utf-8"), name, UsageError)
+    assert isinstance(read, dict)
+    return {section: entries for section, entries in read.items() if isinstance(entries, dict)}
 
 
-def forms(entry: object) -> list[str]:
-    return [str(each) for each in entry.values()] if isinstance(entry, dict) else [str(entry)]
+def blanks(entry: object) -> set[tuple[str, str]]:
+    """The named values of an entry's forms, and how each is written."""
+    forms = entry.values() if isinstance(entry, dict) else [entry]
+    parsed = (part for form in forms for part in string.Formatter().parse(str(form)))
+    return {(name, how or "") for _, name, how, _ in parsed if name}
 
 
 @pytest.mark.parametrize("name", languages())
-def test_languages_fill_the_same_blanks(name: str) -> None:
-    english, other = (load_yaml((WORDS / f"{each}.yaml").read_text(), each, UsageError) for each in ("en", name))
-    assert isinstance(english, dict) and isinstance(other, dict)
-    for section in ("phrases", "notes"):
-        for key, entry in other[section].items():
-            wanted = set.union(*(blanks(form) for form in forms(english[section][key])))
-            assert set.union(*(blanks(form) for form in forms(entry))) <= wanted, f"{name} {section} {key}"
+def test_every_language_says_all_that_english_says_with_the_same_values(name: str) -> None:
+    english, german, other = map(read_words, ("en", "de", name))
+    for section, entries in english.items():
+        assert not entries.keys() - other[section].keys(), f"{name} lacks words of {section}"
+        if name != "en":  # English spells many heads of columns as the columns' names
+            assert other[section].keys() == german[section].keys(), f"{name} and de differ in {section}"
+        for key, entry in entries.items():
+            assert blanks(other[section][key]) == blanks(entry), f"{name} {section} {key}"
+
+
+@pytest.mark.parametrize("name", languages())
+def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run").close()
+    page, say = reported(run, "--lang", name, "--by", "chatbot"), Language(name)
+    assert page.of("html") == [{"lang": name}]
+    mean = say.number(3.64)
+    values = {"rater": "demo", "scored": 312, "cases": 320, "rubric": "helpful", "mean": mean, "low": 1, "high": 5}
+    found = say.text("notes", "mean_finding_alone", values)
+    assert " ".join(found.partition(mean)[0].split()) + f" {mean}" in page.said
+    own = " ".join(page.own_words)
+    assert say.number(0.57) in own and (name == "en" or not re.search(r"\d\.\d\d\b", own))
+    assert page.styles[0].endswith(f"@page {{ size: {'letter' if name == 'en' else 'A4'} }}\n")
+
+
+def test_words_that_a_language_lacks_are_english_and_marked_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    english = (WORDS / "en.yaml").read_text(encoding="utf-8")
+    (tmp_path / "en.yaml").write_text(english, encoding="utf-8")
+    (tmp_path / "eo.yaml").write_text(english.replace("  no_people:", "  not_yet_said:"), encoding="utf-8")
+    monkeypatch.setattr("pathway_local.words.language.FOLDER", tmp_path)
+    assert languages() == ["en", "eo"]
+    lacking = Table("scores", {}, (), (), (Note("no_people", kind="warning"), Note("nothing_yet", kind="warning")))
+    found = [(language, text[:10]) for text, language in lines([lacking], Language("eo"), "warning")]
+    assert found == [("en", "No person "), ("eo", "The run ho")]
 
 
 def test_every_phrase_and_note_is_said_somewhere() -> None:
@@ -234,15 +269,6 @@ def test_every_phrase_and_note_is_said_somewhere() -> None:
     for section in ("phrases", "notes"):
         for key in english[section]:
             assert f'"{key}"' in code or f"'{key}'" in code or re.match("kind_|read_by_|aim_|result_", key), key
-
-
-def test_a_german_page_writes_german_numbers(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
-    page = reported(run, "--lang", "de", "--by", "chatbot")
-    assert page.of("html") == [{"lang": "de"}]
-    assert "demo hat 312 von 320 Fällen nach helpful bewertet: im Mittel 3,64" in page.said
-    own = " ".join(page.own_words)
-    assert "0,57" in own and not re.search(r"\d\.\d\d\b", own)
 
 
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:

@@ -104,3 +104,12 @@ def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
     assert [line[1] for line in lines] == ["judge", "summary", "export", "report"]
     assert {"--rubric", "groundedness", "--keep", "Chatbot", "--id", "Nº"} < set(lines[0])
     assert not list(desk.work.glob("*.run"))
+
+
+def test_columns_that_only_their_cells_tell_stand_in_the_printed_command(desk: Desk) -> None:
+    rows = [
+        f"{n}\tWhere is room {n}, please?\tIt is on floor {n}.\tRooms on floor {n}: {'many ' * 9}" for n in range(9)
+    ]
+    (desk.work / "b.tsv").write_text("\n".join(["id\tC1\tC2\tC3", *rows]))
+    lines = desk.typed("start", "b.tsv", "--models", "models.yaml").stdout.splitlines()
+    assert "--map query=C1 --map context=C3 --map response=C2" in lines[0]

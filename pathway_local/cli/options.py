@@ -7,6 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
 from pathway_local.judging.option import ENCODING, HEADER_ROW, ID, MAP, MODELS
+from pathway_local.words.language import languages
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]
@@ -27,7 +28,7 @@ Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g
 Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
 Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
-Lang = Annotated[str, option("LANGUAGE", "Language of the page: en or de.", OUTPUT)]
+Lang = Annotated[str, option("LANGUAGE", f"Language of what is shown: {', '.join(languages())}.", OUTPUT)]
 Yes = Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]
 AsJson = Annotated[bool, option("", "Print JSON instead of tables.", OUTPUT, "--json")]

@@ -1,5 +1,6 @@
 """`pathway-local start`: from a file of cases to its scores in one dialog, which types the other commands."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.column_question import ask_column, example, first_rows
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
-from pathway_local.cli.options import Models
+from pathway_local.cli.options import Lang, Models
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
@@ -20,11 +21,12 @@ from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
 from pathway_local.judges.judge_card import JudgeCard, judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
+from pathway_local.prompty.new_rubric import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, names_of
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.likely_columns import labels_and_ids
+from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -38,10 +40,10 @@ FETCHABLE = 3
 app = App()
 
 
-@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang de")
+@app.with_examples("pathway-local start answers.xlsx", "pathway-local start respostas.csv --lang pt")
 def start(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv, .tsv, .jsonl, .json, .parquet or .xlsx.")],
-    lang: Annotated[str, option("LANGUAGE", "Language of the questions and the report: en or de.")] = "en",
+    lang: Lang = "en",
     models: Models = None,
 ) -> None:
     """Ask what to judge and how, then judge and write the results; every step shows the command that does the same.
@@ -98,12 +100,15 @@ class Choices:
         return found
 
     def best_rubric(self) -> str:
-        """Return the built-in rubric with the largest share, then number, of inputs that have a column."""
-        columns = self.sheet().columns
+        """Return the built-in rubric with the largest share, then number, of inputs that have or may have a column."""
+        sheet = self.sheet()
 
-        def fit(name: str) -> tuple[float, int]:
+        def fit(name: str) -> tuple[float, float]:
             inputs = list(load_rubric(name).inputs)
-            found = len(columns_present(inputs, columns, {}))
+            named = columns_present(inputs, sheet.columns, {})
+            free = [column for column in sheet.columns if column not in named.values()]
+            # Half as much for a column that only its cells propose: it may be another text.
+            found = len(named) + len(likely_columns(sheet, [each for each in inputs if each not in named], free)) / 2
             return found / len(inputs), found
 
         return max(builtin_names(), key=fit)
@@ -119,6 +124,10 @@ class Choices:
     def propose(self) -> None:
         """Choose what the dialog would propose. Raises PathwayError."""
         self.rubric = self.best_rubric()
+        try:
+            self.cases()
+        except ColumnsError as error:
+            self.map = dict(error.likely)  # what is still missing then is told by the next attempt
         self.keep, ids = self.labels_and_ids()
         self.id = next((name for name in ids if folded(name) in names_of("number")), None)
         self.judge = self.cards()[0][0].spec.name
@@ -206,9 +215,11 @@ class Dialog:
         new = chosen == len(names) + 1
         path = Path(typer.prompt(self._told("new_file" if new else "own_file"), err=True).strip())
         if new:
-            path = path.with_suffix(".prompty")
-            language = ["--language", self.choices.lang] if self.choices.lang != "en" else []
-            self._type(["pathway-local", "rubrics", "new", str(path), *language])
+            path, known = path.with_suffix(".prompty"), list(phrases())
+            own = os.environ.get("LANG", "")[:2]
+            usual = known.index(own) + 1 if own in known else 1
+            language = known[self._choose("language", known, usual) - 1]
+            self._type(["pathway-local", "rubrics", "new", str(path), "--language", language])
         else:
             path = self._adopted(path)
         load_rubric(str(path))

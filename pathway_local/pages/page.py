@@ -60,6 +60,7 @@ def page(template: str, language: Language, title: str, own: str = "", **values:
     Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css.
     """
     style = "".join(_text(f"{name}.css") for name in filter(None, ("style", own)))
+    style += f"@page {{ size: {language.paper} }}\n"
     script = _text(f"{own}.js") if own else ""
     policy = f"default-src 'none'; style-src {_hashed(style)}; base-uri 'none'; form-action 'none'"
     if script:

@@ -14,6 +14,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, SPLIT, recorded_change
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
+from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
 
 What = Literal["text", "all"]
@@ -116,10 +117,13 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     if where:
         rows = run.database.rows("SELECT case_id, metadata FROM cases")
         cells = [(case_id, json.loads(kept)) for case_id, kept in rows]
-        for column in where:
-            if not any(column in kept for _, kept in cells):
+        columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
+        wanted: dict[str, str] = {}
+        for column, value in where.items():
+            if not (own := same_column(column, columns)):
                 raise NotKept(column)
-        found |= dict.fromkeys(id for id, kept in cells if all(kept.get(name) == each for name, each in where.items()))
+            wanted[own] = value
+        found |= dict.fromkeys(id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items()))
         if not found:
             raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
     jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}

@@ -132,7 +132,7 @@ class _Matching:
             looks = likely(missing, free) if likely else {}
             lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing, looks)
             may_be = {name: self.choices.get(name, free) for name in missing}
-            begin = "Judging by the cells" if looks else "For example"
+            begin = "Judging by the cells" if any(f"={column}" in maps for column in looks.values()) else "For example"
             raise ColumnsError(f"{source}: {lacks}", f"{begin}: {maps}. {self._both_sides()}", may_be, looks)
 
     def _rivals(self, name: str) -> list[str]:

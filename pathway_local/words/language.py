@@ -19,7 +19,7 @@ ENGLISH = "en"
 
 
 def languages() -> list[str]:
-    """The languages that have a file of words: `en`, `de` …"""
+    """The languages that have a file of words, by their names: `de`, `en` …"""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -46,7 +46,7 @@ class Language(Formatter):
             raise UnknownName("language", name, languages())
         self.name = name
         self._own, self._english = _read(name), _read(ENGLISH)
-        self.decimal, self.thousands = self._own["decimal"], self._own["thousands"]
+        self.decimal, self.thousands, self.paper = (self._own[key] for key in ("decimal", "thousands", "paper"))
         self._option, self._minus = _Options(spell), minus
 
     def __call__(self, phrase: str, **values: object) -> str:
