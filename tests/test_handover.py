@@ -19,6 +19,8 @@ from pathway_local.results.handover import Decision, HandoverOptions, decisions,
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.doubt import doubt_figures
+from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.handover import (
     chance_in_file,
     error_model,
@@ -116,6 +118,29 @@ def test_the_error_model_is_the_ridge_regression_of_scikit_learn() -> None:
     scaled = (signs - known.mean(axis=0)) / known.std(axis=0)
     theirs = LogisticRegression(C=1.0, tol=1e-10).fit(scaled[:100], wrong[:100]).decision_function(scaled)
     assert error_model(signs, wrong) == pytest.approx(theirs, abs=1e-5)
+
+
+def test_the_area_is_that_below_the_curve_of_risk() -> None:
+    rng = np.random.default_rng(8)
+    sure = np.round(rng.random(150), 1)
+    wrong = (rng.random(150) < 0.6 * (1 - sure)).astype(float)
+    area = np.mean([wrong[sure >= each].mean() for each in sure])
+    found = doubt_figures(sure, wrong, None, None)
+    assert found["area_gain"].value == pytest.approx(wrong.mean() - area)
+    assert found["overconfidence"].value == pytest.approx(sure.mean() - 1 + wrong.mean())
+    assert isinstance(found["area_gain"].interval, Interval) and found["area_gain"].interval.low > 0
+    blind = doubt_figures(rng.random(150), wrong, None, None)["area_gain"].interval
+    assert isinstance(blind, Interval) and blind.low < 0
+
+
+def test_agreement_says_whether_doubt_tells_right_from_wrong(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run")
+    said = run("agreement", path, "--against", "committee", "--full").out
+    assert "The doubt of demo tells right from wrong" in said
+    found = json.loads(run("agreement", path, "--json").out)
+    [curve] = [each["rows"] for each in found if each["table"] == "risk"]
+    assert curve[0]["wrong_part"]["value"] < curve[-1]["wrong_part"]["value"]
+    assert [each["labelled"] for each in curve] == [30 * step for step in range(1, 11)]
 
 
 def _decided(path: Path, **options: Any) -> Decision:

@@ -1,6 +1,5 @@
 """`pathway-local start`: from a file of cases to its scores in one dialog, which types the other commands."""
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -216,8 +215,7 @@ class Dialog:
         path = Path(typer.prompt(self._told("new_file" if new else "own_file"), err=True).strip())
         if new:
             path, known = path.with_suffix(".prompty"), list(phrases())
-            own = os.environ.get("LANG", "")[:2]
-            usual = known.index(own) + 1 if own in known else 1
+            usual = known.index(self.choices.lang) + 1 if self.choices.lang in known else 1
             language = known[self._choose("language", known, usual) - 1]
             self._type(["pathway-local", "rubrics", "new", str(path), "--language", language])
         else:

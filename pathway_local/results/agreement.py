@@ -13,8 +13,10 @@ from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
+from pathway_local.results.doubt import doubt_tables
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
+from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
@@ -75,6 +77,7 @@ class ScoreAgreement:
     notices: tuple[Note, ...]
     warnings: tuple[Note, ...]
     corrected: CorrectedMeans
+    doubt: tuple[Table, ...]
 
     def coverage(self, rater: MatrixRater) -> float:
         """The share of the cases that the rater scored."""
@@ -94,12 +97,12 @@ def agreement(
         for _, rater in run.raters()
         if rater.kind == "panel" and rater.rubric == rubric.name
     }
-    found = [_score(matrix, members, plan) for matrix in matrices]
+    found = [_score(run, matrix, members, plan) for matrix in matrices]
     held = held_to_families([each.people for each in found])
     return [replace(each, people=people) for each, people in zip(found, held, strict=True)]
 
 
-def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
+def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
     chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
     matrix, left_out = _without_picked(whole)
@@ -132,7 +135,17 @@ def _score(whole: RatingsMatrix, members: Mapping[str, set[str]], plan: Agreemen
         notices=(*left_out, *_notices(matrix, compared, members)),
         warnings=tuple(alike(matrix, compared)),
         corrected=_corrected(whole, people, plan),
+        doubt=tuple(_doubt(run, matrix, people, plan)),
     )
+
+
+def _doubt(run: RunFile, matrix: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan) -> Iterator[Table]:
+    """What the doubt of judges with probabilities says about where they are wrong."""
+    names = [rater.name for rater in matrix.raters]
+    members = [names.index(name) for name in people.members]
+    judges = [names.index(name) for name in people.compared if matrix.raters[names.index(name)].kind == "judge"]
+    if members and all(matrix.raters[place].kind in PEOPLE for place in members):
+        yield from doubt_tables(run, matrix, judges, members, people.reference, plan)
 
 
 def _corrected(whole: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan) -> CorrectedMeans:

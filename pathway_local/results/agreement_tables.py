@@ -154,6 +154,7 @@ def agreement_tables(found: ScoreAgreement) -> Iterator[Table]:
     yield from made.together()
     yield from made.people(found.people)
     yield from found.corrected.tables
+    yield from found.doubt
     yield from made.matrices()
 
 

@@ -18,6 +18,7 @@ from pathway_local.results.label_design import own_design
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
@@ -222,7 +223,7 @@ def _order(
     data: Ratings, matrix: RatingsMatrix, judge: int, by: By, wrong: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """How sure the judge is of each case, and the labels that may test it."""
-    signs = _signs(data, matrix, judge)
+    signs = signs_of(data.run, matrix, judge)
     if by != "model":
         sure = signs[:, SIGNS.index(by)]
         if not np.isfinite(sure).any():
@@ -246,13 +247,13 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-def _signs(data: Ratings, matrix: RatingsMatrix, judge: int) -> FloatArray:
+def signs_of(run: RunFile, matrix: RatingsMatrix, judge: int) -> FloatArray:
     """The signs of each case, (cases, signs); the higher, the surer. NaN where the judge has none."""
     signs = np.full((len(matrix.case_ids), len(SIGNS)), np.nan)
     rows = {case: row for row, case in enumerate(matrix.case_ids)}
     levels = list(map(float, matrix.levels))
     place: dict[Number, int] = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
-    for record in data.run.records(matrix.raters[judge].name, matrix.rubric):
+    for record in run.records(matrix.raters[judge].name, matrix.rubric):
         score = record.outcome.scores.get(matrix.score) if isinstance(record.outcome, Verdict) else None
         if score is not None and record.case_id in rows:
             found = (score.confidence, _distance(score, place), score.mass)
