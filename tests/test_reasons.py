@@ -33,8 +33,12 @@ def sentences() -> set[str]:
     return {each for each in reasons() if " " in each and not each.startswith(" ")} | {NO_SECOND, TOO_LITTLE}
 
 
-@pytest.mark.parametrize("name", sorted(set(languages()) - {ENGLISH}))
-def test_a_language_says_every_reason(name: str) -> None:
+SPOKEN = [name for name in languages() if name != ENGLISH and Language(name).is_own("reasons", TOO_LITTLE)]
+"""Languages that have reasons; the others say on each page that these are in English."""
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_a_language_says_every_reason_or_none(name: str) -> None:
     say, found = Language(name), sentences()
     assert len(found) > 40
     assert [each for each in found if not say.is_own("reasons", each)] == []
