@@ -1,6 +1,5 @@
 """Passes: requests to an engine and its results, as token ids."""
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -75,14 +74,6 @@ def new_pass_id() -> str:
     If each pool counted its own passes, two pools with one engine would take each other's results for their own.
     """
     return str(next(_numbers))
-
-
-def enqueue(waiting: deque[Pass], item: Pass) -> None:
-    """Add a pass to the queue: at the front if it continues another, else at the end."""
-    if item.continues:
-        waiting.appendleft(item)
-    else:
-        waiting.append(item)
 
 
 class PassResult(Struct, frozen=True):

@@ -9,19 +9,19 @@ from typing import Final, Literal
 from pathway_local.errors import UsageError
 from pathway_local.verdict import Value
 
-Kind = Literal["judge", "human", "hosted", "panel", "adjudicated"]
+RaterKind = Literal["judge", "human", "hosted", "panel", "adjudicated"]
 """An adjudicated score is one that people agreed on: their word, but no independent rating."""
 
 ADJUDICATED: Final = "adjudicated"
 """The name of the group of raters of that kind; each is called after the person who gave the scores."""
 
-PEOPLE: tuple[Kind, ...] = ("human", ADJUDICATED)
+PEOPLE: tuple[RaterKind, ...] = ("human", ADJUDICATED)
 """Kinds of raters whose scores are labels."""
 
-JUDGES: tuple[Kind, ...] = ("judge", "hosted")
+JUDGES: tuple[RaterKind, ...] = ("judge", "hosted")
 """Kinds of raters that are models."""
 
-REPEATS: tuple[Kind, ...] = ("panel", "adjudicated")
+REPEATS: tuple[RaterKind, ...] = ("panel", "adjudicated")
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
 PanelRule = Literal["mean", "median", "majority"]
@@ -49,7 +49,7 @@ class Rater:
     """
 
     name: str
-    kind: Kind
+    kind: RaterKind
     rubric: str
     spec: Mapping[str, Value]
 

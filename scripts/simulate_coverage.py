@@ -24,15 +24,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.corrected_difference import corrected_difference
+from pathway_local.statistics.corrected import corrected_difference
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import (
     LEVEL,
     Effect,
+    contrast_error,
     difference_effect,
     mean,
     mean_effect,
@@ -274,7 +274,7 @@ def few_cases_coverage(figure: str, name: str, cases: int, replications: int) ->
         assert isinstance(statistic, Statistic)
         drawn = statistic.measure(rng.multinomial(cases, rows.counts / cases, size=999).astype(np.float64))
         low, high = np.nanquantile(drawn, (0.025, 0.975))
-        return bool(low <= truth <= high), holds(rows.estimate({"": statistic}, resamples=999)[""], truth)
+        return bool(low <= truth <= high), holds(rows.estimate({"": statistic})[""], truth)
 
     middle, truth = float(LEVELS @ np.array(SHARES[name])), 0.0
     rng = stream("few", figure, name, cases)

@@ -8,7 +8,7 @@ import openpyxl
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.rater import Kind, Rater
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -77,7 +77,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
         ]
         store_sample(run, job, Sample(0, HELPFUL.name, 7, "", len(cases), DRAWN), every)
     for name in ("demo", "gpt", *(COMMITTEE if people else ())):
-        kind: Kind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
+        kind: RaterKind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
         given = scores_of(name, worth)
         rater = run.add_rater(Rater(f"committee/{name}" if kind == "human" else name, kind, HELPFUL.name, {}))
         for place, case in enumerate(cases):
@@ -90,7 +90,7 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
     return run
 
 
-def _score(value: int, kind: Kind) -> Score:
+def _score(value: int, kind: RaterKind) -> Score:
     if kind != "judge":
         return Score(value)
     share = np.exp(-0.5 * ((np.arange(1, 6) - value) / 0.6) ** 2)

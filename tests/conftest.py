@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat import chat_frame, template_process
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.resampling import CountedRows, Statistic
 
 register()
 
@@ -118,28 +117,17 @@ def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: P
 
 
 @pytest.fixture
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals are drawn from few resamples, for tests that ask what becomes of them and not what they are."""
-    estimate = CountedRows.estimate
-
-    def estimated(self: CountedRows, statistics: Mapping[str, Statistic], **given: int) -> dict[str, Estimate]:
-        return estimate(self, statistics, **given | {"resamples": 400})
-
-    monkeypatch.setattr(CountedRows, "estimate", estimated)
-
-
-@pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
     """A folder in which commands are typed, with a judge and a rubric."""
     return Desk(tmp_path / "d", tiny_judge)
 
 
 @pytest.fixture(scope="session")
-def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     """Real vLLM in its sealed process, with the tiny judge in float32: loaded once, by one of the workers."""
     if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
         (tmp_path_factory.getbasetemp().parent / f"vllm-{run}").touch(exist_ok=False)
-    with closing(Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))) as host:
+    with closing(Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))])) as host:
         yield host
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from unittest.mock import Mock
 
 from benchmark.made_cases import write_cases
-from pathway_local.engines import vllm
 from pathway_local.engines.vllm import VllmEngine
 from pathway_local.judges.chat.turns import Chat
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
@@ -27,20 +27,6 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 
 CONTEXT = 4096
-STEP = 0.01
-
-
-class Clock:
-    """Time by the engine's steps, so that nothing that is counted depends on the machine."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 class Counted(VllmEngine):
@@ -49,7 +35,6 @@ class Counted(VllmEngine):
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(config)
         self.late: list[PassResult] = []
-        self.clock = vllm.time = Clock()  # type: ignore[assignment]
         self.forget()
         self._engine.step = Mock(side_effect=self._engine.step)
 
@@ -64,9 +49,6 @@ class Counted(VllmEngine):
         self.passes += 1
         self.read += len(item.ids)
         super().submit(item)
-
-    def _begin(self, item: Pass) -> None:
-        super()._begin(item)
         # Grammars are compiled in threads, and a pass whose own is not ready sits out steps: how many would be chance.
         scheduler = self._engine.engine_core.engine_core.scheduler
         constraints = [request.structured_output_request for request in scheduler.requests.values()]
@@ -74,14 +56,13 @@ class Counted(VllmEngine):
             time.sleep(0.001)
 
     def step(self) -> list[PassResult]:
-        self.clock.sleep(STEP)
         done, self.late = self.late, super().step()
         self.cached += sum(result.cached_tokens for result in done)
         self.replies |= {result.id: result.cached_tokens for result in done if result.id in self.replies}
         return done
 
     def results(self) -> list[PassResult]:
-        while not (done := self.step()) and (self.late or self._held or self._admission.waiting):
+        while not (done := self.step()) and (self.late or self._held):
             pass
         return done
 
@@ -108,8 +89,10 @@ def counted(
     with RunFile.create(folder / f"{detail}.run") as run:
         store_rubric(run, rubric)
         rater = LocalRater(run.add_rater(Rater("x", "judge", name, {})), writer)
-        tally = JudgingLoop(run, [rater], Pool(lambda: engine, tokenizer, CONTEXT), source="c.csv").judge(iter(cases))
-    from pathway_local.engines.vllm_request import sampling_params
+        tally = JudgingLoop(FirstVerdicts(run, "c.csv"), [rater], Pool(lambda: engine, tokenizer, CONTEXT)).judge(
+            iter(cases)
+        )
+    from pathway_local.engines.vllm_core import sampling_params
 
     params = sampling_params(Pass("", (), "start: /a+/\n", 2, stop_ids=(1,), logprob_ids=(3,)))
     shared = len(writer.shared_prefix())

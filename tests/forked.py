@@ -25,7 +25,7 @@ from typed import RUBRIC
 
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
-from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
@@ -117,7 +117,7 @@ class _EngineHere(EngineCache):
     def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
         return self._only
 
-    def engine(self, kind: str, config: EngineConfig, *_: Any) -> Host:
+    def engine(self, kind: str, config: EngineConfig, *_: Any) -> Hosts:
         return scripted_engine.load(config)  # type: ignore[return-value]
 
 

@@ -176,7 +176,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
     rubrics = [rubric_path(name).read_bytes() for name in builtin_names()] + [RUBRIC.encode()]
     rubrics += [path.read_bytes() for path in (Path(__file__).parent / "rubric_files").iterdir() if path.is_file()]
     looks = ("rubrics check {}", "rubrics show {}", "rubrics check {} --schema", "rubrics check {} --grammar")
-    judges = ("judges list --models {}", "judges show mine --models {}", "judges fit mine --gpu 24 --models {}")
+    judges = ("judges list --models {}", "judges show mine --models {}")
     run = (
         "summary {} --by group --min-group 1",
         "summary {} --json",

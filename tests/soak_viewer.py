@@ -15,13 +15,13 @@ from rated_run import TINY
 from viewed import Answer, viewing
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.rater import Kind, Rater
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 WORDS = ("the", "answer", "names", "a", "deadline", "that", "would", "mislead", "student", "in", "März")
-RATERS: dict[str, Kind] = {"demo": "judge", "second": "judge", "ann": "human", "bob": "human"}
+RATERS: dict[str, RaterKind] = {"demo": "judge", "second": "judge", "ann": "human", "bob": "human"}
 LIMIT = 1.0
 
 

@@ -44,9 +44,7 @@ def rated(tmp_path: Path) -> Path:
         ("read", "--by", "disagreement", "--json"),
     ],
 )
-def test_commands_that_count_people_name_two_who_may_be_one(
-    run: Run, rated: Path, few_resamples: None, command: tuple[str, ...]
-) -> None:
+def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Path, command: tuple[str, ...]) -> None:
     said = run(command[0], rated, *command[1:]).words
     assert ALIKE in said and "a-B and committee/Cy gave the same scores to all 24 cases of both" in said
 
@@ -63,7 +61,7 @@ def test_a_panel_names_them(run: Run, rated: Path) -> None:
     assert f"Warning: {ALIKE}" in found
 
 
-def test_a_report_names_them(run: Run, rated: Path, few_resamples: None) -> None:
+def test_a_report_names_them(run: Run, rated: Path) -> None:
     assert run("report", rated, "--out", "report.html").code == 0
     page = (rated.parent / "report.html").read_text()
     assert "committee/A b and a-B count as two people" in page

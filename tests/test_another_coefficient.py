@@ -13,8 +13,6 @@ from pathway_local.statistics.resampling import Statistic
 
 READING = "The share of cases in which the second rater is above the first: 1 is all, 0 is none, it is never below 0."
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

@@ -16,7 +16,7 @@ from bundling import wheels
 from bundling.judge_files import put_judge
 from bundling.parts import SUMS, drop_unchanged, hash_files, put, read_size, read_sums, write_sums
 from pathway_local.errors import EngineError, UsageError
-from pathway_local.judges.fetch_record import file_hashes, read_record
+from pathway_local.judges.weights import file_hashes, read_record
 
 PART = 300_000
 

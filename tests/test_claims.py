@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
-from pathway_local.statistics.claims import beyond, falling, share_above, share_below, within
+from pathway_local.statistics.families import beyond, falling, share_above, share_below, within
 from pathway_local.statistics.intervals import mean_effect, wilson
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathway_local.statistics.cluster_robust import contrast_error
+from pathway_local.statistics.intervals import contrast_error
 
 
 @settings(deadline=None, max_examples=40)

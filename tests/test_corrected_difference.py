@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
+from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
 from pathway_local.statistics.figure import FloatArray, Interval
 from pathway_local.statistics.intervals import difference_effect
 

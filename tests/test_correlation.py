@@ -39,14 +39,8 @@ def test_many_rows_take_the_sorting_way_to_the_same_tau(monkeypatch: pytest.Monk
     by_matrix = kendall(first, second)
     monkeypatch.setattr(correlation, "MATRIX_ROWS", 100)
     by_sorting = kendall(first, second)
-    assert by_sorting.costly and not by_matrix.costly
+    assert by_sorting.unweighted and not by_matrix.unweighted
     assert by_sorting.measure(weights) == pytest.approx(by_matrix.measure(weights))
-
-
-def test_many_rows_make_ranks_costly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correlation, "RANKED_ROWS", 5)
-    assert spearman(np.arange(6.0), np.arange(6.0)).costly
-    assert not spearman(np.arange(5.0), np.arange(5.0)).costly
 
 
 def test_large_offsets_lose_no_digits() -> None:

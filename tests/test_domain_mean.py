@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.figure import FloatArray, Interval, Undefined
 from pathway_local.statistics.prediction_powered import Correction, Noise, Survey, corrected_mean
 

@@ -53,7 +53,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path,
         assert loaded.engine_now is first
         assert _judge(tmp_path, registry, "other", 3, loaded) == 5
         assert loaded.engine_now is not first
-        assert first.pid is None
+        assert first.hosts[0].pid is None
     assert loaded.engine_now is None
 
 

@@ -13,6 +13,7 @@ from reply_script import LOADING, MARK
 from typed import Desk
 
 from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.process import Output
 from pathway_local.errors import OutOfMemory
 from pathway_local.passes import EngineConfig
@@ -70,7 +71,7 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
 def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_case(desk: Desk) -> None:
     config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     with pytest.raises(OutOfMemory, match="a context of 2048 tokens needs") as raised:
-        Host("vllm", config)
+        Hosts([Host("vllm", config)])
     [fits] = map(int, re.findall(r"`context: (\d+)`", raised.value.hint))
     registry, log = desk.work / "models.yaml", desk.work / "engine.log"
     fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
@@ -92,7 +93,7 @@ def test_too_little_memory_for_workers_is_told_with_numbers(tiny_judge: Path, mo
     monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
     settings = {"kv_cache_memory_bytes": 10**15, "tensor_parallel_size": 2}
     with pytest.raises(OutOfMemory, match=r"the cache of 931322\.57 GiB does not fit") as raised:
-        Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))
+        Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))])
     [free] = map(float, re.findall(r": ([\d.]+) of ", str(raised.value)))
     [fits] = map(int, re.findall(r"`engine: \{kv_cache_memory_bytes: (\d+)\}`", raised.value.hint))
     assert 0.85 < fits / (free * 2**30) < 0.95

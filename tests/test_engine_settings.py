@@ -6,9 +6,15 @@ import pytest
 from pathway_local.engines.transformers import TRANSFORMERS
 from pathway_local.engines.vllm import VLLM, VllmEngine
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
-from pathway_local.judges import engine_settings, installed_engine
-from pathway_local.judges.engine_settings import SETTINGS, most_parallel, resolve
-from pathway_local.judges.installed_engine import architectures, check_architecture, settings_names
+from pathway_local.judges import engine_settings
+from pathway_local.judges.engine_settings import (
+    SETTINGS,
+    architectures,
+    check_architecture,
+    most_parallel,
+    resolve,
+    settings_names,
+)
 from pathway_local.judges.registry import load_registry
 from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Device, Machine
@@ -155,7 +161,7 @@ def test_our_judges_architectures_are_known() -> None:
 
 @pytest.mark.usefixtures("_no_cache")
 def test_a_vllm_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed_engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(engine_settings, "find_spec", lambda name: None)
     with pytest.raises(EngineMissing, match="vLLM is not installed"):
         resolve({"max_num_seqs": 8}, NO_GPU, CONFIG, "j")
 

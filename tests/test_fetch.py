@@ -33,9 +33,8 @@ from stored_judge import store_judge
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
 from pathway_local.judges import fetch as module
 from pathway_local.judges.fetch import explained, fetch, registry_line
-from pathway_local.judges.fetch_record import Fetched, changed_files, read_record, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import find_folder, weights_hash
+from pathway_local.judges.weights import Fetched, changed_files, find_folder, read_record, weights_hash, write_record
 
 ENDLESS = 64 << 20
 """Bytes after which a hostile hub gives up; without a limit a client would have stored them."""

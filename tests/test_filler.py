@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.judging.filler import WINDOW, filler_marks
+from pathway_local.judging.reply_reading import WINDOW, filler_marks
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.verdict import Score, Value, Verdict

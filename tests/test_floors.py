@@ -48,7 +48,7 @@ NARROWER = {
 """Rooms that import less than all below them: engines know token ids, and neither rubrics nor texts."""
 
 HEAVY = {"vllm", "torch", "outlines"}
-MAY_BE_HEAVY = {"engines.vllm", "engines.vllm_core", "engines.vllm_request", "engines.transformers", "sealing.trial"}
+MAY_BE_HEAVY = {"engines.vllm", "engines.vllm_core", "engines.transformers", "sealing.trial"}
 OUTSIDE = {"benchmark", "bundling", "demo_judge", "gpu_check"}
 """What lies in scripts/: it imports the package, and is not there in an installation."""
 

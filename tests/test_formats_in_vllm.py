@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from walks import Walker
 
-from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import GREEDY, Pass, Sampling
@@ -52,7 +52,7 @@ def rubric_with(name: str, *, tokens: int) -> Rubric:
 
 
 def drawn(
-    host: Host, tokenizer: JudgeTokenizer, rubric: Rubric, count: int, sampling: Sampling, detail: Detail = "full"
+    host: Hosts, tokenizer: JudgeTokenizer, rubric: Rubric, count: int, sampling: Sampling, detail: Detail = "full"
 ) -> list[tuple[Request, Completion]]:
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
     cases = [dict.fromkeys(rubric.inputs, f'Case "{at}".') for at in range(count)]
@@ -70,7 +70,7 @@ def drawn(
 
 
 @pytest.mark.parametrize("name", [*builtin_names(), "claims"])
-def test_every_sample_is_complete_and_readable(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
+def test_every_sample_is_complete_and_readable(vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str) -> None:
     rubric = parse_rubric(CLAIMS, name) if name == "claims" else rubric_with(name, tokens=16)
     for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
         assert completion.reading is not None, completion.problem
@@ -98,7 +98,7 @@ def _check_claims(completion: Completion) -> None:
 
 
 def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
-    vllm_host: Host, tokenizer: JudgeTokenizer
+    vllm_host: Hosts, tokenizer: JudgeTokenizer
 ) -> None:
     found = drawn(vllm_host, tokenizer, rubric_with("pathway-answer", tokens=16), 40, Sampling(1.0))
     lengths: dict[bool, list[int]] = {True: [], False: []}
@@ -112,7 +112,7 @@ def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
     assert len(lengths[False]) + len(lengths[True]) == 40
 
 
-def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
     """At temperature 0, where a value has one spelling only: here it stands right behind a tag, without a blank."""
     for _, completion in drawn(vllm_host, tokenizer, rubric_with("groundedness", tokens=8), 10, GREEDY, "score"):
         assert completion.reading is not None
@@ -122,7 +122,7 @@ def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Host, tokeniz
         assert shares[value] > max(shares.values()) - 1e-3
 
 
-def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokenizer: JudgeTokenizer) -> None:
+def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
     walker = Walker(tokenizer.grammar_tokenizer)
     writer = PromptWriter(rubric_with("gold-answer", tokens=12), tokenizer, Chat(), context=CONTEXT)
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
@@ -139,7 +139,7 @@ def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Host, tokeni
 
 
 @pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])
-def test_whole_budgets_end_too(vllm_host: Host, tokenizer: JudgeTokenizer, name: str) -> None:
+def test_whole_budgets_end_too(vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str) -> None:
     text = re.sub(r"^system:\n.*?^user:\n", "user:\n", load_rubric(name).text, flags=re.DOTALL | re.MULTILINE)
     for _, completion in drawn(vllm_host, tokenizer, parse_rubric(text, name), WHOLE, Sampling(1.0)):
         assert completion.reading is not None, completion.problem

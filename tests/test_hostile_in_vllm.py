@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import Sampling
@@ -79,7 +79,7 @@ def texts_in_order(rubric: Rubric, texts: Mapping[str, str], tokenizer: JudgeTok
     return [tokenizer.encode_cases([texts[name] for name in order]), tokenizer.encode_cases(echoed)]
 
 
-def judged(host: Host, tokenizer: JudgeTokenizer, prompts: list[Prompt]) -> Iterator[tuple[Prompt, Completion]]:
+def judged(host: Hosts, tokenizer: JudgeTokenizer, prompts: list[Prompt]) -> Iterator[tuple[Prompt, Completion]]:
     pool = Pool(lambda: host, tokenizer, CONTEXT)
     for at, prompt in enumerate(prompts):
         pool.submit(Request(str(at), prompt, Sampling(1.0, seed=at)))
@@ -91,7 +91,7 @@ def judged(host: Host, tokenizer: JudgeTokenizer, prompts: list[Prompt]) -> Iter
 @pytest.mark.parametrize("name", builtin_names())
 @pytest.mark.parametrize("detail", get_args(Detail))
 def test_hostile_texts_break_no_format_and_change_no_other_id(
-    vllm_host: Host, tokenizer: JudgeTokenizer, name: str, detail: Detail
+    vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str, detail: Detail
 ) -> None:
     rubric, draw = shortened(name), random.Random(f"{name} {detail}")
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)

@@ -9,7 +9,7 @@ from typed_here import Run, typing_in
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.rater import Kind, Rater
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -68,7 +68,11 @@ def make_run(folder: Path, hostile: str) -> None:
     with RunFile.create(folder / "may.run") as run:
         store_rubric(run, rubric)
         run.set_setting(f"label:judge {name}", name)
-        raters: dict[str, Kind] = {f"judge {name}": "judge", f"one {name} one": "human", f"two {name} two": "human"}
+        raters: dict[str, RaterKind] = {
+            f"judge {name}": "judge",
+            f"one {name} one": "human",
+            f"two {name} two": "human",
+        }
         for place, (who, kind) in enumerate(raters.items()):
             rater = run.add_rater(Rater(who, kind, "hostile", {"x": name}))
             for case in rows:

@@ -26,7 +26,7 @@ def test_each_person_and_judge_meets_the_mean_of_the_others_on_the_same_cases() 
     people[:10, 0] = np.nan
     people[5:8, 1] = np.nan
     judge[20] = np.nan
-    found = human_benchmark(people, judge, "pearson", 0.05, NAMES, resamples=50)
+    found = human_benchmark(people, judge, "pearson", 0.05, NAMES)
     for person in range(3):
         others = np.delete(people, person, axis=1)
         kept = [
@@ -48,28 +48,28 @@ def test_a_steady_judge_passes_the_benchmark_and_a_random_one_does_not() -> None
     scores = raters(2, 300, (0.9, 0.9, 0.9, 0.1))
     chance = np.random.default_rng(3).integers(1, 6, 300).astype(float)
     judges, names = np.column_stack([scores[:, 3], chance]), ("judge", *NAMES)
-    found = human_benchmark(scores[:, :3], judges, "spearman", 0.05, names, resamples=500)
+    found = human_benchmark(scores[:, :3], judges, "spearman", 0.05, names)
     assert [contrast.standing for contrast in found.averages] == ["better", "worse"]
 
 
 def test_a_smaller_error_is_the_better_one() -> None:
     scores = raters(4, 300, (0.5, 0.6, 0.1, 1.5))
-    contrast = compare_judges(scores[:, 2:], scores[:, :2], "mean_absolute_error", 0.05, NAMES, resamples=500)
+    contrast = compare_judges(scores[:, 2:], scores[:, :2], "mean_absolute_error", 0.05, NAMES)
     assert isinstance(contrast.first.value, float) and isinstance(contrast.second.value, float)
     assert contrast.first.value < contrast.second.value
     assert contrast.difference.value == pytest.approx(contrast.second.value - contrast.first.value)
     assert contrast.standing == "better"
 
 
-def test_the_difference_uses_identical_resamples() -> None:
+def test_the_difference_uses_the_same_cases() -> None:
     scores = raters(5, 200, (0.5, 0.4))
-    same = compare_judges(scores[:, [1, 1]], scores[:, :1], "kappa_quadratic", 0.05, NAMES, SCALE, resamples=200)
+    same = compare_judges(scores[:, [1, 1]], scores[:, :1], "kappa_quadratic", 0.05, NAMES, SCALE)
     assert same.difference.value == 0.0
     assert isinstance(same.difference.interval, Undefined)
     nearly = scores[:, 1].copy()
     nearly[:3] = np.where(nearly[:3] > 3, nearly[:3] - 1, nearly[:3] + 1)
     two = np.stack([scores[:, 1], nearly], axis=1)
-    close = compare_judges(two, scores[:, :1], "kappa_quadratic", 0.05, NAMES, SCALE, resamples=500)
+    close = compare_judges(two, scores[:, :1], "kappa_quadratic", 0.05, NAMES, SCALE)
     widths = [side.interval.high - side.interval.low for side in (close.first, close.difference)]  # type: ignore[union-attr]
     assert widths[1] < widths[0] / 2
 
@@ -77,7 +77,7 @@ def test_the_difference_uses_identical_resamples() -> None:
 def test_figures_on_the_scale_are_averaged_over_people() -> None:
     scores = raters(6, 120, (0.5, 0.8, 0.4, 0.6))
     scores[:30, 1] = np.nan
-    found = compare_judges(scores[:, 2:], scores[:, :2], "kappa_quadratic", 0.05, NAMES, SCALE, resamples=50)
+    found = compare_judges(scores[:, 2:], scores[:, :2], "kappa_quadratic", 0.05, NAMES, SCALE)
     kappas = [
         cohen_kappa_score(scores[rows, 2], scores[rows, person], labels=SCALE, weights="quadratic")
         for person, rows in ((0, slice(0, None)), (1, slice(30, None)))
@@ -87,14 +87,14 @@ def test_figures_on_the_scale_are_averaged_over_people() -> None:
 
 def test_other_figures_meet_the_mean_of_the_people() -> None:
     scores = raters(7, 120, (0.5, 0.8, 0.4, 0.6))
-    found = compare_judges(scores[:, 2:], scores[:, :2], "kendall", 0.05, NAMES, resamples=50)
+    found = compare_judges(scores[:, 2:], scores[:, :2], "kendall", 0.05, NAMES)
     assert found.first.value == pytest.approx(stats.kendalltau(scores[:, 2], scores[:, :2].mean(axis=1)).statistic)
 
 
 def test_people_for_whom_it_is_undefined_leave_the_average() -> None:
     scores = raters(8, 60, (0.5, 0.7, 0.3))
     people = np.column_stack([scores[:, :2], np.full(60, 4.0)])
-    found = human_benchmark(people, scores[:, 2:], "pearson", 0.05, NAMES, resamples=50)
+    found = human_benchmark(people, scores[:, 2:], "pearson", 0.05, NAMES)
     assert found.left_out[2].judges[0].second.value == Undefined("cy gave 4 every time")
     assert isinstance(found.averages[0].difference.value, float)
 
@@ -110,9 +110,9 @@ def test_nothing_to_compare_says_so() -> None:
 
 def test_clusters_widen_the_interval() -> None:
     scores = np.repeat(raters(9, 50, (0.8, 0.8, 0.5, 0.9)), 6, axis=0)
-    alone = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES, resamples=1000)
+    alone = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES)
     clusters = np.repeat(np.arange(50), 6)
-    together = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES, clusters=clusters, resamples=1000)
+    together = compare_judges(scores[:, 2:], scores[:, :2], "pearson", 0.05, NAMES, clusters=clusters)
     narrow, wide = alone.difference.interval, together.difference.interval
     assert isinstance(narrow, Interval) and isinstance(wide, Interval)
     assert wide.high - wide.low > 1.8 * (narrow.high - narrow.low)
@@ -127,19 +127,17 @@ def test_a_mean_of_people_ties_with_an_equal_mean() -> None:
 def test_reasons_name_the_rater_who_gave_one_score() -> None:
     scores = raters(8, 60, (0.5, 0.7, 0.3))
     flat = np.full((60, 1), 4.0)
-    found = human_benchmark(scores[:, :2], flat, "pearson", 0.05, NAMES, resamples=50)
+    found = human_benchmark(scores[:, :2], flat, "pearson", 0.05, NAMES)
     assert found.left_out[0].judges[0].difference.value == Undefined("judge gave 4 every time")
-    two = compare_judges(np.hstack([scores[:, 2:], flat]), scores[:, :2], "pearson", 0.05, ("a", "b"), resamples=50)
+    two = compare_judges(np.hstack([scores[:, 2:], flat]), scores[:, :2], "pearson", 0.05, ("a", "b"))
     assert two.second.value == Undefined("b gave 4 every time")
 
 
 def test_a_weight_counts_as_so_many_cases() -> None:
     scores, weights = raters(10, 60, (0.5, 0.7, 0.9, 0.3)), np.random.default_rng(1).integers(1, 4, 60)
     copied = np.repeat(scores, weights, axis=0)
-    heavy = human_benchmark(
-        scores[:, :3], scores[:, 3:], "spearman", 0.05, NAMES, weights=weights.astype(float), resamples=20
-    )
-    plain = human_benchmark(copied[:, :3], copied[:, 3:], "spearman", 0.05, NAMES, resamples=20)
+    heavy = human_benchmark(scores[:, :3], scores[:, 3:], "spearman", 0.05, NAMES, weights=weights.astype(float))
+    plain = human_benchmark(copied[:, :3], copied[:, 3:], "spearman", 0.05, NAMES)
     for ours, theirs in zip(heavy.averages, plain.averages, strict=True):
         assert ours.first.value == pytest.approx(theirs.first.value)
         assert ours.second.value == pytest.approx(theirs.second.value)

@@ -105,7 +105,7 @@ def test_long_tails_cost_degrees_of_freedom() -> None:
     ],
 )
 def test_standing_reads_the_interval_against_the_margin(low: float, high: float, word: str) -> None:
-    assert standing(Interval(low, high, "bootstrap", 50, LEVEL), 0.05) == word
+    assert standing(Interval(low, high, "t", 50, LEVEL), 0.05) == word
 
 
 def test_no_interval_no_standing() -> None:

@@ -51,8 +51,6 @@ COMMANDS = {
     "read --by disagreement": (("small.run",),),
 }
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:

@@ -11,10 +11,9 @@ from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
 from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.chat.default_template import TEMPLATES, default_template, write_template
-from pathway_local.judges.fetch_record import Fetched, file_hashes, write_record
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
-from pathway_local.judges.weights import weights_hash
+from pathway_local.judges.weights import Fetched, file_hashes, weights_hash, write_record
 from pathway_local.judges.weights_check import checked_hash
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter

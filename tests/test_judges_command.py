@@ -113,45 +113,6 @@ def test_show_tells_a_context_that_does_not_fit_here(run: Run) -> None:
     assert "none longer than" not in run("show", "qwen3-0.6b").out
 
 
-def test_fit_reckons_each_precision_and_names_what_would_fit(run: Run) -> None:
-    said = run("fit", "gemma-4-31b", "--gpu", 48)
-    assert _row(said, "gemma-4-31b")[:3] == ["gemma-4-31b", "w4a16", "20.5"]
-    assert _row(said, "gemma-4-31b:bf16")[-1] == "none"
-    assert "gemma-4-31b fits, with 16 cases in flight: 48 GB x 0.9 - 1.5 GB reserve - 20.5 GB weights" in said.out
-    bf16 = run("fit", "gemma-4-31b:bf16", "--gpu", 48)
-    assert "does not fit" in bf16.out and bf16.code == 0
-    two = run("fit", "qwen3.8-27b:bf16", "--gpu", 48).out
-    assert "qwen3.8-27b:bf16 does not fit, 14.6 GB short" in two
-    assert "~" in run("fit", "qwen3-8b", "--gpu", 16).out
-
-
-def test_fit_counts_the_tokens_that_are_asked_for(run: Run) -> None:
-    def cases(*more: object) -> dict[str, int]:
-        found = json.loads(run("fit", "qwen3-8b", "--gpu", 24, "--json", *more).out)
-        return {one["precision"]: one["cases_in_flight"] for one in found["precisions"]}
-
-    usual, short = cases(), cases("--prompt", 1000, "--reply", 600)
-    assert usual == {"bf16": 5, "fp8": 16, "w4a16": 20}
-    assert short["bf16"] >= 3 * usual["bf16"]
-    assert "more than the context" in run("fit", "qwen3-8b", "--gpu", 80, "--prompt", 50000).out
-
-
-def test_fit_takes_this_machines_gpu_or_asks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = run("fit", "qwen3-8b")
-    assert (said.code, "such as --gpu 24" in said.err) == (2, True)
-    monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x", 24 * GB),), GB))
-    assert "On a GPU of 24 GB, cases of 5,000 tokens" in run("fit", "qwen3-8b").out
-    monkeypatch.setattr(judges, "this_machine", lambda: Machine((Device("x"),), GB))
-    assert run("fit", "qwen3-8b").code == 2
-
-
-def test_fit_of_a_judge_of_which_nothing_is_known(run: Run, tmp_path: Path) -> None:
-    registry = tmp_path / "mine.yaml"
-    registry.write_text("mine: {source: some/where}\n")
-    said = run("fit", "mine", "--gpu", 24, "--models", registry)
-    assert (said.code, "does not say enough" in said.err) == (2, True)
-
-
 def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "sound")
     said = run("check", folder)
@@ -197,7 +158,7 @@ def test_check_writes_a_default_template_only_when_it_is_told_to(run: Run, tmp_p
     assert (again.code, "already has a chat template" in again.err) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["check", "fetch", "show", "fit"])
+@pytest.mark.parametrize("command", ["check", "fetch", "show"])
 def test_an_unknown_judge_is_told_with_the_nearest(run: Run, command: str) -> None:
     said = run(command, "qwen3-8")
     assert said.code == 2

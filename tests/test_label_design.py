@@ -146,9 +146,9 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
         add(run, "ann", labels, HELPFUL, "human", rows, imported=True, sheet=True)
         [matrix] = ratings_matrices(run, HELPFUL)
         [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
-        plain = reliability(matrix.on_scale, SCALE, resamples=20).figures
+        plain = reliability(matrix.on_scale, SCALE).figures
     together = found.sets[0].found.figures
-    whole = reliability(np.stack(given, axis=1), SCALE, resamples=20).figures
+    whole = reliability(np.stack(given, axis=1), SCALE).figures
     # Alpha and AC rest on all cases, ICC on Ann's, of which those with disagreement are too many.
     for name in ("alpha_ordinal", "ac2_quadratic"):
         assert together[name].value == plain[name].value
@@ -159,7 +159,7 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
     [two] = found.people.judges
     for judge, side in zip(given, (two.contrast.first, two.contrast.second), strict=False):
         whole_kappa, picked = (
-            pair_agreement(judge[places], given[2][places], SCALE, resamples=20).figures["kappa_quadratic"].value
+            pair_agreement(judge[places], given[2][places], SCALE).figures["kappa_quadratic"].value
             for places in (slice(None), drawn)
         )
         assert side.value == pytest.approx(whole_kappa, abs=0.04)
@@ -172,8 +172,8 @@ def test_a_weight_counts_as_so_many_cases() -> None:
     second = np.clip(first + rng.integers(-1, 2, 60), 1, 5)
     weights = rng.integers(1, 4, 60)
     copied = (np.repeat(each, weights) for each in (first, second))
-    heavy = pair_agreement(first, second, SCALE, weights=weights.astype(float), resamples=20).figures
-    for name, plain in pair_agreement(*copied, SCALE, resamples=20).figures.items():
+    heavy = pair_agreement(first, second, SCALE, weights=weights.astype(float)).figures
+    for name, plain in pair_agreement(*copied, SCALE).figures.items():
         assert heavy[name].value == pytest.approx(plain.value), name
 
 
@@ -187,7 +187,7 @@ def test_weighted_agreement_is_covered_as_often_as_it_says() -> None:
         first = rng.integers(1, 3, 120).astype(float)
         second = np.where(same, first, 3 - first)
         weights = np.array([10.0, 2.0])[stratum]
-        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weights, resamples=300)
+        found = pair_agreement(first, second, (1.0, 2.0), nominal=True, weights=weights)
         interval = found.figures["exact"].interval
         assert isinstance(interval, Interval)
         covered += interval.low <= (10 * 0.9 + 2 * 0.5) / 12 <= interval.high

@@ -30,7 +30,7 @@ def test_levels_are_those_of_loops() -> None:
     first, second, system, document = ratings()
     both = np.isfinite(second)
     means = [[each[both & (system == one)].mean() for one in range(6)] for each in (first, second)]
-    found = correlation_at("system", first, second, system, clusters=document, resamples=200)
+    found = correlation_at("system", first, second, system, clusters=document)
     within = correlation_at("document", first, second, document)
     assert (found.groups, within.used) == (6, 40)
     for name, scipy in BY_SCIPY.items():
@@ -61,7 +61,7 @@ def test_documents_without_spread_are_left_out_and_few_systems_refused() -> None
     assert few == Undefined("there are 2 systems, under 3")
     nothing = correlation_at("document", first * np.nan, second, document)
     assert isinstance(nothing.figures["pearson"].value, Undefined) and nothing.groups == 0
-    constant = correlation_at("system", first * 0, second, np.array([0, 1, 2, 0, 1, 2, 0]), resamples=20)
+    constant = correlation_at("system", first * 0, second, np.array([0, 1, 2, 0, 1, 2, 0]))
     assert isinstance(constant.figures["pearson"].value, Undefined)
 
 
@@ -89,7 +89,7 @@ def test_published_ratings_of_six_systems_on_sixty_dialogues(dimension: str) -> 
     people, judge = (np.array([each[by][dimension] for each in replies]) for by in ("scores", "predict_scores"))
     named = ([each[by] for each in replies] for by in ("system_id", "source"))
     system, dialogue = (np.unique(names, return_inverse=True)[1] for names in named)
-    over = correlation_at("system", people, judge, system, resamples=20)
+    over = correlation_at("system", people, judge, system)
     within = correlation_at("document", people, judge, dialogue)
     assert over.groups == 6 and within.groups == 60
     means = [[each[system == one].mean() for one in range(6)] for each in (people, judge)]

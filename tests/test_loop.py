@@ -14,6 +14,7 @@ from scripted_engine import ScriptedEngine
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
 from pathway_local.judges.chat.turns import Chat
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, Tally, batches
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult, Sampling
@@ -100,7 +101,9 @@ def judging(
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
-    return JudgingLoop(run, [local], pool, source="x.csv", window=16, **options)  # type: ignore[arg-type]
+    own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
+    task = FirstVerdicts(run, "x.csv", **own)  # type: ignore[arg-type]
+    return JudgingLoop(task, [local], pool, window=16, **options)  # type: ignore[arg-type]
 
 
 def cases(count: int, **metadata: str) -> list[Case]:

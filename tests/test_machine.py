@@ -9,8 +9,7 @@ from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges import engine_settings, placement
 from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.memory import case_bytes, cpu_cache_bytes
-from pathway_local.judges.placement import check_fits_here
+from pathway_local.judges.placement import case_bytes, check_fits_here, cpu_cache_bytes
 from pathway_local.system.machine import Device, Machine, free_disk, this_machine
 
 GB = 10**9
@@ -166,26 +165,16 @@ def test_a_run_that_continues_is_estimated_with_its_own_type() -> None:
 @pytest.mark.usefixtures("gpu_engine")
 def test_float32_takes_twice_a_gpus_memory_too() -> None:
     assert check_fits_here(_spec(weights_gb=8), _machine(16)).cases
-    with pytest.raises(OutOfMemory, match=r"16\.0 GB weights") as error:
+    with pytest.raises(OutOfMemory, match=r"16\.0 GB weights"):
         check_fits_here(_spec(weights_gb=8), _machine(16), dtype="float32")
-    assert "bfloat16" not in error.value.hint
 
 
 def test_float32_takes_twice_the_memory() -> None:
     spec = _spec(weights_gb=1.4, cpu=True)
     half, whole = (check_fits_here(spec, Machine((), 6 * GB, bf16=bf16)) for bf16 in (True, False))
     assert half.cases == 2 and whole.cases == 1
-    with pytest.raises(OutOfMemory, match=r"2\.8 GB weights") as error:
+    with pytest.raises(OutOfMemory, match=r"2\.8 GB weights"):
         check_fits_here(spec, Machine((), 5 * GB, bf16=False))
-    assert "`j: {dtype: bfloat16}`" in error.value.hint
-    with pytest.raises(OutOfMemory) as error:
-        check_fits_here(
-            _spec(weights_gb=1.4, cpu=True, source="/models/x", origin=FOLDER), Machine((), 5 * GB, bf16=False)
-        )
-    assert "`mine: {source: /models/x, dtype: bfloat16}`" in error.value.hint
-    with pytest.raises(OutOfMemory) as error:
-        check_fits_here(spec, Machine((), 2 * GB, bf16=False))
-    assert "bfloat16" not in error.value.hint
     assert check_fits_here(_spec(weights_gb=1.4, cpu=True, dtype="bfloat16"), Machine((), 5 * GB, bf16=False)).cases
 
 
@@ -269,9 +258,6 @@ def test_a_judge_that_does_not_fit_is_told_why_and_what_would() -> None:
     with pytest.raises(OutOfMemory, match=r"2 GB short: 16.0 GB x 0.9 - 1.5 GB reserve - 16.4 GB weights") as error:
         check_fits_here(_spec(weights_gb=16.4, variants=variants), _machine(16))
     assert error.value.hint.startswith("j:int4 would fit, with 9 cases")
-    with pytest.raises(OutOfMemory) as error:
-        check_fits_here(_spec(weights_gb=16.4), _machine(16, 16))
-    assert "It would fit on 2 of the GPUs here" in error.value.hint
     with pytest.raises(OutOfMemory) as error:
         check_fits_here(_spec(weights_gb=160), _machine(16, 16))
     assert "judges list" in error.value.hint

@@ -14,6 +14,7 @@ from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.registry import load_registry
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
@@ -96,7 +97,9 @@ def judging(
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
     pool = Pool(lambda: ScriptedEngine(script, shuffle=3), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(1.0 if samples > 1 else 0.0), samples, orders)
-    return JudgingLoop(run, [local], pool, source="x.csv", window=16, **options)  # type: ignore[arg-type]
+    own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
+    task = FirstVerdicts(run, "x.csv", **own)  # type: ignore[arg-type]
+    return JudgingLoop(task, [local], pool, window=16, **options)  # type: ignore[arg-type]
 
 
 def cases(count: int) -> list[Case]:

@@ -8,7 +8,7 @@ from pathway_local.results.compare import notes_on, sentences_on
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_comparison
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.pairing import Pairing
-from pathway_local.statistics.corrected_difference import CorrectedDifference
+from pathway_local.statistics.corrected import CorrectedDifference
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.words.language import Language
 

@@ -11,20 +11,20 @@ from pathway_local.results.probe_result import (
     WRONG_ALREADY,
     CaseScores,
     ProbeResult,
-    Scale,
+    ScoreRange,
     probe_result,
     settled,
 )
 
 BY_NAME = {probe.name: probe for probe in PROBES}
-FIVE = Scale(1, 5)
+FIVE = ScoreRange(1, 5)
 
 
 def case(before: float | None, *after: float | None) -> CaseScores:
     return CaseScores(before is not None, before, {str(at): each for at, each in enumerate(after)})
 
 
-def result(expected: Expected, *cases: CaseScores, probe: str = "padding", scale: Scale = FIVE) -> ProbeResult:
+def result(expected: Expected, *cases: CaseScores, probe: str = "padding", scale: ScoreRange = FIVE) -> ProbeResult:
     return probe_result(BY_NAME[probe], "score", expected, scale, cases, {})
 
 
@@ -56,8 +56,8 @@ def test_when_a_case_passes(expected: Expected, before: float | None, after: lis
 
 
 def test_differences_are_shares_of_the_scale() -> None:
-    assert result("same", case(50, 56), scale=Scale(0, 100)).passed == 1
-    assert result("same", case(0.5, 0.6), scale=Scale(0, 1)).passed == 0
+    assert result("same", case(50, 56), scale=ScoreRange(0, 100)).passed == 1
+    assert result("same", case(0.5, 0.6), scale=ScoreRange(0, 1)).passed == 0
 
 
 def test_cases_that_can_show_nothing_are_counted_with_the_reason() -> None:

@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 from rated_run import scores_of
 from typed import COMMAND, Desk
+from typed_here import rows as rows_of
 
 from pathway_local.runs.run_file import RunFile
 
@@ -50,9 +51,9 @@ def test_a_panel_and_divergence(desk: Desk) -> None:
     shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
     assert "mix of 1s and 5s" in shown
     assert "worth a 1" in shown
-    found = json.loads(desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout)
-    assert found[0]["kinds"] == {"agree": 4, "apart": 2}
-    assert [case["spread"] for case in found[0]["first"]] == [4, 2]
+    found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
+    assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}
+    assert [case["spread"] for case in rows_of(found, "first")] == [4, 2]
     shown = desk.typed("runs", "panel", "may.run", "--name", "people", "--of", "Ann, Bob", "--rule", "median").stdout
     assert "the median of Ann, Bob" in shown
     assert "no rater is called 'Eve'" in desk.typed(

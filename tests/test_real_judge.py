@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.fetch import fetch
@@ -74,13 +75,13 @@ def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, tokenizer: 
 
 
 @pytest.fixture(scope="module", params=["vllm", pytest.param("transformers", marks=pytest.mark.soak)])
-def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Host]:
-    with closing(Host(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))) as host:
+def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Hosts]:
+    with closing(Hosts([Host(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))])) as host:
         yield host
 
 
 @pytest.mark.parametrize("names", [FEW, pytest.param(set(builtin_names()) - set(FEW), marks=pytest.mark.soak)])
-def test_it_judges_under_every_rubric(names: Collection[str], engine: Host, tokenizer: JudgeTokenizer) -> None:
+def test_it_judges_under_every_rubric(names: Collection[str], engine: Hosts, tokenizer: JudgeTokenizer) -> None:
     """Nothing fails, no text holds a part of the layout, and every score has its probabilities and their mass."""
     kind = engine.facts.engine
     pool, judged = Pool(lambda: engine, tokenizer, CONTEXT), dict[str, tuple[str, Prompt]]()

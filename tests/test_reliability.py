@@ -44,7 +44,7 @@ tables = st.integers(2, 4).flatmap(
 
 
 def values(scores: NDArray[np.float64], scale: tuple[int, ...] = SCALE) -> dict[str, object]:
-    return {name: found.value for name, found in reliability(scores, scale, resamples=10).figures.items()}
+    return {name: found.value for name, found in reliability(scores, scale).figures.items()}
 
 
 small = st.tuples(st.integers(0, 5), st.integers(0, 3)).flatmap(
@@ -64,9 +64,9 @@ def test_every_figure_of_any_table_lies_in_its_interval_or_says_why(
     scores: NDArray[np.float64], students: list[int] | None
 ) -> None:
     clusters = None if students is None else np.array(students[: len(scores)], dtype=np.int64)
-    found = dict(reliability(scores, SCALE, clusters=clusters, resamples=10).figures)
+    found = dict(reliability(scores, SCALE, clusters=clusters).figures)
     if scores.shape[1] > 1:
-        found |= pair_agreement(*scores.T[:2], SCALE, clusters=clusters, resamples=10).figures
+        found |= pair_agreement(*scores.T[:2], SCALE, clusters=clusters).figures
     for name, figure in found.items():
         if isinstance(figure.value, Undefined):
             assert figure.value.reason and figure.interval == figure.value, name
@@ -187,7 +187,7 @@ def test_off_scale_raters_keep_the_figures_of_plain_numbers() -> None:
 
 
 def test_nominal_scores_get_nominal_figures_and_coverage_is_counted() -> None:
-    found = reliability(TWELVE, SCALE, nominal=True, resamples=10)
+    found = reliability(TWELVE, SCALE, nominal=True)
     assert tuple(found.figures) == ("alpha_nominal", "ac1")
     assert (found.raters, found.cases, found.shared, found.complete) == (4, 12, 11, 8)
 
@@ -196,8 +196,8 @@ def test_intervals_are_clustered() -> None:
     rng = np.random.default_rng(1)
     scores = np.clip(rng.integers(1, 6, (200, 1)) + rng.integers(-1, 2, (200, 3)), 1, 5).astype(float)
     doubled = np.repeat(scores, 4, axis=0)
-    alone = reliability(scores, SCALE, resamples=2000).figures["alpha_interval"].interval
-    together = reliability(doubled, SCALE, clusters=np.repeat(np.arange(200), 4), resamples=2000)
+    alone = reliability(scores, SCALE).figures["alpha_interval"].interval
+    together = reliability(doubled, SCALE, clusters=np.repeat(np.arange(200), 4))
     interval = together.figures["alpha_interval"].interval
     assert not isinstance(alone, Undefined) and not isinstance(interval, Undefined)
     assert interval.clusters == 200

@@ -31,8 +31,6 @@ from pathway_local.words.language import Language, languages
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 WORDS = CODE.parent / "words"
 
-pytestmark = pytest.mark.usefixtures("few_resamples")
-
 
 def reported(run: Run, *options: object) -> PageParser:
     told = run("report", "may.run", "--out", "may.html", "--force", *options)

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import SealError
 from pathway_local.passes import Pass
-from pathway_local.sealing import levels, namespace
+from pathway_local.sealing import levels, seal
 from pathway_local.sealing.gatekeeper import Gatekeeper
 
 HERE = Path(__file__).parent
 INSIDE = """
 import encodings.idna, os, socket
-from pathway_local.sealing.namespace import seal
+from pathway_local.sealing.seal import seal
 BECOME
 before = os.geteuid(), os.getegid()
 first, second = seal(), seal()
@@ -67,9 +67,9 @@ def test_an_ordinary_user_seals_too() -> None:
 
 
 def test_where_the_kernel_forbids_it_the_level_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespace._libc, "unshare", lambda flags: -1)
+    monkeypatch.setattr(seal._libc, "unshare", lambda flags: -1)
     before = _namespaces()
-    assert namespace.seal() == "off-switches"
+    assert seal.seal() == "off-switches"
     assert _namespaces() == before
 
 
@@ -77,10 +77,10 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     def no_loopback(name: str, flags: int = 0) -> bytes:
         raise PermissionError(errno.EPERM, "no")
 
-    monkeypatch.setattr(namespace, "_isolated", lambda: False)
-    monkeypatch.setattr(namespace, "_request", no_loopback)
+    monkeypatch.setattr(seal, "_isolated", lambda: False)
+    monkeypatch.setattr(seal, "_request", no_loopback)
     before = _namespaces()
-    assert namespace.seal() == "off-switches"
+    assert seal.seal() == "off-switches"
     assert _namespaces() == before
 
 
@@ -202,11 +202,11 @@ def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> No
     assert (level, why, answer, reached) == ("namespace", "", 0, [True, False, False])
 
 
-def test_this_process_stays_outside(vllm_host: Host) -> None:
+def test_this_process_stays_outside(vllm_host: Hosts) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
     vllm_host.submit(Pass("alive", (5, 6, 7), None, 1))
     assert [result.id for result in vllm_host.results()] == ["alive"]
     assert vllm_host.facts.seal == "namespace+filter"
-    assert vllm_host.pid
-    assert _namespaces(vllm_host.pid)[0] != _namespaces()[0]
+    assert vllm_host.hosts[0].pid
+    assert _namespaces(vllm_host.hosts[0].pid)[0] != _namespaces()[0]
     assert len(socket.if_nameindex()) == len(list(Path("/sys/class/net").iterdir()))

@@ -11,6 +11,7 @@ from tiny_judge import write_model
 from typed import Desk
 
 from pathway_local.engines.host import Host
+from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -62,13 +63,13 @@ def folder(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def host(folder: Path) -> Iterator[Host]:
+def host(folder: Path) -> Iterator[Hosts]:
     """Real vLLM that has loaded it."""
-    with closing(Host("vllm", EngineConfig(str(folder), "float32", CONTEXT))) as loaded:
+    with closing(Hosts([Host("vllm", EngineConfig(str(folder), "float32", CONTEXT))])) as loaded:
         yield loaded
 
 
-def drawn(family: Family, folder: Path, host: Host) -> list[Completion]:
+def drawn(family: Family, folder: Path, host: Hosts) -> list[Completion]:
     """Replies of many draws, each with a seed of its own, at temperature 1."""
     draws = DRAWS.get(family.name, FEWER)
     system = "fold" if family.folds_system else "native"
@@ -90,7 +91,7 @@ def drawn(family: Family, folder: Path, host: Host) -> list[Completion]:
     return found
 
 
-def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, host: Host) -> None:
+def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, host: Hosts) -> None:
     found = drawn(family, folder, host)
     draws = DRAWS.get(family.name, FEWER)
     assert len(found) == draws
@@ -111,7 +112,7 @@ def judging(judge: Path, *arguments: object) -> list[object]:
     return [*command, "--detail", "score", "--temperature", "1", "--run", "x.run"]
 
 
-def test_the_command_with_a_folder_that_no_registry_knows(folder: Path, host: Host, tmp_path: Path) -> None:
+def test_the_command_with_a_folder_that_no_registry_knows(folder: Path, host: Hosts, tmp_path: Path) -> None:
     done = type_with(host, tmp_path, *judging(folder, BUDGET))
     assert done.code == 0, done.err
     with RunFile.read(tmp_path / "x.run") as run:

@@ -17,7 +17,7 @@ from rated_run import TINY
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import RunDamaged
 from pathway_local.output.export import export, export_onto
-from pathway_local.rater import Kind, Rater
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
@@ -85,7 +85,7 @@ def write_cases(path: Path, rows: Sequence[Mapping[str, Any]] = ROWS) -> Path:
     return path
 
 
-def judged(path: Path, source: Path | Sheet, kind: Kind = "human") -> RunFile:
+def judged(path: Path, source: Path | Sheet, kind: RaterKind = "human") -> RunFile:
     run = RunFile.open(path) if path.exists() else RunFile.create(path)
     store_rubric(run, TINY)
     rater = run.add_rater(Rater("ann", kind, "tiny", {}))

@@ -18,10 +18,9 @@ from bundling.judge_files import put_judge
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
 from pathway_local.judges import wheel as module
 from pathway_local.judges.fetch import fetch
-from pathway_local.judges.fetch_record import read_record
-from pathway_local.judges.gguf_file import GgufFile
+from pathway_local.judges.gguf_judge import GgufFile
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import find_folder, models_home, weights_hash
+from pathway_local.judges.weights import find_folder, models_home, read_record, weights_hash
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 

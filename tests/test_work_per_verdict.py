@@ -7,10 +7,9 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -18,9 +17,9 @@ from families import FAMILIES, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
-from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judges.chat.turns import Chat
+from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import Pass, PassResult
@@ -34,8 +33,8 @@ from pathway_local.runs.run_rubrics import store_rubric
 
 CASES = 1024
 SEATS = 8
-CACHE = 4_620_288
-"""Bytes of a cache that holds 4,512 tokens of the tiny judge: the rubric, and little more than what is in the batch."""
+CACHE = 9_240_576
+"""Bytes of a cache that holds 9,024 tokens of the tiny judge: the rubric, what is in the batch, and as much again."""
 
 REPLY = "\nIt says what the ideal answer says.\n\n**Score:** 4\n\n**Justification:**\nNothing is amiss."
 
@@ -71,7 +70,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
         written: Counter[str] = Counter()
         run.database._connection.set_trace_callback(lambda said: written.update([said.split()[0]]))
         pool = Pool(lambda: ScriptedEngine(script), tokenizer, 8000)
-        assert JudgingLoop(run, [rater], pool, source="c.csv").judge(iter(cases)).judged == CASES
+        assert JudgingLoop(FirstVerdicts(run, "c.csv"), [rater], pool).judge(iter(cases)).judged == CASES
     assert calls["replies"] == CASES
     assert calls["probes"] <= CASES
     assert calls["of cases' texts"] <= CASES / BATCH
@@ -100,48 +99,7 @@ def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Pa
     probes = replies["passes"] - cases
     assert cases <= probes <= 2 * cases, "a score's place, and the spelling that the reply did not take"
     computed = replies["computed in all"] - replies["computed"]
-    assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in a cache that is all but full"
-
-
-@pytest.mark.parametrize(("cases", "share", "longer"), [(500, 0.08, 1.03), (5000, 0.13, 1.05)])
-def test_few_steps_read_a_prompt_beside_replies_that_are_being_written(cases: int, share: float, longer: float) -> None:
-    steps, mixed = _steps(cases, EVERY)
-    without, many = _steps(cases, 1)
-    assert many > 0.55 * without, "as long as passes start one by one"
-    assert mixed <= share * steps
-    assert steps <= longer * without
-
-
-def _steps(cases: int, every: int, seats: int = 256) -> tuple[int, int]:
-    """Return the steps of a job and the mixed ones, as an engine takes them whose replies have 100 to 200 tokens.
-
-    A step takes 14 ms, and the pass that continues a finished one arrives 8 ms after its end.
-    """
-    admission, chance, now = Admission(10**7, 16, seats, every), Random(1), 0.0
-    beginning = deque(Pass(f"{at}", (at,), None, 400, shared=(1,)) for at in range(cases))
-    continuing = deque[tuple[float, Pass]]()
-    waiting, left, steps, mixed = deque[Pass](), dict[str, tuple[Pass, int]](), 0, 0
-    while beginning or continuing or admission.waiting or left:
-        while beginning and admission.waiting < seats:
-            admission.add(beginning.popleft())
-        while continuing and continuing[0][0] <= now:
-            admission.add(continuing.popleft()[1])
-        waiting.extend(admission.begin(now))
-        before = len(left)
-        while waiting and len(left) < seats:
-            item = waiting.popleft()
-            left[item.id] = item, 1 if item.continues else chance.randint(100, 200)
-        steps, mixed = steps + bool(left), mixed + (0 < before < len(left))
-        now += 0.014
-        for item, rest in list(left.values()):
-            left[item.id] = item, rest - 1
-            if rest == 1:
-                del left[item.id]
-                admission.end(item, now, 150)
-                if not item.continues:
-                    probe = Pass(f"{item.id} probe", item.own, None, 1, shared=item.shared, after=item.id)
-                    continuing.append((now + 0.008, probe))
-    return steps, mixed
+    assert computed <= probes * 2 * CPU_BLOCK, "a probe finds its prompt and the reply in the cache"
 
 
 def _counted(judge: Path, folder: Path, details: Sequence[str], cases: int, settings: dict[str, int]) -> list[Any]:

@@ -26,7 +26,7 @@ COMMANDS = {
     "report": "Write a run's results as one page to send.",
     "view": "Look through a run in the browser, on this machine alone.",
     "rubrics": "List, show, adopt and check rubrics.",
-    "judges": "List, show, fit, check, test and fetch judges.",
+    "judges": "List, show, check, test and fetch judges.",
     "import": "Import what people or a hosted judge said about a run's cases.",
     "sample": "Draw a random sample of cases for people to rate.",
     "hosted": "Write a run's prompts as a batch file for a hosted judge.",

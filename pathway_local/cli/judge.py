@@ -19,7 +19,7 @@ from pathway_local.cli.private_reading import close_off, tell_exposed
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
-from pathway_local.engines.engine_log import make_log
+from pathway_local.engines.process import make_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run

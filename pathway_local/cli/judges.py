@@ -1,4 +1,4 @@
-"""`pathway-local judges`: list, show, fit, check and fetch judges."""
+"""`pathway-local judges`: list, show, check and fetch judges."""
 
 import os
 import shlex
@@ -12,16 +12,15 @@ from pathway_local.cli.judge_options import JudgingCommand
 from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, notice, print_json, talk
-from pathway_local.errors import EngineError, UsageError
+from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
-from pathway_local.judges.memory import Fit, Gpu, advice, case_formula, fits
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.early_interrupt import INTERRUPTED
-from pathway_local.system.machine import GB, this_machine
+from pathway_local.system.machine import this_machine
 
 app = App(
-    "List, show, fit, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
+    "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
 )
 
 Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
@@ -101,70 +100,6 @@ def _remarks(card: JudgeCard) -> list[str]:
         f"Weights: {card.folder}" if card.folder else "Weights: not on this disk",
         f"On this machine: {card.why_not}. {card.why_not.hint}" if card.why_not else f"On this machine: {card.room}.",
     ]
-
-
-@app.with_examples(
-    "pathway-local judges fit qwen3-8b --gpu 24",
-    "pathway-local judges fit llama-3.3-70b --gpu 80 --prompt 2000 --reply 500",
-)
-def fit(
-    name: Name,
-    gpu: Annotated[float | None, option("GB", "Memory of the GPU; default: this machine's.", min=1)] = None,
-    prompt: Annotated[int, option("N", "Tokens of a prompt.", min=1)] = 4000,
-    reply: Annotated[int, option("N", "Tokens of a reply.", min=1)] = 1000,
-    models: Models = None,
-    as_json: AsJson = False,
-) -> None:
-    """Estimate how many cases a GPU can judge at once, for each of a judge's precisions."""
-    spec = load_registry(models).get(name)
-    found = fits(spec, Gpu(gpu if gpu is not None else _own_gpu()), prompt, reply)
-    said = advice(spec, found)
-    if as_json:
-        print_json({"judge": spec.name, "advice": said, "precisions": [_fit_json(one) for one in found]})
-        return
-    columns = ["judge", "precision", "weights GB", "KB a token", "GB a case", "GB for cases", "cases in flight"]
-    title = f"On a GPU of {found[0].gpu.gb:g} GB, cases of {prompt + reply:,} tokens"
-    data.show_table(title, columns, [_fit_row(one) for one in found], left=2)
-    if spec.architecture:
-        formula = case_formula(spec.architecture, prompt + reply)
-        data.say(f"What a case keeps: {formula}.")
-    data.say(said)
-    if any(one.checkpoint.estimated for one in found):
-        data.say("~ estimated from the number of parameters: the registry lists no such weights")
-
-
-def _own_gpu() -> float:
-    gpus = this_machine().gpus
-    if not gpus or gpus[0].total is None:
-        raise UsageError("found no GPU with a known memory size on this machine", "Give its size, such as --gpu 24.")
-    return gpus[0].total / GB
-
-
-def _fit_row(one: Fit) -> list[str]:
-    about = "~" if one.checkpoint.estimated else ""
-    return [
-        one.checkpoint.judge,
-        one.checkpoint.precision,
-        f"{about}{one.checkpoint.weights / GB:.1f}",
-        f"{one.per_case / one.tokens / 1000:.0f}",
-        f"{one.per_case / GB:.2f}",
-        f"{one.left / GB:.1f}",
-        f"{one.cases:,}" if one.fits else "none",
-    ]
-
-
-def _fit_json(one: Fit) -> dict[str, object]:
-    return {
-        "judge": one.checkpoint.judge,
-        "precision": one.checkpoint.precision,
-        "estimated": one.checkpoint.estimated,
-        "gpu_gb": one.gpu.gb,
-        "tokens": one.tokens,
-        "weights_bytes": round(one.checkpoint.weights),
-        "case_bytes": round(one.per_case),
-        "left_bytes": round(one.left),
-        "cases_in_flight": one.cases,
-    }
 
 
 @app.with_examples("pathway-local judges check demo", "pathway-local judges check /models/my-judge --template chatml")

@@ -11,18 +11,19 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from pathway_local.engines.engine_log import open_log
 from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, Place, ToEngine, frame
-from pathway_local.errors import EngineDied, EngineError
+from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.environment import TEMPORARY
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
 from pathway_local.sealing.levels import Attempt
+from pathway_local.system.output_file import output_file
 from pathway_local.system.process_group import remove, shared_memory
 from pathway_local.system.shipped import python_path
 
@@ -218,14 +219,21 @@ class EngineProcess:
 
     def _wait(self, seconds: float) -> bool:
         """Wait until the process sends something; meanwhile write what it takes. Return whether it sent something."""
-        poll = select.poll()
-        poll.register(self._in, select.POLLIN)
-        if self._unsent:
-            poll.register(self._out, select.POLLOUT)
-        events = dict(poll.poll(seconds * 1000))
-        if self._out in events:
-            self.flush()
-        return self._in in events
+        return self._in in wait_for([self], seconds)
+
+
+def wait_for(processes: Sequence[EngineProcess], seconds: float) -> Collection[int]:
+    """Wait until a process sends something; meanwhile write what they take. Return the pipes with something to do."""
+    poll = select.poll()
+    for each in processes:
+        poll.register(each._in, select.POLLIN)
+        if each._unsent:
+            poll.register(each._out, select.POLLOUT)
+    ready = dict(poll.poll(seconds * 1000))
+    for each in processes:
+        if each._out in ready:
+            each.flush()
+    return ready
 
 
 def _temporary_folder() -> str:
@@ -320,3 +328,36 @@ class Output:
 
 def _line(line: bytes) -> str:
     return line[:LONGEST_LINE].decode("utf-8", "replace").rstrip()
+
+
+FIRST = b"What the engine of pathway-local wrote while it loaded. It holds no case text: nothing is judged then.\n"
+
+
+def make_log(path: Path, *, force: bool) -> None:
+    """Make the file, 0600, with a first line that says what it holds; keep a file that begins with this line.
+
+    Otherwise the same command could not continue a run. Raises OutputExists if another file has that name (`force`
+    replaces it), UsageError if it can't be written.
+    """
+    if not _is_log(path):
+        with output_file(path, force=force) as file:
+            file.write(FIRST)
+
+
+def open_log(path: Path) -> BinaryIO:
+    """Open the file to append one more load. Raises UsageError."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        log = os.fdopen(handle, "ab", buffering=0)
+        log.write(f"\nloading, {datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
+    except OSError as error:
+        raise UsageError(f"{path} can't be written: {error.strerror}", "Name another file at --engine-log.") from None
+    return log
+
+
+def _is_log(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and not path.is_symlink() and file.readline(len(FIRST)) == FIRST
+    except OSError:
+        return False  # `output_file` reports what is wrong with it

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -14,16 +13,20 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.admission import EVERY, Admission
 from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
 from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
-from pathway_local.judges.engine_settings import DETERMINISTIC, GPU_HINT, MEMORY_SHARE, SETTINGS, resolve
-from pathway_local.judges.installed_engine import check_architecture
+from pathway_local.judges.engine_settings import (
+    DETERMINISTIC,
+    GPU_HINT,
+    MEMORY_SHARE,
+    SETTINGS,
+    check_architecture,
+    resolve,
+)
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.memory import CPU_PART, cpu_cache_bytes, cpu_context
-from pathway_local.judges.placement import check_fits_here
+from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, cpu_context
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -35,9 +38,6 @@ CAPABILITY = 90
 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
-
-MOMENT = 0.005
-"""Seconds to sleep while nothing can start, until a pass arrives that continues a finished one."""
 
 CPU_SEQUENCES = 64
 
@@ -149,8 +149,7 @@ class VllmEngine:
 
     Each step is short, so it never needs to call `_beat`.
 
-    Tried with vLLM 0.32.0; without `vllm_request.TrustingParams` and `Admission` also with 0.28.0, and the
-    rest is the same in 0.26.0.
+    Tried with vLLM 0.32.0; without `vllm_core.TrustingParams` also with 0.28.0, and the rest is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
@@ -184,12 +183,6 @@ class VllmEngine:
         self._numbers = count()
         self._held: dict[str, Pass] = {}
         self._refused: list[PassResult] = []
-        cache, scheduler = self._engine.vllm_config.cache_config, self._engine.vllm_config.scheduler_config
-        # A model with several kinds of layers holds fewer tokens, depending on the prompts: vLLM takes care of it.
-        tokens = cache.num_gpu_blocks * cache.block_size
-        # A processor has no CUDA graphs to stay inside of, and vLLM schedules nothing ahead there.
-        every = EVERY if scheduler.async_scheduling else 1
-        self._admission = Admission(tokens, cache.block_size, scheduler.max_num_seqs, every)
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
         version = vllm.__version__
@@ -197,41 +190,34 @@ class VllmEngine:
         self.facts = EngineFacts(VLLM.name, version, model.max_model_len, dtype, device, note=note)
 
     def submit(self, item: Pass) -> None:
-        """Enqueue a pass; one that vLLM refuses comes back as a result with `finish` "error"."""
+        """Hand a pass to vLLM at once; one that vLLM refuses comes back as a result with `finish` "error"."""
+        from vllm.inputs.engine import tokens_input
+
+        from pathway_local.engines.vllm_core import sampling_params
+
         if excess := item.excess(self.facts.max_model_len):
             self._refuse(item, excess)
-        else:
-            self._admission.add(item)
+            return
+        number, ids = str(next(self._numbers)), [*item.shared, *item.own]
+        try:
+            # The cache still has the prompt of a pass that continues another, but not for long: it goes first.
+            self._engine.add_request(number, tokens_input(ids), sampling_params(item), priority=not item.continues)
+        except self._refusals as refusal:
+            # The exception's own text can quote the grammar, and with it what a case says.
+            self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
+            return
+        self._held[number] = item
 
     def step(self) -> list[PassResult]:
         """Generate one token for every running pass; return the results of those that finished."""
-        for item in self._admission.begin(time.monotonic()):
-            self._begin(item)
         done, self._refused = self._refused, []
         if self._held:
             done += [self._result(output) for output in self._engine.step() if output.finished]
-        elif not done and self._admission.waiting:
-            time.sleep(MOMENT)
         return done
 
     def close(self) -> None:
         """End vLLM's workers and free the model's memory."""
         self._engine.engine_core.shutdown(timeout=0)  # with a timeout vLLM sends a signal that is blocked, and waits
-
-    def _begin(self, item: Pass) -> None:
-        from vllm.inputs.engine import tokens_input
-
-        from pathway_local.engines.vllm_request import sampling_params
-
-        number, ids = str(next(self._numbers)), [*item.shared, *item.own]
-        try:
-            self._engine.add_request(number, tokens_input(ids), sampling_params(item))
-        except self._refusals as refusal:
-            self._admission.end(item, time.monotonic(), None)
-            # The exception's own text can quote the grammar, and with it what a case says.
-            self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")
-            return
-        self._held[number] = item
 
     def _refuse(self, item: Pass, reason: str) -> None:
         self._refused.append(PassResult(item.id, finish="error", error=reason))
@@ -240,9 +226,7 @@ class VllmEngine:
         item = self._held.pop(output.request_id)
         [completion] = output.outputs
         finish, ids = completion.finish_reason, list(completion.token_ids)
-        good = finish in ("stop", "length")
-        self._admission.end(item, time.monotonic(), len(ids) if good else None)
-        if not good:
+        if finish not in ("stop", "length"):
             return PassResult(item.id, finish="error", error=f"vLLM ended the request by {finish!r}")
         if finish == "stop" and ids and ids[-1] in (self._eos, *item.stop_ids):
             ids.pop()
@@ -332,6 +316,7 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
         "generation_config": "vllm",
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
         "max_logprobs": -1,
+        "scheduling_policy": "priority",
         "disable_log_stats": True,
         "use_tqdm_on_load": False,
     }

@@ -1,20 +1,42 @@
-"""Corrections to vLLM's core: a step's grammars cost one call, not one each, and a core that was killed is noticed."""
+"""What our engine says to vLLM: the settings of a pass, and corrections to vLLM's core. Imports vLLM.
+
+A step's grammars cost one call, not one each; requests start in waves; and a core that was killed is noticed.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from copy import copy
 from dataclasses import replace
+from functools import lru_cache
 from inspect import isfunction
 from multiprocessing.connection import wait
 from typing import Any
 
 from llguidance import LLExecutor
 from llguidance.torch import consume_token_par, fill_next_token_bitmask_par
+from outlines.models.vllm_offline import VLLMOfflineTypeAdapter
+from outlines.types import CFG
+from vllm import SamplingParams
+from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+from pathway_local.passes import Pass
 
 ALL_ROWS = 1 << 30
 
 GRAMMARS = 256
 """Grammars to keep. A grammar that quotes a case's texts serves that case alone, so their number has to be bounded."""
+
+
+WAVE = 1 / 8
+"""Share of the batch that makes a wave: once so many seats are free, or so many requests wait to continue."""
+
+EVERY = 16
+"""Steps after which a smaller wave starts, so that the last verdicts of a job need not wait for others."""
+
+FULL = 0.9
+"""Share of the cache in use from which only these smaller waves start: otherwise each block that gets free would let
+one request in."""
 
 
 class CoreKilled(Exception):
@@ -69,6 +91,12 @@ def _needed(core: Any) -> dict[Callable[[Any], None], dict[type, str]]:
             Request: "request_id structured_output_request use_structured_output is_finished num_stale_output_tokens",
             GuidanceGrammar: "ll_matcher ll_tokenizer check_error",
             ModelRunnerOutput: "req_ids sampled_token_ids",
+        },
+        start_in_waves: {
+            type(core): "_should_throttle_prefills async_scheduling",
+            scheduler: "get_request_counts requests max_num_running_reqs prefill_capacity_bound kv_cache_manager",
+            type(core.scheduler.kv_cache_manager): "usage",
+            Request: "priority",
         },
     }
 
@@ -160,6 +188,32 @@ def consume_together(core: Any) -> None:
     scheduler.update_from_output, manager.accept_tokens = update_from_output, accept_tokens
 
 
+def start_in_waves(core: Any) -> None:
+    """Make vLLM start requests in waves while others run, where it schedules ahead as on a GPU.
+
+    A step that reads a prompt runs outside of the CUDA graphs for decoding. If requests started one by one as others
+    finish, nearly every step would. vLLM can hold prompts back for some steps, and asks its core whether to.
+    """
+    scheduler, since = core.scheduler, 0
+    seats = scheduler.max_num_running_reqs
+    if not core.async_scheduling:
+        return  # a processor has no CUDA graphs
+
+    def should_throttle_prefills() -> bool:
+        nonlocal since
+        since += 1
+        scheduler.prefill_capacity_bound = False  # otherwise it holds nothing back as long as some wait for a seat
+        running, waiting = scheduler.get_request_counts()
+        continuing = sum(request.priority == 0 for request in scheduler.requests.values()) if waiting else 0
+        begins = waiting > continuing and seats - running >= WAVE * seats and scheduler.kv_cache_manager.usage < FULL
+        if since < EVERY and not begins and continuing < WAVE * seats:
+            return True
+        since = 0
+        return False
+
+    core._should_throttle_prefills = should_throttle_prefills
+
+
 def _to_consume(requests: Any, output: Any) -> list[tuple[str, Any, int]]:
     """Return requests whose grammar has a token to consume, without those for which vLLM does something else.
 
@@ -200,3 +254,49 @@ class _Masks(Executor):
         done: Future[None] = Future()
         done.set_result(None)
         return done
+
+
+class TrustingParams(SamplingParams):  # type: ignore[misc]
+    """A request's settings that validate each grammar once and copy themselves without a deep copy.
+
+    vLLM validates the grammar of every request and deep-copies its settings, which takes half of the time to submit it.
+    If a version of vLLM has other names for these methods, it validates as usual. Workers get these settings pickled.
+    """
+
+    def _validate_structured_outputs(self, *given: Any, **named: Any) -> None:
+        constraint = self.structured_outputs
+        if constraint is None or (getattr(constraint, "_backend", None) and constraint.grammar in _known):
+            return
+        super()._validate_structured_outputs(*given, **named)
+        if len(_known) >= GRAMMARS:
+            _known.clear()  # those of single cases do not come again
+        _known.add(constraint.grammar)
+
+    def clone(self) -> "TrustingParams":
+        """Return a copy that shares the grammar."""
+        return copy(self)
+
+
+_known: set[str | None] = set()
+
+
+def sampling_params(item: Pass, kind: type[SamplingParams] = TrustingParams) -> SamplingParams:
+    """Return a pass's settings for vLLM, of that class."""
+    how = item.sampling
+    return kind(
+        temperature=how.temperature,
+        top_p=how.top_p,
+        top_k=how.top_k,
+        seed=how.seed if how.temperature > 0 else None,
+        max_tokens=item.max_tokens,
+        stop_token_ids=list(item.stop_ids),
+        structured_outputs=_constraint(item.grammar) if item.grammar is not None else None,
+        logprob_token_ids=list(item.logprob_ids) or None,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        detokenize=False,
+    )
+
+
+@lru_cache(GRAMMARS)
+def _constraint(grammar: str) -> StructuredOutputsParams:
+    return StructuredOutputsParams(**VLLMOfflineTypeAdapter().format_output_type(CFG(grammar)))

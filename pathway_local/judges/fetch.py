@@ -24,9 +24,20 @@ from huggingface_hub.errors import (
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
-from pathway_local.judges.fetch_record import TAKEN, Fetched, file_hashes, read_record, write_record
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import PACKAGE, check_folder, is_fetched, is_hub_id, models_home, weights_hash
+from pathway_local.judges.weights import (
+    PACKAGE,
+    TAKEN,
+    Fetched,
+    check_folder,
+    file_hashes,
+    is_fetched,
+    is_hub_id,
+    models_home,
+    read_record,
+    weights_hash,
+    write_record,
+)
 from pathway_local.judges.wheel import take_wheel
 from pathway_local.system.machine import GB, free_disk
 

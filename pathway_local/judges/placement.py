@@ -1,29 +1,44 @@
-"""Decides where a judge runs on this machine, and whether it fits there."""
+"""Decides where a judge runs on this machine and estimates whether it fits there; vLLM has the last word when it loads.
+
+    memory x share - reserve - weights  =  bytes left for cases
+    one case  =  full layers x width x tokens  +  sliding layers x width x min(tokens, window)  +  states
+
+`width` is what a token keeps in a layer (`architecture`), times the bytes of a number in the cache. vLLM hands memory
+out in pages of 16 tokens. A model with recurrent layers has one pool for pages and states, so vLLM makes a page of its
+full layers as large as one state; and while it caches prefixes, a case holds two states of each recurrent layer
+(vLLM 0.32, `MambaSpec`, mode "align").
+"""
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.judges.memory import (
-    BITS,
-    CPU_PART,
-    MOST_SHARE,
-    Checkpoint,
-    Fit,
-    Gpu,
-    case_bytes,
-    checkpoints,
-    cpu_context,
-    fit,
-    own_checkpoint,
-)
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
 from pathway_local.system.installed import GPU_BUILD, uses_gpu
 from pathway_local.system.machine import GB, Device, Machine
+
+PAGE = 16
+STATES_PER_CASE = 2
+
+MOST_SHARE = 0.90
+"""The engine takes at most this share of a GPU's memory, unless a judge's entry sets it."""
+
+RESERVE = 1.5
+"""Decimal gigabytes for activations."""
+
+GPU_MARGIN = 1.5
+"""Decimal gigabytes of a GPU's free memory that the engine leaves alone. CUDA takes about 0.6 GB of them for the engine
+itself before vLLM compares its share with what is free; the rest is for other programs that grow meanwhile."""
+
+CPU_PART = 4
+"""On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
+
+CPU_FEW = 1024
+"""Tokens of a short case. On the processor, where windows save nothing, longer cases take memory in proportion."""
 
 SURE_CONTEXT = 32_768
 """Tokens of context that a judge gets if they fit. It gets more only if they fit into half of the memory that we
@@ -32,11 +47,22 @@ estimate for cases: an engine does not start if it finds less memory than its co
 USUAL_TOKENS = 5000
 """Tokens of a usual case, prompt and reply; the registry's figures are for cases of this length."""
 
-GPU_MARGIN = 1.5
-"""Decimal gigabytes of a GPU's free memory that the engine leaves alone. CUDA takes about 0.6 GB of them for the engine
-itself before vLLM compares its share with what is free; the rest is for other programs that grow meanwhile."""
+# Bits of one stored weight and its share of a scale: 16 bits for 32 weights under w4a16, 8 bits for 32 under mxfp4 and
+# for 16 under nvfp4. A scale of fp8 (32 bits for 128 x 128) adds nothing that counts.
+BITS = {"fp32": 32.0, "bf16": 16.0, "fp16": 16.0, "fp8": 8.0, "int8": 8.0} | {
+    "w4a16": 4.5,
+    "mxfp4": 4.25,
+    "nvfp4": 4.5,
+    "awq": 4.25,
+    "gptq": 4.25,
+}
+# Precisions that vLLM can convert 16-bit weights to while it loads them, by the names of its `quantization` setting
+# (vLLM 0.32, config/quantization.py). It converts part by part, so the 16-bit weights never fill the memory.
+ON_LOADING = dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per_block", "mxfp8"), "fp8") | {
+    "mxfp4": "mxfp4"
+}
 
-_LIST = "`pathway-local judges list` shows which judges fit here"
+_LIST = "`pathway-local judges list` shows which judges fit here."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +81,96 @@ class Placement:
     note: str = ""
 
 
+def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> float:
+    """Return the bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
+    full, slide, state = architecture.full, architecture.sliding, architecture.state
+    page = PAGE
+    if state and full.layers:
+        page = _round_up(-(-state.size // (full.width * kv_bytes)), PAGE)
+    held: float = full.layers * full.width * kv_bytes * _round_up(tokens, page)
+    if slide:
+        kept = min(tokens, slide.window) if slide.window else tokens
+        held += slide.layers * slide.width * kv_bytes * _round_up(kept, PAGE)
+    if state and full.layers:
+        # vLLM puts recurrent layers into groups as large as that of the full layers; a state takes a page in each.
+        groups = -(-state.layers // full.layers)
+        held += STATES_PER_CASE * groups * full.layers * full.width * kv_bytes * page
+    elif state:
+        held += STATES_PER_CASE * state.layers * state.size
+    return held
+
+
+def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, short: int = 1) -> int:
+    """Return the bytes of a cache on the processor for a case of `tokens` tokens and this many short ones.
+
+    Prompts are processed whole there, so that even a sliding window keeps all of a prompt.
+    """
+    return int(case_bytes(architecture, CPU_FEW, kv_bytes) * (tokens / CPU_FEW + short))
+
+
+def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
+    """Return the longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
+    return max(0, int((cache / case_bytes(architecture, CPU_FEW, kv_bytes) - 1) * CPU_FEW))
+
+
+def _round_up(number: int, step: int) -> int:
+    return -(-number // step) * step
+
+
 @dataclass(frozen=True, slots=True)
-class _Room:
+class Weights:
+    """Bytes of weights in one precision."""
+
+    bytes: float
+    precision: str
+
+
+def weights_of(spec: JudgeSpec, stored: JudgeSpec | Variant) -> Weights | None:
+    """Return the weights of a judge or of its variant as they are in memory; None if their size is unknown."""
+    precision = stored.precision
+    if stored.weights_gb is not None:
+        size = stored.weights_gb * GB
+    elif spec.parameters:
+        size = spec.parameters.total * BITS[precision] / 8 * GB
+    else:
+        return None
+    made = ON_LOADING.get(str(spec.engine.get("quantization"))) if stored is spec and BITS[precision] >= 16 else None
+    return Weights(size * BITS[made] / BITS[precision], made) if made else Weights(size, precision)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
     """Memory that a judge may fill: `share` of `gb` decimal gigabytes on each of `parts` GPUs, which split the judge.
 
     `number`: bytes of a number that a judge of 16- or 32-bit weights computes with; 16-bit weights are converted to it.
     """
 
     gb: float
-    share: float
-    parts: int
-    words: str
+    share: float = MOST_SHARE
+    parts: int = 1
+    words: str = ""
     number: int = 2
 
-    def fit(self, own: Checkpoint, spec: JudgeSpec, tokens: int) -> Fit | None:
-        """Return how the judge fits into all parts together; None if its layers are unknown."""
-        if spec.architecture is None:
-            return None
-        reserve = Gpu(self.gb).reserve_gb * self.parts
-        whole = Gpu(self.gb * self.parts, utilisation=self.share, reserve_gb=reserve)
-        number = self.number if BITS[own.precision] >= 16 else 2
-        if BITS[own.precision] == 16:
-            own = replace(own, weights=own.weights * number / 2)
-        found = fit(own, spec.architecture, whole, tokens, number)
-        return replace(found, per_case=found.per_case * _copies(spec.architecture, self.parts))
+    def size(self, weights: Weights) -> float:
+        """Return the bytes that the weights take."""
+        return weights.bytes * (self.number / 2 if BITS[weights.precision] == 16 else 1)
+
+    def left(self, weights: Weights) -> float:
+        """Return the bytes left for cases, on all parts together; below zero if the weights don't fit."""
+        return (self.gb * self.share - RESERVE) * self.parts * GB - self.size(weights)
+
+    def copies(self, shape: Architecture) -> float:
+        """Return how many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
+        return max(1.0, self.parts / (1 if shape.full.latent else shape.full.kv_heads))
+
+    def per_case(self, weights: Weights, shape: Architecture, tokens: int) -> float:
+        """Return the bytes of a case, on all parts together."""
+        number = self.number if BITS[weights.precision] >= 16 else 2
+        return case_bytes(shape, tokens, number) * self.copies(shape)
+
+    def cases(self, weights: Weights, shape: Architecture, tokens: int) -> int:
+        """Return how many cases fit at once."""
+        return max(0, int(self.left(weights) // self.per_case(weights, shape, tokens)))
 
 
 def sure_context(spec: JudgeSpec) -> int:
@@ -102,45 +194,28 @@ def check_fits_here(
     chosen = spec.engine if settings is None else settings
     number = 4 if (dtype or computed_in(spec, machine)) == "float32" else 2
     if not (machine.gpus and uses_gpu()):
-        if not _runs_without_gpu(spec):
-            raise _no_gpu(spec, machine)
+        own = weights_of(spec, spec)
+        small = own is not None and own.bytes <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set
+        if not (spec.cpu or small):
+            raise _no_gpu(spec, machine, own)
         free = machine.free_memory / GB
-        return _placed(spec, machine, 0, _Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
+        return _placed(spec, 0, Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
     devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
-    room = _gpu_room(spec, devices, chosen, number)
-    if room is None:
+    share = chosen.get(MEMORY_SHARE, _open_share(devices))
+    totals = [device.total for device in devices if device.total]
+    if CACHE_BYTES in chosen or len(totals) < len(devices) or not isinstance(share, int | float):
         return Placement(len(devices), sure_context(spec))
-    placed = _placed(spec, machine, len(devices), room)
-    return placed if MEMORY_SHARE in chosen else replace(placed, share=room.share, note=_share_note(devices, room))
-
-
-def _runs_without_gpu(spec: JudgeSpec) -> bool:
-    own = own_checkpoint(spec)
-    small = own is not None and own.weights <= SMALL_ENOUGH_FOR_CPU
-    return spec.cpu or (small and "cpu" not in spec.model_fields_set)
-
-
-def _copies(shape: Architecture, parts: int) -> float:
-    """Return how many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
-    return max(1.0, parts / (1 if shape.full.latent else shape.full.kv_heads))
-
-
-def _no_gpu(spec: JudgeSpec, machine: Machine) -> EngineMissing:
-    entry, own = _entry(spec, "cpu: true"), own_checkpoint(spec)
-    room = own is None or own.weights < machine.free_memory
-    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
-    if machine.gpus:
-        said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
-        return EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
-    least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
-    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}.{slowly}")
-
-
-def _entry(spec: JudgeSpec, key: str) -> str:
-    """Return a line for models.yaml that sets a key of this judge's entry, or adds an entry for a folder."""
-    if spec.origin == FOLDER:
-        return f"mine: {{source: {spec.source}, {key}}}"
-    return f"{spec.name.partition(':')[0]}: {{{key}}}"
+    _refuse_full(spec, devices, share, is_set=MEMORY_SHARE in chosen)
+    gb, used = min(totals) / GB, _used_by_others(devices)
+    words = f"{gb:.1f} GB x {share:g}" + (f" (other programs hold {used:.1f} GB)" if used else "")
+    words = f"{len(devices)} x {words}" if len(devices) > 1 else words
+    placed = _placed(spec, len(devices), Room(gb, float(share), len(devices), words, number))
+    if MEMORY_SHARE in chosen:
+        return placed
+    takes = f"the engine takes {share * gb:.1f} of {gb:.1f} GB of GPU memory"
+    takes += " on each GPU" if len(devices) > 1 else ""
+    others = f"other programs hold {used:.1f} GB of GPU memory (nvidia-smi lists them): " if used else ""
+    return Placement(placed.gpus, placed.context, placed.cases, float(share), others + takes)
 
 
 def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
@@ -157,43 +232,23 @@ def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object
     return max(1, wanted)
 
 
-def _gpu_room(
-    spec: JudgeSpec, devices: tuple[Device, ...], settings: Mapping[str, object], number: int
-) -> _Room | None:
-    """Return the memory that the engine takes of these GPUs, by the smallest; None if it can't be known beforehand."""
-    totals = [device.total for device in devices if device.total]
-    share = settings.get(MEMORY_SHARE, _open_share(devices))
-    if CACHE_BYTES in settings or len(totals) < len(devices) or not isinstance(share, int | float):
-        return None
-    gb = min(totals) / GB
-    for device in devices:
-        if device.free is not None and device.total and (share <= 0 or device.free < share * device.total):
-            free, whole = device.free / GB, device.total / GB
-            said = f"only {free:.1f} of a GPU's {whole:.1f} GB are free"
-            hint = "Stop other programs on the GPU (nvidia-smi lists them)"
-            if MEMORY_SHARE in settings:
-                said += f", and its entry asks for {share:g} of all = {share * whole:.1f} GB"
-                hint += f", or leave {MEMORY_SHARE} out of the entry: then the engine takes what is free"
-            raise OutOfMemory(f"judge {spec.name!r}: {said}", f"{hint}.")
-    words = f"{gb:.1f} GB x {share:g}"
-    if used := _used_by_others(devices):
-        words += f" (other programs hold {used:.1f} GB)"
-    return _Room(gb, float(share), len(devices), f"{len(devices)} x {words}" if len(devices) > 1 else words, number)
-
-
 def _open_share(devices: tuple[Device, ...]) -> float:
     """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin."""
     free = [(device.free - GPU_MARGIN * GB) / device.total for device in devices if device.free and device.total]
     return max(0.0, min([MOST_SHARE, *(int(100 * share) / 100 for share in free)]))
 
 
-def _share_note(devices: tuple[Device, ...], room: _Room) -> str:
-    """Say how much memory the engine takes, and how much other programs hold."""
-    each = " on each GPU" if len(devices) > 1 else ""
-    takes = f"takes {room.share * room.gb:.1f} of {room.gb:.1f} GB of GPU memory{each}"
-    if used := _used_by_others(devices):
-        return f"other programs hold {used:.1f} GB of GPU memory (nvidia-smi lists them): the engine {takes}"
-    return f"the engine {takes}"
+def _refuse_full(spec: JudgeSpec, devices: tuple[Device, ...], share: float, *, is_set: bool) -> None:
+    """Raise OutOfMemory if less than this share of a GPU is free, or nothing at all."""
+    for device in devices:
+        if device.free is not None and device.total and (share <= 0 or device.free < share * device.total):
+            free, whole = device.free / GB, device.total / GB
+            said = f"only {free:.1f} of a GPU's {whole:.1f} GB are free"
+            hint = "Stop other programs on the GPU (nvidia-smi lists them)"
+            if is_set:
+                said += f", and its entry asks for {share:g} of all = {share * whole:.1f} GB"
+                hint += f", or leave {MEMORY_SHARE} out of the entry: then the engine takes what is free"
+            raise OutOfMemory(f"judge {spec.name!r}: {said}", f"{hint}.")
 
 
 def _used_by_others(devices: tuple[Device, ...]) -> float:
@@ -202,50 +257,42 @@ def _used_by_others(devices: tuple[Device, ...]) -> float:
     return max((used for used in held if used > GPU_MARGIN), default=0)
 
 
-def _placed(spec: JudgeSpec, machine: Machine, gpus: int, room: _Room) -> Placement:
-    own = own_checkpoint(spec)
-    usual = usual_tokens(spec)
-    found = room.fit(own, spec, usual) if own else None
-    if found is None or spec.architecture is None:
+def _no_gpu(spec: JudgeSpec, machine: Machine, own: Weights | None) -> EngineMissing:
+    name = spec.name.partition(":")[0]
+    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else f"{name}: {{cpu: true}}"
+    room = own is None or own.bytes < machine.free_memory
+    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
+    if machine.gpus:
+        said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
+        return EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
+    least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
+    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")
+
+
+def _placed(spec: JudgeSpec, gpus: int, room: Room) -> Placement:
+    own, shape, usual = weights_of(spec, spec), spec.architecture, usual_tokens(spec)
+    if own is None or shape is None:
         return Placement(gpus, sure_context(spec))
-    if not found.fits:
-        raise OutOfMemory(_short(spec, found, room), _what_would(spec, machine, room, usual))
-    if gpus:
-        left, cases = found.left / _copies(spec.architecture, room.parts), found.cases
-    else:
-        left = min(found.left, room.gb * GB / CPU_PART)
-        cases = max(1, int(left // found.per_case))
-    return Placement(gpus, _context(spec, spec.architecture, left, room.number, on_gpu=gpus > 0), cases)
+    left, per_case = room.left(own), room.per_case(own, shape, usual)
+    if not room.cases(own, shape, usual):
+        said = (
+            f"judge {spec.name!r} does not fit, {(per_case - left) / GB:.1f} GB short: {room.words} "
+            f"- {RESERVE * room.parts:g} GB reserve - {room.size(own) / GB:.1f} GB weights "
+            f"= {left / GB:.1f} GB for a case of {per_case / GB:.2f} GB ({usual:,} tokens)"
+        )
+        raise OutOfMemory(said, _variant_that_fits(spec, shape, room, usual) or _LIST)
+    if not gpus:
+        left = min(left, room.gb * GB / CPU_PART)
+    context = _context(spec, shape, left / room.copies(shape), room.number, on_gpu=gpus > 0)
+    return Placement(gpus, context, max(1, int(left // per_case)))
 
 
-def _short(spec: JudgeSpec, found: Fit, room: _Room) -> str:
-    return (
-        f"judge {spec.name!r} does not fit, {(found.per_case - found.left) / GB:.1f} GB short: {room.words} "
-        f"- {found.gpu.reserve_gb:g} GB reserve - {found.checkpoint.weights / GB:.1f} GB weights "
-        f"= {found.left / GB:.1f} GB for a case of {found.per_case / GB:.2f} GB ({found.tokens:,} tokens)"
-    )
-
-
-def _what_would(spec: JudgeSpec, machine: Machine, room: _Room, tokens: int) -> str:
-    """Suggest a variant that fits, more of this machine's GPUs, or where to look."""
-    own = own_checkpoint(spec)
-    for one in checkpoints(spec):
-        found = None if one.estimated else room.fit(one, spec, tokens)
-        if found and found.fits:
-            return f"{one.judge} would fit, with {found.cases:,} cases in flight."
-    here = [device.total for device in machine.gpus if device.total]
-    parts = most_parallel(len(here), spec.kv_heads, spec.kv_heads)
-    if len(here) == len(machine.gpus) and parts > room.parts and uses_gpu():
-        gb = min(here) / GB
-        found = replace(room, gb=gb, parts=parts).fit(own, spec, tokens) if own else None
-        if found and found.fits:
-            return f"It would fit on {parts} of the GPUs here: set `engine: {{{PARALLEL}: auto}}`."
-    if own and computed_in(spec, machine) != spec.dtype:
-        found = replace(room, number=2).fit(own, spec, tokens)
-        if found and found.fits:
-            entry = _entry(spec, "dtype: bfloat16")
-            return f"In bfloat16 it would fit, but slowly on this processor: put `{entry}` into your models.yaml."
-    return f"{_LIST}; `pathway-local judges fit` estimates for other GPUs."
+def _variant_that_fits(spec: JudgeSpec, shape: Architecture, room: Room, tokens: int) -> str:
+    for name, variant in spec.variants.items():
+        weights = weights_of(spec, variant)
+        if weights and variant.weights_gb is not None and (cases := room.cases(weights, shape, tokens)):
+            return f"{spec.name}:{name} would fit, with {cases:,} cases in flight."
+    return ""
 
 
 def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, on_gpu: bool) -> int:

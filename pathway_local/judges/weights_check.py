@@ -6,11 +6,17 @@ from pathlib import Path
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import context
-from pathway_local.judges.engine_settings import resolve
-from pathway_local.judges.fetch_record import changed_files, read_record
-from pathway_local.judges.installed_engine import check_architecture
+from pathway_local.judges.engine_settings import check_architecture, resolve
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import check_folder, read_json, tensor_names, weight_files, weights_hash
+from pathway_local.judges.weights import (
+    changed_files,
+    check_folder,
+    read_json,
+    read_record,
+    tensor_names,
+    weight_files,
+    weights_hash,
+)
 from pathway_local.system.installed import vllm_version
 from pathway_local.system.machine import GB, Machine
 

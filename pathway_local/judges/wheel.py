@@ -18,10 +18,9 @@ from typing import Self
 from zipfile import BadZipFile, ZipFile
 
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
-from pathway_local.judges.fetch_record import changed_files, read_record
 from pathway_local.judges.gguf_judge import write_judge
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.weights import WHEEL
+from pathway_local.judges.weights import WHEEL, changed_files, read_record
 from pathway_local.system.machine import GB, free_disk
 from pathway_local.system.output_file import PART
 

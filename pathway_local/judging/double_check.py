@@ -4,18 +4,18 @@ A verdict that keeps its scores gets the mark HELD, one that does not gets TURNE
 """
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as changed
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import UsageError
-from pathway_local.judging.loop import JudgingLoop, LocalRater, Texts
+from pathway_local.judging.loop import LocalRater, Tally, Texts
 from pathway_local.judging.planned_rater import PlannedRater
 from pathway_local.probes.reordered import reordered
 from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import HELD, TURNED, Verdict, storable
 
 
@@ -38,19 +38,23 @@ def is_drawn(case_id: str, share: float) -> bool:
     return int.from_bytes(digest) < share * 2**64
 
 
-class DoubleCheck(JudgingLoop):
-    """Judges a `share` of the verdicts that these raters have, and stores only the marks."""
+@dataclass(slots=True)
+class DoubleCheck:
+    """The task of a second look: a `share` of the verdicts that the raters have; it stores only the marks.
 
-    def __init__(self, *arguments: Any, share: float, **options: Any) -> None:
-        super().__init__(*arguments, **{**options, "whole": False})
-        self.share = share
-        self._names = dict(self.run.raters())
-        self._first: dict[tuple[int, str], Record] = {}
+    `keep` names the metadata columns that the run keeps, None all of them.
+    """
+
+    run: RunFile
+    share: float
+    keep: Collection[str] | None = ()
+    tally: Tally = field(default_factory=Tally)
+    _first: dict[tuple[int, str], Record] = field(default_factory=dict)
 
     def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
         """Return the drawn cases of a batch whose verdict is on the same texts and has not been checked."""
         drawn = {row.id: row for row in batch if isinstance(row, Case) and is_drawn(row.id, self.share)}
-        own = self._names[rater.id]
+        own = dict(self.run.raters())[rater.id]
         known = {storable(name): name for name in drawn}
         chosen: list[tuple[CaseRef, Texts]] = []
         for record in list(self.run.records(own.name, own.rubric, list(known))) if drawn else ():
@@ -74,7 +78,9 @@ class DoubleCheck(JudgingLoop):
                 verdict = changed(first.outcome, marks=(*first.outcome.marks, mark))
                 marked.append(CaseOutcome(second.case, verdict, first.tokens + second.tokens))
         self.run.put_all(rater_id, marked, keep=self.keep)
-        self.watch(self.tally)
+
+    def end(self, raters: Sequence[LocalRater]) -> None:
+        """Nothing is left to do."""
 
 
 def _values(verdict: Verdict) -> dict[str, object]:

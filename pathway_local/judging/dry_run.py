@@ -9,12 +9,18 @@ from pathway_local.errors import CaseError
 from pathway_local.judges.judge_card import JudgeCard
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.engine_plan import engine_plan, prepare_fitting
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater
-from pathway_local.judging.preparation import Prepared, add_raters, engine_options, local_rater
+from pathway_local.judging.preparation import (
+    Prepared,
+    add_raters,
+    engine_options,
+    engine_plan,
+    local_rater,
+    prepare_fitting,
+)
 from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.limit import Limit

@@ -4,16 +4,14 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Lock, get_ident
 from typing import Self
 
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.host import Host
-from pathway_local.engines.replicas import Replicas
+from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.wire import Place
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -33,9 +31,7 @@ class EngineCache:
     def __init__(self) -> None:
         self._process, self._turn, self._thread = os.getpid(), Lock(), 0
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
-        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...], Place | None], Host | Replicas] | None = (
-            None
-        )
+        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...], Place | None], Hosts] | None = None
         self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan]] = []
 
     def __enter__(self) -> Self:
@@ -72,7 +68,7 @@ class EngineCache:
                 self.free()
 
     @property
-    def engine_now(self) -> Host | Replicas | None:
+    def engine_now(self) -> Hosts | None:
         """The loaded engine or engines, if any."""
         return self._engine[1] if self._engine else None
 
@@ -109,7 +105,7 @@ class EngineCache:
         log: Path | None = None,
         gpus: tuple[str, ...] = ("",),
         place: Place | None = None,
-    ) -> Host | Replicas:
+    ) -> Hosts:
         """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
         `log` receives everything that it prints while it loads. `gpus` are those of each engine, as in `LoadPlan`;
@@ -119,16 +115,9 @@ class EngineCache:
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
-
-            def start(own: str, notify: Callable[[str], None], stopped: Callable[[], bool]) -> Host:
-                own_config = replace(config, gpus=own)
-                return Host(kind, own_config, seal=seal, notify=notify, stopped=stopped, log=log, place=place)
-
-            if len(gpus) == 1:
-                self._engine = wanted, start(gpus[0], notify, stopped)
-            else:
-                window = engine_kind(kind).window(config)
-                self._engine = wanted, Replicas([partial(start, own) for own in gpus], window, notify, stopped)
+            own = (replace(config, gpus=each) for each in gpus)
+            hosts = [Host(kind, each, seal=seal, log=log, place=place) for each in own]
+            self._engine = wanted, Hosts(hosts, notify, stopped)
         engine = self._engine[1]
         engine.notify, engine.stopped = notify, stopped
         return engine

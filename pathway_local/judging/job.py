@@ -4,10 +4,9 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 
 from pathway_local import __version__
@@ -18,12 +17,12 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.double_check import DoubleCheck, second_look
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.engine_plan import Unfit, engine_plan, prepare_fitting
-from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally
+from pathway_local.judging.first_verdicts import FirstVerdicts
+from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, local_rater
+from pathway_local.judging.preparation import Prepared, Unfit, add_raters, engine_plan, local_rater, prepare_fitting
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
@@ -137,7 +136,7 @@ class _ScoringJob:
         try:
             raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
             window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
-            tally = self._run_loop(judge, raters, pool, window)
+            tally = self._run_loop(judge, self._first_verdicts(), raters, pool, window, self.prepared.count())
             if not self.plan.alone:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
@@ -175,35 +174,41 @@ class _ScoringJob:
 
     def _double_check(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> None:
         """Judge a part of the verdicts again, and tell the user how many."""
-        tally = self._run_loop(judge, raters, pool, window, partial(DoubleCheck, share=self.plan.double_check))
+        task = DoubleCheck(self.run, self.plan.double_check, self.prepared.plan.keep)
+        tally = self._run_loop(judge, task, raters, pool, window, None)
         failed = f", {tally.failures.total()} without a second verdict" if tally.failures else ""
         self.watcher.notice(f"{tally.judged} verdicts of {judge.name} double-checked{failed}")
+
+    def _first_verdicts(self) -> FirstVerdicts:
+        return FirstVerdicts(
+            self.run,
+            source=self.prepared.cases.path.name,
+            keep=self.prepared.plan.keep,
+            texts=self.run.get_setting(TEXTS) is not False,
+            whole=self.prepared.limit is None,
+        )
 
     def _run_loop(
         self,
         judge: JudgeSpec,
+        task: Task,
         raters: Sequence[LocalRater],
         pool: Pool,
         window: int,
-        make: Callable[..., JudgingLoop] = JudgingLoop,
+        total: int | None,
     ) -> Tally:
         for rater in raters:
             check_room(rater.writer)
         progress = _Progress(self.run, self.watcher)
-        judging = make(
-            self.run,
+        judging = JudgingLoop(
+            task,
             raters,
             pool,
-            source=self.prepared.cases.path.name,
-            keep=self.prepared.plan.keep,
-            texts=self.run.get_setting(TEXTS) is not False,
             draws=self.run.get_setting(DRAWS) is True,
-            whole=self.prepared.limit is None,
             window=window,
             watch=progress.show_sometimes,
             stopped=self.watcher.stopped,
         )
-        total = self.prepared.count() if make is JudgingLoop else None
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
         tally = judging.judge(self.prepared.rows())
         progress.show(tally)

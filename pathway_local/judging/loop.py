@@ -3,28 +3,26 @@
 import gc
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from pathway_local.case import BadRow, Case, CaseRef, fingerprint
-from pathway_local.errors import CaseError, RunFileError, Stopped
-from pathway_local.judging.filler import filler_marks
+from pathway_local.case import BadRow, Case, CaseRef
+from pathway_local.errors import CaseError, Stopped
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.reply_reading import drawn_fields, drawn_scores, verdict_of
+from pathway_local.judging.reply_reading import drawn_fields, filler_marks, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.orders import orders_of, verdict_of_orders
-from pathway_local.rubrics.pair import FIELDS, Order, Orders
+from pathway_local.rubrics.pair import Order, Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome
-from pathway_local.runs.run_cases import rows_are_ids
-from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import NO_TOKENS, Failure, Score, Tokens, Value, Verdict
 
 ALLOCATIONS = 50_000
@@ -102,87 +100,67 @@ class _Waiting(Struct):
     completions: list[Completion] = []
 
 
-class JudgingLoop:
-    """Judges cases under the given raters and stores every outcome in the run.
+class Task(Protocol):
+    """Which cases a loop judges, and what becomes of their outcomes; `tally` counts them."""
 
-    `source` is the name of the cases file, `keep` names the metadata columns that the run keeps, None all of them.
-    Without `texts` a verdict is stored as its scores and marks alone; with `draws` it also holds every sample's values.
-    If the cases are not the `whole` file, failures on bad rows that are not among them stay.
-    `window` bounds the requests in flight. `watch` gets the tally whenever outcomes were stored. `stopped` is asked
-    between outcomes whether to end early: stored outcomes stay, and a later job draws those in flight again. A subclass
-    with its own `to_judge` and `store` judges other cases and does something else with the outcomes.
+    tally: Tally
+
+    def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
+        """Return the cases of a batch that the rater shall judge, with the texts that its rubric reads."""
+
+    def store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+        """Store a rater's outcomes and count them."""
+
+    def end(self, raters: Sequence[LocalRater]) -> None:
+        """Called once all cases are judged."""
+
+
+class JudgingLoop:
+    """Judges the cases of a task under the given raters.
+
+    With `draws` a verdict also holds every sample's values. `window` bounds the requests in flight. `watch` gets the
+    tally whenever outcomes were stored. `stopped` is asked between outcomes whether to end early: stored outcomes stay,
+    and a later job draws those in flight again.
     """
 
     def __init__(
         self,
-        run: RunFile,
+        task: Task,
         raters: Sequence[LocalRater],
         pool: Pool,
         *,
-        source: str,
-        keep: Collection[str] | None = (),
-        texts: bool = True,
         draws: bool = False,
-        whole: bool = True,
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.run, self.raters, self.pool = run, raters, pool
-        self.source, self.keep, self.texts, self.draws = source, keep, texts, draws
-        self.whole, self.window, self.watch, self.stopped = whole, window, watch, stopped
-        self.tally = Tally()
+        self.task, self.raters, self.pool = task, raters, pool
+        self.draws, self.window, self.watch, self.stopped = draws, window, watch, stopped
         self._waiting: dict[str, _Waiting] = {}
-        self._bad_rows: set[str] = set()
         self._requests = 0
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
-        """Judge all cases, except those that these raters have judged with the same texts."""
+        """Judge those of the cases that the task asks for."""
         with _collecting_rarely(), suppress(Stopped):
             for batch in batches(cases):
                 for rater in self.raters:
-                    unjudged = self.to_judge(rater, batch)
+                    unjudged = self.task.to_judge(rater, batch)
                     for (case, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)
                 if self.stopped():
-                    return self.tally
+                    return self.task.tally
             self._store_finished(0)
-            if self.whole and not self.stopped():
-                for rater in self.raters:
-                    self.run.forget_bad_rows(rater.id, self.source, self._bad_rows)
-        return self.tally
-
-    def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
-        """Return the cases of a batch that the rater has not judged, with the texts that its rubric reads."""
-        known = self.run.judged(rater.id, [row.id for row in batch])
-        unjudged: list[tuple[CaseRef, Texts]] = []
-        skipped: list[CaseRef] = []
-        bad = [row for row in batch if isinstance(row, BadRow)]
-        for row in batch:
-            if isinstance(row, BadRow):
-                continue
-            texts = rater.writer.rubric.texts_of(row)
-            case = row.ref(fingerprint(self.run.key, texts))
-            if known.get(case.id) == case.hash:
-                skipped.append(case)
-                continue
-            if case.id in known:
-                _refuse_moved(self.run, case)
-                self.tally.rejudged += 1
-            unjudged.append((case, texts))
-        self.run.keep_metadata(skipped, self.keep)
-        self.tally.skipped += len(skipped)
-        self._bad_rows.update(row.id for row in bad)
-        self.store(rater.id, [CaseOutcome(row.ref, row.failure) for row in bad])
-        return unjudged
+            if not self.stopped():
+                self.task.end(self.raters)
+        return self.task.tally
 
     def _submit(self, rater: LocalRater, case: CaseRef, prompts: Mapping[Order, Prompt | CaseError]) -> None:
         """Enqueue a request for each order and sample; a case that lacks a prompt fails at once."""
         whole: dict[Order, Prompt] = {}
         for order, prompt in prompts.items():
             if isinstance(prompt, CaseError):
-                self.store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
+                self._store(rater.id, [CaseOutcome(case, Failure(prompt.kind, str(prompt)))])
                 return
             whole[order] = prompt
         waiting = _Waiting(rater, case, whole)
@@ -204,24 +182,11 @@ class JudgingLoop:
                 if len(waiting.completions) == waiting.rater.samples * len(waiting.prompts):
                     found[waiting.rater.id].append(_outcome_of(waiting, draws=self.draws))
             for rater_id, outcomes in found.items():
-                self.store(rater_id, outcomes)
+                self._store(rater_id, outcomes)
 
-    def store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
-        """Store a rater's outcomes and count them."""
-        if not outcomes:
-            return
-        if not self.texts:
-            outcomes = [_without_texts(each) for each in outcomes]
-        self.run.put_all(rater_id, outcomes, keep=self.keep)
-        for each in outcomes:
-            self.tally.count(each)
-        self.watch(self.tally)
-
-
-def _refuse_moved(run: RunFile, case: CaseRef) -> None:
-    if rows_are_ids(run):
-        said = f"row {case.row} of the cases file has other texts than when it was judged"
-        raise RunFileError(said, "Rows that move need ids: name their column with --id, and start another run file.")
+    def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
+        self.task.store(rater_id, outcomes)
+        self.watch(self.task.tally)
 
 
 def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
@@ -252,18 +217,6 @@ def _drawn(completions: Sequence[Completion], rubric: Rubric, order: Order) -> d
             if name.endswith(f".{pair.score}") and isinstance(value, int | float):
                 fields[name] = pair.in_case(Score(value), order).value
     return fields
-
-
-def _without_texts(found: CaseOutcome) -> CaseOutcome:
-    if isinstance(found.outcome, Verdict):
-        fields = {**drawn_scores(found.outcome), **_choices(found.outcome.fields)}
-        return replace(found, outcome=replace(found.outcome, fields=fields))
-    return found
-
-
-def _choices(fields: Mapping[str, Value]) -> dict[str, Value]:
-    """Return what a comparison of two responses chose in each order, which is no text."""
-    return {name: value for name, value in fields.items() if name in FIELDS and not isinstance(value, str)}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language
 
-ENDS = ("value", "low", "high", "level", "interval", "clusters", "undefined_resamples", "reason")
+ENDS = ("value", "low", "high", "level", "interval", "clusters", "reason")
 CAUTION = "caution"
 
 
@@ -56,7 +56,6 @@ def estimate_values(estimate: Estimate, row: Mapping[str, Cell]) -> dict[str, Va
         return found | {
             "interval": interval.method,
             "clusters": interval.clusters,
-            "undefined_resamples": interval.undefined,
         }
     missing = value if isinstance(value, Undefined) else interval
     names = (str(row.get("first", "")), str(row.get("second", "")))

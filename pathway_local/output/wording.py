@@ -32,7 +32,6 @@ class Wording:
         self._reasons: dict[str, int] = {}
         self._methods: dict[str, None] = {}
         self._levels: set[float] = set()
-        self._undefined = 0
         self._small = 0
 
     def table(self, table: Table) -> Worded:
@@ -132,7 +131,6 @@ class Wording:
             return f"{self.say.number(estimate.value)}\n{self._mark(reason)}"
         self._methods[found.method] = None
         self._levels.add(found.level)
-        self._undefined = max(self._undefined, found.undefined)
         level = self.say.level(found)
         unusual = "" if level == self.say.level(LEVEL) else f"\n({self.say('percent', number=level)})"
         ends = self.say.ends(found) if found.low < 0 else self.say.range(found)
@@ -152,10 +150,6 @@ class Wording:
                 self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods
             ]
             yield self.say("intervals", levels=self.say.level(*self._levels), methods=", ".join(named))
-        if any(each.startswith("jackknife with") for each in self._methods):
-            yield self.say("jackknife")
-        if self._undefined:
-            yield self.say("undefined_resamples", count=self._undefined)
 
     def notes(self, tables: Iterable[Table], *kinds: NoteKind) -> list[str]:
         """The sentences of these kinds, each once."""

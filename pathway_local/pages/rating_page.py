@@ -54,7 +54,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class RatedScale:
     """A score with its levels, the highest first; `listed` ones are chosen from a list."""
 
     name: str
@@ -108,7 +108,7 @@ def _case(rubric: Rubric, row: RatingRow) -> CaseToRate:
     return CaseToRate(row.rating_id, row.text_hash, tuple(passages))
 
 
-def _scale(name: str, score: ScoreField, say: Language) -> Scale:
+def _scale(name: str, score: ScoreField, say: Language) -> RatedScale:
     spelled = list(reversed(score.values_by_text(False).items()))
     keys = _keys([text for text, _ in spelled])
     levels = [
@@ -117,7 +117,7 @@ def _scale(name: str, score: ScoreField, say: Language) -> Scale:
     ]
     if not has_cant_say(score):
         levels.append(Level(CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY))
-    return Scale(name, visible(score.description), tuple(levels), len(spelled) > MOST_BUTTONS)
+    return RatedScale(name, visible(score.description), tuple(levels), len(spelled) > MOST_BUTTONS)
 
 
 def _label(text: str, name: str) -> str:

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, Kind
+from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople, against_people, held_to_families
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
@@ -25,12 +25,12 @@ from pathway_local.statistics.figure import IntArray
 from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
 from pathway_local.verdict import Number
 
-ORDER: tuple[Kind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
+ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RaterPair:
     """Two raters and their columns: on the scale, and on special levels where the score has some.
 
     `at_level` has their correlations over systems or within documents, if those were asked for.
@@ -70,8 +70,8 @@ class ScoreAgreement:
     cases: int
     plan: AgreementPlan
     raters: tuple[MatrixRater, ...]
-    pairs: tuple[Pair, ...]
-    twice: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
+    twice: tuple[RaterPair, ...]
     sets: tuple[Set, ...]
     people: AgainstPeople
     notices: tuple[Note, ...]
@@ -210,7 +210,7 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
 
-def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> Pair:
+def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
     raters = (matrix.raters[first], matrix.raters[second])
     scores, given = matrix.on_scale, matrix.given
     weights = design_weights(matrix, [first, second])
@@ -228,16 +228,18 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     marked = (
         special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
     )
-    return Pair(*raters, (first, second), found, marked)
+    return RaterPair(*raters, (first, second), found, marked)
 
 
-def _at_level(matrix: RatingsMatrix, pair: Pair, level: GroupLevel, codes: IntArray, clusters: IntArray | None) -> Pair:
+def _at_level(
+    matrix: RatingsMatrix, pair: RaterPair, level: GroupLevel, codes: IntArray, clusters: IntArray | None
+) -> RaterPair:
     first, second = (matrix.on_scale[:, place] for place in pair.places)
     return replace(pair, at_level=correlation_at(level, first, second, codes, clusters=clusters))
 
 
 def _sets(
-    matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[Pair], clusters: IntArray | None
+    matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[RaterPair], clusters: IntArray | None
 ) -> Iterator[Set]:
     """All raters except panels and adjudicated scores, which repeat others; the people alone; and each pair."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]

@@ -10,7 +10,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
-from pathway_local.results.agreement import Pair, ScoreAgreement, agreement
+from pathway_local.results.agreement import RaterPair, ScoreAgreement, agreement
 from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.analysis import (
     CASES,
@@ -242,7 +242,7 @@ class _Tables:
             notes += [] if plan.cluster else [Note("system_level_alone")]
         yield from self._table("level", columns, rows, notes, about={"level": plan.level, "column": plan.level_column})
 
-    def _pair(self, pair: Pair) -> Row:
+    def _pair(self, pair: RaterPair) -> Row:
         covered = {
             "first_coverage": self.found.coverage(pair.first),
             "second_coverage": self.found.coverage(pair.second),
@@ -333,7 +333,7 @@ class _Tables:
             yield from self._table("confusion", columns, rows, detail=True, chart="matrix", about=_names(pair))
 
 
-def _names(pair: Pair) -> dict[str, Cell]:
+def _names(pair: RaterPair) -> dict[str, Cell]:
     return {"first": pair.first.name, "second": pair.second.name}
 
 

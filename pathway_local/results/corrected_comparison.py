@@ -7,7 +7,7 @@ import numpy as np
 
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.statistics.corrected_difference import CorrectedDifference, corrected_difference
+from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people

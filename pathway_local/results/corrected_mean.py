@@ -13,7 +13,7 @@ from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.calibration import reliability_bins
-from pathway_local.statistics.domain_mean import Placed, corrected_domain_mean
+from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people

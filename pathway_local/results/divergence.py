@@ -19,7 +19,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Number, Verdict, plain
 
-Kind = Literal["agree", "neighbours", "apart", "special"]
+DivergenceKind = Literal["agree", "neighbours", "apart", "special"]
 """All gave one score; scores at most a level apart; scores further apart, or any two that differ on a nominal scale;
 some gave a special level, some did not."""
 
@@ -42,7 +42,7 @@ class Divergence:
     scores: Mapping[str, Number]
     mean: float | None
     spread: Number | None
-    kind: Kind
+    kind: DivergenceKind
     pattern: str
     reasons: Mapping[str, str]
 
@@ -58,8 +58,8 @@ class ScoreDivergence:
     score: str
     raters: tuple[str, ...]
     cases: int
-    kinds: Mapping[Kind, int]
-    patterns: Mapping[Kind, Mapping[str, int]]
+    kinds: Mapping[DivergenceKind, int]
+    patterns: Mapping[DivergenceKind, Mapping[str, int]]
     first: tuple[Divergence, ...]
     warnings: tuple[Note, ...]
 
@@ -78,7 +78,9 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
     ]
 
 
-def pattern_of(values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]) -> tuple[Kind, str]:
+def pattern_of(
+    values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]
+) -> tuple[DivergenceKind, str]:
     """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s".
 
     `levels` are those with a place on the scale, and none for a nominal one.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES, Kind
+from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results.tally import Group, ScoreSummary
 from pathway_local.statistics.figure import Interval, Undefined
 
@@ -17,7 +17,7 @@ def score_title(rubric: str, score: str) -> str:
     return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
 
 
-def findings(groups: Sequence[Group], kinds: Mapping[str, Kind]) -> Iterator[Note]:
+def findings(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:
     """Yield a note for each of the first means of judges, with its interval and coverage; without judges, of people."""
     judged = [group for group in groups if kinds[group.rater] in JUDGES]
     scores = [(group, score) for group in judged or groups for score in group.scores.values() if score.n]

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.probes.probe_list import Expected, Probe
-from pathway_local.statistics.claims import beyond, falling, share_above, share_below, within
-from pathway_local.statistics.families import holm_levels
+from pathway_local.statistics.families import beyond, falling, holm_levels, share_above, share_below, within
 from pathway_local.statistics.figure import Estimate, undefined_estimate
 from pathway_local.statistics.intervals import Effect, mean_effect, wilson
 
@@ -32,7 +31,7 @@ _NOISE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreRange:
     """The lowest and the highest level of a score."""
 
     low: float
@@ -92,7 +91,12 @@ class ProbeResult:
 
 
 def probe_result(
-    probe: Probe, score: str, expected: Expected, scale: Scale, cases: Sequence[CaseScores], unused: Mapping[str, int]
+    probe: Probe,
+    score: str,
+    expected: Expected,
+    scale: ScoreRange,
+    cases: Sequence[CaseScores],
+    unused: Mapping[str, int],
 ) -> ProbeResult:
     """Return the result of a probe, before `settled` says whether it passed."""
     reasons, shifts = Counter(unused), list[dict[str, float]]()
@@ -139,7 +143,7 @@ def _accepted(p_values: Sequence[float]) -> list[int]:
     return [place for place, (p, level) in enumerate(zip(p_values, levels, strict=True)) if p <= 1 - level]
 
 
-def _why_unused(case: CaseScores, expected: Expected, scale: Scale) -> str:
+def _why_unused(case: CaseScores, expected: Expected, scale: ScoreRange) -> str:
     given = [after for after in case.after.values() if after is not None]
     if not given or (case.compared and case.before is None):
         return NO_SCORE
@@ -154,7 +158,7 @@ def _why_unused(case: CaseScores, expected: Expected, scale: Scale) -> str:
     return ""
 
 
-def _shifts(case: CaseScores, expected: Expected, scale: Scale) -> dict[str, float]:
+def _shifts(case: CaseScores, expected: Expected, scale: ScoreRange) -> dict[str, float]:
     """Return how far each variant's score is from the one before the change, or from the level that is expected."""
     level = scale.high if expected == "top" else scale.low
     before = level if case.before is None else case.before
@@ -162,7 +166,7 @@ def _shifts(case: CaseScores, expected: Expected, scale: Scale) -> dict[str, flo
     return {variant: sign * after - before for variant, after in case.after.items() if after is not None}
 
 
-def _passes(expected: Expected, scale: Scale, shifts: Sequence[float]) -> bool:
+def _passes(expected: Expected, scale: ScoreRange, shifts: Sequence[float]) -> bool:
     """Whether a case passes with the shifts of its variants, in their order."""
     if expected in ("top", "bottom"):
         return all(abs(shift) <= scale.move for shift in shifts)
@@ -176,7 +180,9 @@ def _passes(expected: Expected, scale: Scale, shifts: Sequence[float]) -> bool:
     return shifts[-1] < -scale.move and all(rise <= scale.margin for rise in rises)
 
 
-def _by_variant(expected: Expected, scale: Scale, shifts: Sequence[Mapping[str, float]]) -> dict[str, tuple[int, int]]:
+def _by_variant(
+    expected: Expected, scale: ScoreRange, shifts: Sequence[Mapping[str, float]]
+) -> dict[str, tuple[int, int]]:
     passed, total = Counter[str](), Counter[str]()
     for each in shifts:
         for variant, shift in each.items():
@@ -192,7 +198,7 @@ def _mean(shifts: Sequence[Mapping[str, float]]) -> Effect:
     return mean_effect(values, codes, each="shift")
 
 
-def _p_of_shift(expected: Expected, scale: Scale, effect: Effect, shifts: Sequence[Mapping[str, float]]) -> float:
+def _p_of_shift(expected: Expected, scale: ScoreRange, effect: Effect, shifts: Sequence[Mapping[str, float]]) -> float:
     """Return the p-value of what a probe claims of the mean shift; 0 if it claims nothing beyond its share."""
     if expected in _SAME:
         return within(effect, scale.margin)
@@ -201,7 +207,7 @@ def _p_of_shift(expected: Expected, scale: Scale, effect: Effect, shifts: Sequen
     return 0.0
 
 
-def _p_of_failing(share: float, expected: Expected, scale: Scale, effect: Effect) -> float:
+def _p_of_failing(share: float, expected: Expected, scale: ScoreRange, effect: Effect) -> float:
     """Return the p-value of the claim that too few pass or, if scores should stay, that the mean leaves the margin."""
     return min(1.0, 2 * min(share, beyond(effect, scale.margin))) if expected in _SAME else share
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import NotKept, UnknownName, UsageError
-from pathway_local.rater import PEOPLE, Kind, Rater, raters_named
+from pathway_local.rater import PEOPLE, Rater, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
@@ -48,7 +48,7 @@ class MatrixRater:
     """
 
     name: str
-    kind: Kind
+    kind: RaterKind
     on_scale: bool
     verdicts: int
     failures: int
@@ -130,13 +130,13 @@ class RatingsMatrix:
             raise UnknownName("rater", name, names)
         return [names.index(each) for each in found]
 
-    def of_kind(self, *kinds: Kind) -> list[int]:
+    def of_kind(self, *kinds: RaterKind) -> list[int]:
         """The columns of raters of these kinds."""
         return [place for place, rater in enumerate(self.raters) if rater.kind in kinds]
 
-    def scoring(self, *kinds: Kind) -> list[int]:
+    def scoring(self, *kinds: RaterKind) -> list[int]:
         """The columns of raters that have scored: of these kinds, or of all."""
-        return [place for place in self.of_kind(*(kinds or get_args(Kind))) if self.raters[place].verdicts]
+        return [place for place in self.of_kind(*(kinds or get_args(RaterKind))) if self.raters[place].verdicts]
 
     def codes(self, column: str, *, empty: bool = True) -> tuple[IntArray, tuple[str, ...]]:
         """Each case's value of a metadata column as a code (cases,), and the values in the order of their codes.

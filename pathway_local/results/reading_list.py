@@ -8,7 +8,7 @@ from typing import Literal
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
-from pathway_local.rater import REPEATS, Kind
+from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
 from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
@@ -47,7 +47,7 @@ class Said:
     """
 
     rater: str
-    kind: Kind
+    kind: RaterKind
     scores: tuple[Given, ...]
     reason: str
     failure: str
@@ -173,7 +173,7 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     return found
 
 
-def said_by(rater: str, kind: Kind, outcome: Outcome, rubric: Rubric, about: str) -> Said:
+def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str) -> Said:
     """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
         return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about)

@@ -16,7 +16,7 @@ from pathway_local.results.probe_result import (
     NEAR,
     CaseScores,
     ProbeResult,
-    Scale,
+    ScoreRange,
     probe_result,
     settled,
 )
@@ -67,9 +67,9 @@ def _judge_test(run: RunFile, test: ProbeSet, judge: str, label: str) -> JudgeTe
     return JudgeTest(judge, label, settled(found), failures)
 
 
-def _scale(test: ProbeSet, score: str) -> Scale:
+def _scale(test: ProbeSet, score: str) -> ScoreRange:
     levels = test.measured.levels(score)
-    return Scale(float(levels[0]), float(levels[-1]))
+    return ScoreRange(float(levels[0]), float(levels[-1]))
 
 
 def _read(run: RunFile, test: ProbeSet, judge: str) -> tuple[dict[_Key, float | None], dict[str, int]]:

@@ -6,7 +6,7 @@ from itertools import islice
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
-from pathway_local.results.agreement import Pair, ScoreAgreement
+from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.intervals import Standing
@@ -113,7 +113,7 @@ class _Answer:
             return Note("untested_repeating", told | {"raters": self.repeating})
         return Note("untested_one" if len(self.people) == 1 else "untested_nominal", told)
 
-    def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[Pair]:
+    def _pairs(self, first: Sequence[str], second: Sequence[str]) -> list[RaterPair]:
         return [pair for pair in self.found.pairs if pair.first.name in first and pair.second.name in second]
 
     def _bias(self) -> Iterator[Note]:

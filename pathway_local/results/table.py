@@ -7,7 +7,7 @@ from typing import Literal
 from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, Undefined
 
-Kind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
+ColumnKind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
 """What a column holds: a word from outside, a word of ours by its key, a rater's name, several of them, a case's id, a
 whole number, a number, a share, a figure with its interval, or counts by level."""
 
@@ -46,7 +46,7 @@ class Column:
     """
 
     name: str
-    kind: Kind = "word"
+    kind: ColumnKind = "word"
     label: str = ""
     reading: str = ""
     below: bool = False
@@ -75,7 +75,7 @@ class Table:
     chart: Literal["", "interval", "bars", "calibration", "matrix"] = ""
     scale: tuple[float, float] | None = None
 
-    def of_kind(self, *kinds: Kind) -> list[Column]:
+    def of_kind(self, *kinds: ColumnKind) -> list[Column]:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 

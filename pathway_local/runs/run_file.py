@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, UnknownName
-from pathway_local.rater import Kind, Rater
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.file_errors import damaged, decoding, run_file_errors
@@ -233,7 +233,7 @@ class RunFile:
             with decoding(self.path):
                 rater = Rater(name, kind, rubric, json.loads(spec))
                 known = rater.fingerprint
-            if known != fingerprint or kind not in get_args(Kind):
+            if known != fingerprint or kind not in get_args(RaterKind):
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found

@@ -63,9 +63,8 @@ def pair_agreement(
     no_levels: str = "",
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
-    resamples: int = 10_000,
 ) -> PairAgreement:
-    """All figures of two raters on the ascending scale `values`, with 95% intervals from the same resamples.
+    """All figures of two raters on the ascending scale `values`, with 95% intervals.
 
     `clusters` (cases,) holds codes of what depends on each other, such as students or conversations. Scores off the
     scale, or the reason `no_levels`, leave the correlations, the mean difference and the mean absolute error, and
@@ -76,7 +75,7 @@ def pair_agreement(
     off = no_levels or off_scale(first, values) or off_scale(second, values)
     wanted = coefficients(of_pairs=True, nominal=nominal)
     table = Undefined(off) if off else confusion(first, second, values)
-    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off, resamples))
+    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off))
 
 
 def reliability(
@@ -87,7 +86,6 @@ def reliability(
     no_levels: str = "",
     clusters: IntArray | None = None,
     weights: Weighting | None = None,
-    resamples: int = 10_000,
 ) -> Reliability:
     """All figures of scores (cases, raters) that the scale allows, on the ascending scale `values`, with intervals.
 
@@ -101,26 +99,26 @@ def reliability(
     figures: dict[str, Estimate] = {}
     for kind, few in least.items():
         cases = counted_rows(scores, clusters, weights and weights(few), kept=given >= few)
-        figures |= _figures([each for each in wanted if each.cases == kind], cases, values, off, resamples)
+        figures |= _figures([each for each in wanted if each.cases == kind], cases, values, off)
     counts = {kind: int(np.sum(given >= few)) for kind, few in (least | {"scored": 1}).items()}
     ordered = {each.name: figures[each.name] for each in wanted}
     return Reliability(scores.shape[1], counts["scored"], counts["shared"], counts["complete"], ordered)
 
 
 def _figures(
-    wanted: Sequence[Coefficient], cases: CountedRows, values: Sequence[float], no_levels: str, resamples: int
+    wanted: Sequence[Coefficient], cases: CountedRows, values: Sequence[float], no_levels: str
 ) -> dict[str, Estimate]:
     built = {
         each.name: Undefined(no_levels) if no_levels and each.needs_levels else each.of(cases.rows, values)
         for each in wanted
     }
-    return estimates(built, cases, resamples)
+    return estimates(built, cases)
 
 
-def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows, resamples: int) -> dict[str, Estimate]:
+def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows) -> dict[str, Estimate]:
     """All figures of counted rows with intervals, in order; those that could not be built keep their reason."""
     usable = {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
-    found = cases.estimate(usable, resamples=resamples)
+    found = cases.estimate(usable)
     refused = {name: undefined_estimate(why.reason) for name, why in built.items() if isinstance(why, Undefined)}
     return {name: (found | refused)[name] for name in built}
 
@@ -139,13 +137,10 @@ def special_agreement(
     *,
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
-    resamples: int = 10_000,
 ) -> SpecialAgreement:
     """Agreement on special levels alone: each score, special values included, counts as special or not."""
     marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
-    pair = pair_agreement(
-        marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, weights=weights, resamples=resamples
-    )
+    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, weights=weights)
     (neither, second_only), (first_only, all_special) = np.asarray(pair.table).tolist()
     alike = pair.figures["kappa"]
     if isinstance(alike.value, Undefined) and pair.cases > 1:

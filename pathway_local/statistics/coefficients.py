@@ -12,8 +12,15 @@ import numpy as np
 
 from pathway_local.statistics.correlation import kendall, pearson, spearman
 from pathway_local.statistics.figure import FloatArray, Reason, Undefined
-from pathway_local.statistics.kappa import Weights, kappa
-from pathway_local.statistics.reliability import alpha_interval, alpha_nominal, alpha_ordinal, gwet, icc
+from pathway_local.statistics.reliability import (
+    Weights,
+    alpha_interval,
+    alpha_nominal,
+    alpha_ordinal,
+    gwet,
+    icc,
+    kappa,
+)
 from pathway_local.statistics.resampling import Statistic
 
 Build = Callable[[FloatArray, Sequence[float]], Statistic | Undefined]

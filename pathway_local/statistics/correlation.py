@@ -1,8 +1,7 @@
 """Correlation of two raters: Pearson, Spearman and Kendall tau-b, under any weights of the cases.
 
 Each function takes the scores of the two raters, (rows,) each and without missing ones, and gives the `Statistic` of
-counted rows. Resampled ties are treated as the ties they are: ranks are taken anew in every resample, and nothing is
-approximated.
+counted rows. Ties are treated as the ties they are: ranks are taken anew for all weights, and nothing is approximated.
 """
 
 from collections.abc import Callable
@@ -17,9 +16,6 @@ from pathway_local.statistics.figure import (
     why_constant,
 )
 from pathway_local.statistics.resampling import Statistic
-
-RANKED_ROWS = 20_000
-"""At this size, ranking anew in each of 10,000 resamples takes about 15 seconds, and more with more rows."""
 
 MATRIX_ROWS = 2000
 """The matrix of pairs takes 32 MB at this size and grows with the square of the rows."""
@@ -39,10 +35,7 @@ def pearson(first: FloatArray, second: FloatArray) -> Statistic:
 
 
 def spearman(first: FloatArray, second: FloatArray) -> Statistic:
-    """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904).
-
-    Above 20,000 rows the statistic is marked costly.
-    """
+    """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
     x, y = _groups(first), _groups(second)
 
     def measure(weights: FloatArray) -> FloatArray:
@@ -51,23 +44,22 @@ def spearman(first: FloatArray, second: FloatArray) -> Statistic:
         together = np.sum(weights * x_ranks * y_ranks, axis=1)
         return ratio(together, x_spread, y_spread, np.float64(1e-9))
 
-    costly = len(first) > RANKED_ROWS
-    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0, costly=costly)
+    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
 
 
 def kendall(first: FloatArray, second: FloatArray) -> Statistic:
     """Kendall's tau-b (Kendall 1945): (C - D) / sqrt(P_x P_y).
 
     C and D count the pairs of cases that the raters order alike and oppositely, P_x and P_y the pairs that
-    each rater does not tie. Up to 2,000 rows the counts of all resamples are quadratic forms in the weights;
-    above, each weighting is sorted by itself, and the statistic is marked costly.
+    each rater does not tie. Up to 2,000 rows the counts are quadratic forms in the weights; above, each weighting is
+    sorted by itself.
     """
     reason = why_constant((first, second))
     if len(first) > MATRIX_ROWS:
-        # Resamples repeat whole rows here, so a case can't count as a fraction of one.
+        # Weightings repeat whole rows here, so a case can't count as a fraction of one.
         many = Reason("cases weigh differently and have over {rows:,} pairs of scores", rows=MATRIX_ROWS)
         slow = _sorted_kendall(first, second)
-        return Statistic(slow, reason, needs=2, least=-1.0, most=1.0, costly=True, unweighted=many)
+        return Statistic(slow, reason, needs=2, least=-1.0, most=1.0, unweighted=many)
     order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
     x, y = _groups(first), _groups(second)
 

@@ -36,4 +36,4 @@ def doubt_figures(
         return found
 
     figures = {"area_gain": gain, "overconfidence": excess}
-    return counted.estimate({name: Statistic(each, "", costly=True) for name, each in figures.items()})
+    return counted.estimate({name: Statistic(each, "") for name, each in figures.items()})

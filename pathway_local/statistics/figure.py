@@ -53,8 +53,7 @@ Number = float | Undefined
 class Interval:
     """An interval of that `level`: 0.95, or higher where many groups are tested or somebody looks several times.
 
-    `method` says how it was made, `clusters` from how many independent units, and `undefined` how many
-    resamples left the figure without a value (the interval is then that of the others).
+    `method` says how it was made, and `clusters` from how many independent units.
     """
 
     low: float
@@ -62,7 +61,6 @@ class Interval:
     method: str
     clusters: int
     level: float
-    undefined: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pathway_local.statistics.resampling import CountedRows, Statistic, counted_
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two agreements with the same people and their difference on identical resamples.
+    """Two agreements with the same people and their difference on the same cases.
 
     The difference is positive if `first` agrees better, also for figures of which the smaller is the better one.
     `standing` relates its interval to the preset margin.
@@ -64,7 +64,6 @@ def human_benchmark(
     *,
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
-    resamples: int = 10_000,
 ) -> HumanBenchmark:
     """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
 
@@ -79,7 +78,7 @@ def human_benchmark(
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
     cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
     persons = range(people.shape[1])
-    # All tests go through one call, so that all use the same resamples: only then is a difference's interval narrower
+    # All tests go through one call, so that all leave out the same cases: only then is a difference's interval narrower
     # than those of its two sides.
     sides: dict[str, _Sides] = {}
     for person in persons:
@@ -90,7 +89,7 @@ def human_benchmark(
             sides[f"{person} {judge}"] = _against(figure, cases, judge, target, (names[judge], OTHERS)), own
     for judge in range(size):
         sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
-    found = _contrasts(cases, sides, figure, margin, resamples)
+    found = _contrasts(cases, sides, figure, margin)
     scored = [int(np.isfinite(people[used, person]).sum()) for person in persons]
     left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
     return HumanBenchmark(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
@@ -106,7 +105,6 @@ def compare_judges(
     *,
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
-    resamples: int = 10_000,
 ) -> Contrast:
     """Agreement of judges (cases, 2) with people (cases, people), on the cases that both judged and a person scored.
 
@@ -123,7 +121,7 @@ def compare_judges(
         for judge in (0, 1)
     )
     sides = _averaged(cases, list(zip(first, second, strict=True)))
-    return _contrasts(cases, {"": sides}, figure, margin, resamples)[""]
+    return _contrasts(cases, {"": sides}, figure, margin)[""]
 
 
 def mean_of_people(scores: FloatArray) -> FloatArray:
@@ -151,7 +149,7 @@ def _against(
     shared = int(cases.counts[kept].sum())
     if shared < inner.needs:
         return Undefined("there is only one case" if shared else "there is no case to compare")
-    # The figure of some rows alone takes the weights of those rows: resamples are drawn of all rows and shared.
+    # The figure of some rows alone takes the weights of those rows: what is left out is drawn of all rows and shared.
     measure, reason = inner.measure, with_names(inner.reason, *names)
     return replace(inner, measure=lambda weights: measure(weights[:, kept]), reason=reason)
 
@@ -177,14 +175,14 @@ def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
 
 def _average(statistics: Sequence[Statistic]) -> Statistic:
     return replace(
-        _slowest(statistics),
+        _strictest(statistics),
         measure=lambda weights: np.mean([statistic.measure(weights) for statistic in statistics], axis=0),
     )
 
 
-def _slowest(statistics: Sequence[Statistic]) -> Statistic:
-    """One of the statistics of a figure that is costly, or refused with weights, if any of them is."""
-    return max(statistics, key=lambda each: (each.costly, each.unweighted))
+def _strictest(statistics: Sequence[Statistic]) -> Statistic:
+    """One of the statistics of a figure that is refused with weights, if any of them is."""
+    return max(statistics, key=lambda each: each.unweighted)
 
 
 def _difference(figure: str, first: _Side, second: _Side) -> _Side:
@@ -193,7 +191,7 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
         return first if isinstance(first, Undefined) else second
     better, worse = (second, first) if COEFFICIENTS[figure].better == "lower" else (first, second)
     return replace(
-        _slowest((first, second)),
+        _strictest((first, second)),
         measure=lambda weights: better.measure(weights) - worse.measure(weights),
         least=-np.inf,
         most=np.inf,
@@ -201,14 +199,12 @@ def _difference(figure: str, first: _Side, second: _Side) -> _Side:
     )
 
 
-def _contrasts(
-    cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float, resamples: int
-) -> dict[str, Contrast]:
+def _contrasts(cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float) -> dict[str, Contrast]:
     built: dict[str, _Side] = {}
     for name, (first, second) in tests.items():
         built |= {f"{name}/first": first, f"{name}/second": second}
         built[f"{name}/difference"] = _difference(figure, first, second)
-    found = estimates(built, cases, resamples)
+    found = estimates(built, cases)
     contrasts = {}
     for name in tests:
         sides = found[f"{name}/first"], found[f"{name}/second"]

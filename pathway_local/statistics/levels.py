@@ -39,17 +39,16 @@ def correlation_at(
     groups: IntArray,
     *,
     clusters: IntArray | None = None,
-    resamples: int = 10_000,
 ) -> GroupedCorrelation:
     """The correlations of two raters at that level; arrays are (cases,), NaN where there is no score."""
     both = np.isfinite(first) & np.isfinite(second) & (groups >= 0)
     codes = np.unique(groups[both], return_inverse=True)[1].astype(np.int64).reshape(-1)
     scores = np.stack([first[both], second[both], codes], axis=1)
     own = None if clusters is None else clusters[both]
-    return _over_systems(scores, own, resamples) if level == "system" else _within_documents(scores, own)
+    return _over_systems(scores, own) if level == "system" else _within_documents(scores, own)
 
 
-def _over_systems(scores: FloatArray, clusters: IntArray | None, resamples: int) -> GroupedCorrelation:
+def _over_systems(scores: FloatArray, clusters: IntArray | None) -> GroupedCorrelation:
     """The correlation of the means of systems, with the intervals of a resampling of clusters."""
     count = len(np.unique(scores[:, 2]))
     cases = counted_rows(scores, clusters)
@@ -70,7 +69,7 @@ def _over_systems(scores: FloatArray, clusters: IntArray | None, resamples: int)
         return GroupedCorrelation(count, count, dict.fromkeys(WITHIN, few))
     correlations = {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}
     built = {name: of_means(each) for name, each in correlations.items()}
-    return GroupedCorrelation(count, count, cases.estimate(built, resamples=resamples))
+    return GroupedCorrelation(count, count, cases.estimate(built))
 
 
 def _within_documents(scores: FloatArray, clusters: IntArray | None) -> GroupedCorrelation:

@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.note import Note
-from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
-from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums, log_odds_interval, tailed_freedom
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    cluster_codes,
+    cluster_sums,
+    contrast_error,
+    log_odds_interval,
+    tailed_freedom,
+)
 from pathway_local.statistics.needed import Spread
 
 Target = Literal["file", "population"]

@@ -1,17 +1,58 @@
-"""Agreement of any number of raters at once: Krippendorff's alpha, Gwet's AC1 and AC2, and ICC.
+"""Agreement beyond chance: Cohen's kappa of two raters; Krippendorff's alpha, Gwet's AC1 and AC2 and ICC of any number.
 
 Scores are (rows, raters) with NaN where a rater has none; special values are taken out beforehand. Each function sums
-what a row adds once; a resample is then a product of its weights with those sums, not a pass over the scores.
+what a row adds once; a figure is then a product of weights with those sums, not a pass over the scores.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import FloatArray, Undefined, why_constant
+from pathway_local.statistics.figure import FloatArray, IntArray, Undefined, why_constant
 from pathway_local.statistics.intervals import LEVEL
-from pathway_local.statistics.kappa import Weights, disagreement, one_minus
 from pathway_local.statistics.resampling import SAME_EVERYWHERE, Statistic
+
+Weights = Literal["none", "quadratic"]
+
+
+def disagreement(size: int, weights: Weights) -> FloatArray:
+    """Return the distance at which two of `size` levels count, (size, size).
+
+    "none": 0 for the same level, else 1. "quadratic": levels apart, squared. Levels count by their position on the
+    declared scale, so unused ones keep their place.
+    """
+    place = np.arange(size)
+    apart = np.abs(place[:, None] - place).astype(np.float64)
+    if weights == "none":
+        return (apart > 0).astype(np.float64)
+    return apart**2
+
+
+def one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """1 - observed / expected disagreement; NaN where chance brings none."""
+    defined = expected > 1e-9
+    return np.where(defined, 1 - observed / np.where(defined, expected, 1.0), np.nan)
+
+
+def kappa(first: IntArray, second: IntArray, values: Sequence[float], weights: Weights) -> Statistic:
+    """Kappa for rows of positions on the declared scale `values`.
+
+    1 - sum(d o) / sum(d e) with disagreement d, observed shares o and expected shares e, the products of the
+    two raters' own shares. Unweighted: Cohen (1960). Weighted: Cohen (1968), with the quadratic weights of Fleiss
+    and Cohen (1973).
+    """
+    apart = disagreement(len(values), weights)
+    levels = np.eye(len(values))
+    observed = apart[first, second]
+
+    def measure(counts: FloatArray) -> FloatArray:
+        cases = counts.sum(axis=1)
+        expected = np.sum((counts @ levels[first] @ apart) * (counts @ levels[second]), axis=1)
+        return one_minus(cases * (counts @ observed), expected)
+
+    scale = np.asarray(values, dtype=np.float64)
+    return Statistic(measure, why_constant((scale[first], scale[second])), needs=2, least=-1.0, most=1.0)
 
 
 def alpha_nominal(rows: FloatArray, values: Sequence[float]) -> Statistic | Undefined:
@@ -56,7 +97,7 @@ def alpha_ordinal(rows: FloatArray, values: Sequence[float]) -> Statistic | Unde
     """Krippendorff's alpha where levels are as far apart as there are scores between them.
 
     The distance |sum_{g=c..k} n_g - (n_c + n_k)/2| is the difference of the levels' mid-ranks among all
-    pairable scores, so this is the interval alpha of mid-ranks, which each resample takes anew.
+    pairable scores, so this is the interval alpha of mid-ranks, which are taken anew for all weights.
     """
     levels = _level_counts(rows, values)
     scored = levels.sum(axis=1)
@@ -121,7 +162,7 @@ def icc(average: bool) -> Callable[[FloatArray, Sequence[float]], Statistic | Un
     Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR),
     raters (MSC) and error (MSE): ICC(2,1) = (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n) and
     ICC(2,k) = (MSR - MSE) / (MSR + (MSC - MSE)/n). The interval is that of McGraw and Wong (1996) for raters who are a
-    random draw, too; resamples of cases would hold them fixed.
+    random draw, too; a jackknife over cases would hold them fixed.
     """
 
     def build(rows: FloatArray, _values: Sequence[float]) -> Statistic | Undefined:

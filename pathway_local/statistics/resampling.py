@@ -1,10 +1,10 @@
-"""Cluster bootstrap and cluster jackknife of any figure, over counted cases.
+"""Jackknife over clusters of any figure, over counted cases.
 
 A figure is computed from weights: how often each row of scores counts. Cases with the same scores are one
-row of a `CountedRows`, so 100,000 cases of two raters on five levels are 25 rows, and a resample of clusters is a
+row of a `CountedRows`, so 100,000 cases of two raters on five levels are 25 rows, and leaving clusters out is a
 product of cluster weights and the clusters' own counts.
 
-Raters are held fixed: clusters of cases are drawn, never people or judges, so the intervals speak of these
+Raters are held fixed: clusters of cases are left out, never people or judges, so the intervals speak of these
 raters on other cases like these.
 """
 
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from pathway_local.statistics.figure import (
     Estimate,
@@ -30,30 +29,20 @@ from pathway_local.statistics.intervals import (
     cluster_codes,
     log_odds_interval,
     t_interval,
-    t_quantile,
     tailed_freedom,
     wilson,
 )
 
-FEW_CLUSTERS = 100
-"""With fewer clusters, percentiles of a bootstrap of skewed scores hold the truth in clearly under 95% of samples."""
-
-LEAST_DRAWN = 30
-"""With fewer clusters, a bootstrap is not even used where the jackknife is not defined."""
-
 GROUPS = 100
-"""Groups of the jackknife of a costly figure: its t interval then has 99 degrees of freedom, close to the normal."""
+"""Groups of the jackknife at most: its t interval then has 99 degrees of freedom, close to the normal."""
 
 DENSE_CELLS = 4_000_000
 """The largest table (clusters, distinct rows) to build: 32 MB. Above, each case stays a row of its own."""
 
-CHUNK_CELLS = 4_000_000
-"""Weights drawn at once. All 10,000 resamples of 100,000 clusters would take 8 GB."""
-
 OTHER_RATERS = "F for other raters as well"
 """The method of intervals that are not only about these raters."""
 
-SAME_EVERYWHERE = Undefined("every resample gives the same figure, which says nothing of its uncertainty")
+SAME_EVERYWHERE = Undefined("it is the same whatever is left out, which says nothing of its uncertainty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +51,7 @@ class Statistic:
 
     `measure` takes weights (R, rows) and gives R figures, NaN for weights that define none; NaN never leaves this
     module. `reason` says why the data themselves may define none. `needs` is the smallest number of cases, `least` and
-    `most` bound the figure, a `share` is a share of cases, and a `costly` one is too slow for thousands of weightings.
+    `most` bound the figure, and a `share` is a share of cases.
     `unweighted` says why the figure is refused where cases weigh differently; empty if it is not. `any_raters` makes
     both ends of an interval that also allows for other raters, if cases are independent, or says why it has none.
     """
@@ -73,7 +62,6 @@ class Statistic:
     least: float = -np.inf
     most: float = np.inf
     share: bool = False
-    costly: bool = False
     unweighted: str = ""
     any_raters: Callable[[FloatArray], tuple[float, float] | Undefined] | None = None
 
@@ -115,79 +103,43 @@ class CountedRows:
         value = float(statistic.measure((self.counts * self.each)[None, :])[0])
         return value if np.isfinite(value) else Undefined(statistic.reason)
 
-    def estimate(
-        self, statistics: Mapping[str, Statistic], *, seed: int = 0, resamples: int = 10_000
-    ) -> dict[str, Estimate]:
-        """All figures with intervals from the same resamples.
+    def estimate(self, statistics: Mapping[str, Statistic]) -> dict[str, Estimate]:
+        """All figures with intervals by the jackknife over clusters, or over GROUPS random groups of more.
 
-        From 100 clusters on: percentiles of a bootstrap of clusters (Efron 1979; Field and Welsh 2007 for
-        clusters), taken as far out as Student's t and the C - 1 of a variance ask for (Hesterberg 2015,
-        expanded percentiles). Under 100 percentiles are too short: the jackknife over clusters instead, with t at C - 1
-        degrees of freedom, or for figures with bounds as log-odds with `tailed_freedom`. If leaving out a cluster
-        leaves the figure undefined, 30 clusters are enough for the bootstrap. Costly figures: the jackknife over
-        100 random groups of clusters (Kott 2001).
+        Kott (2001). With t at one degree of freedom less than there are groups, or for figures with bounds as log-odds
+        with `tailed_freedom`. Groups are the same for all figures.
         """
         values = {name: self.value(statistic) for name, statistic in statistics.items()}
         found = {name: value for name, value in values.items() if not isinstance(value, Undefined)}
-        few = self.clusters < FEW_CLUSTERS
         wide = {name: interval for name in found if (interval := self._any_raters(statistics[name]))}
-        todo = [name for name in found if name not in wide]
-        slow = {name for name in todo if few or statistics[name].costly}
-        left = self._measured({n: statistics[n] for n in slow}, self._leave_outs(seed))
-        if few and self.clusters >= LEAST_DRAWN:
-            slow = {n for n in slow if statistics[n].costly or np.isfinite(left[n]).all()}
-        drawn = self._measured({n: statistics[n] for n in todo if n not in slow}, self._draws(seed, resamples))
+        left = self._measured({name: statistics[name] for name in found if name not in wide})
         intervals: dict[str, Interval | Undefined] = {**wide}
-        intervals |= {name: self._jackknife(statistics[name], found[name], left[name]) for name in slow}
-        intervals |= {name: self._percentile(statistics[name], found[name], draws) for name, draws in drawn.items()}
+        intervals |= {name: self._jackknife(statistics[name], found[name], each) for name, each in left.items()}
         return {
             name: undefined_estimate(value.reason) if isinstance(value, Undefined) else Estimate(value, intervals[name])
             for name, value in values.items()
         }
 
-    def _measured(self, statistics: Mapping[str, Statistic], weights: Iterator[FloatArray]) -> dict[str, FloatArray]:
+    def _measured(self, statistics: Mapping[str, Statistic]) -> dict[str, FloatArray]:
+        """The figures without each group of clusters, by name."""
         if not statistics or self.clusters < 2:
             return {name: np.empty(0) for name in statistics}
-        parts: dict[str, list[FloatArray]] = {name: [] for name in statistics}
-        for chunk in weights:
-            for name, statistic in statistics.items():
-                parts[name].append(statistic.measure(chunk))
-        return {name: np.concatenate(part) for name, part in parts.items()}
+        left = [{name: each.measure(weights) for name, each in statistics.items()} for weights in self._leave_outs()]
+        return {name: np.concatenate([each[name] for each in left]) for name in statistics}
 
-    def _spread(self, weights: FloatArray) -> FloatArray:
-        """Weights of kinds of clusters, or of clusters, become weights of rows."""
-        return (weights[:, self.codes] if self.sums is None else weights @ self.sums) * self.each
-
-    def _draws(self, seed: int, resamples: int) -> Iterator[FloatArray]:
-        rng = np.random.default_rng(seed)
-        step = max(1, CHUNK_CELLS // max(self.clusters, len(self.rows)))
-        for start in range(0, resamples, step):
-            yield self._spread(_drawn_times(rng, min(step, resamples - start), self.times))
-
-    def _leave_outs(self, seed: int) -> Iterator[FloatArray]:
-        groups = self.clusters if self.clusters < FEW_CLUSTERS else min(self.clusters, GROUPS)
-        order = np.random.default_rng(seed).permutation(self.clusters)
+    def _leave_outs(self) -> Iterator[FloatArray]:
+        order = np.random.default_rng(0).permutation(self.clusters)
         kinds = np.repeat(np.arange(len(self.times)), self.times)
-        for members in np.array_split(order, groups):
-            kept = self.times - np.bincount(kinds[members], minlength=len(self.times))
-            yield self._spread(kept[None, :].astype(np.float64))
+        for members in np.array_split(order, min(self.clusters, GROUPS)):
+            kept = (self.times - np.bincount(kinds[members], minlength=len(self.times)))[None, :].astype(np.float64)
+            # Weights of kinds of clusters, or of clusters, become weights of rows.
+            yield (kept[:, self.codes] if self.sums is None else kept @ self.sums) * self.each
 
     def _any_raters(self, statistic: Statistic) -> Interval | Undefined | None:
         if statistic.any_raters is None or self.clusters < self.cases or np.ptp(self.each) > 0:
             return None
         ends = statistic.any_raters(self.counts)
         return ends if isinstance(ends, Undefined) else Interval(*ends, OTHER_RATERS, self.clusters, LEVEL)
-
-    def _percentile(self, statistic: Statistic, value: float, drawn: FloatArray) -> Interval | Undefined:
-        defined = drawn[np.isfinite(drawn)]
-        lost = len(drawn) - len(defined)
-        if lost > len(defined):
-            return Undefined(Reason("{lost} of {drawn} resamples leave it undefined", lost=lost, drawn=len(drawn)))
-        if np.ptp(defined) <= 1e-12:
-            return self._without_spread(statistic, value)
-        outside = _widened(self.clusters)
-        low, high = np.quantile(defined, [outside, 1 - outside])
-        return Interval(float(low), float(high), "bootstrap", self.clusters, LEVEL, lost)
 
     def _jackknife(self, statistic: Statistic, value: float, left: FloatArray) -> Interval | Undefined:
         groups = len(left)
@@ -196,6 +148,8 @@ class CountedRows:
         lost = int(np.sum(~np.isfinite(left)))
         if lost:
             said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
+            if groups < self.clusters:
+                said = "leaving out one of {clusters} groups of clusters leaves it undefined, {lost} times"
             return Undefined(Reason(said, clusters=groups, lost=lost))
         if np.ptp(left) <= 1e-12:
             return self._without_spread(statistic, value)
@@ -259,23 +213,3 @@ def _distinct_rows(scores: FloatArray) -> tuple[FloatArray, IntArray]:
         kind = np.unique(kind * len(levels) + place.reshape(-1), return_inverse=True)[1].astype(np.int64).reshape(-1)
     first = np.unique(kind, return_index=True)[1]
     return scores[first], kind
-
-
-def _widened(clusters: int) -> float:
-    """The share of resamples to leave out at either end; plain percentiles are short by sqrt((C-1)/C) and z for t."""
-    reach = np.sqrt(clusters / (clusters - 1)) * t_quantile(LEVEL, clusters - 1)
-    return float(stats.norm.sf(reach))
-
-
-def _drawn_times(rng: np.random.Generator, draws: int, times: IntArray) -> FloatArray:
-    """Count each kind of cluster in draws of as many clusters with replacement, (draws, kinds)."""
-    clusters = int(times.sum())
-    # The multinomial takes time by kinds, single picks by clusters; a kind costs up to ten times as much as a pick.
-    if 8 * len(times) < clusters:
-        return rng.multinomial(clusters, times / clusters, size=draws).astype(np.float64)
-    picks = rng.integers(0, clusters, size=(draws, clusters))
-    if len(times) < clusters:
-        picks = np.repeat(np.arange(len(times)), times)[picks]
-    # One bincount for all draws: each draw's picks are shifted into their own range.
-    picks += np.arange(draws)[:, None] * len(times)
-    return np.bincount(picks.ravel(), minlength=draws * len(times)).reshape(draws, -1).astype(np.float64)

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.cluster_robust import contrast_error
 from pathway_local.statistics.families import family_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, mean_effect
+from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, contrast_error, mean_effect
 
 STRONG = 10.0
 """The least F of the first stage: with less, an instrument's estimate is biased and its interval too short (Staiger and

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
-from pathway_local.rater import Kind
+from pathway_local.rater import RaterKind
 from pathway_local.ratings.adjudication import NOTE, adjudicator
 from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import given_by
@@ -171,7 +171,7 @@ def _filled(texts: Mapping[str, str]) -> tuple[Passage, ...]:
     return passages({name: text for name, text in texts.items() if text})
 
 
-def _voice(record: Record, kind: Kind, label: str, rubric: Rubric, say: Language) -> Voice:
+def _voice(record: Record, kind: RaterKind, label: str, rubric: Rubric, say: Language) -> Voice:
     rater, worded, outcome = outside(record.rater, 120), say(f"kind_{kind}"), record.outcome
     known = caution(record.rater, label, say)
     if isinstance(outcome, Failure):

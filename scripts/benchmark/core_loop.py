@@ -98,7 +98,7 @@ class CoreLoop:
         from vllm import SamplingParams
         from vllm.inputs.engine import tokens_input
 
-        from pathway_local.engines.vllm_request import sampling_params
+        from pathway_local.engines.vllm_core import sampling_params
 
         engine = self._plain.vllm
         engine.reset_prefix_cache()

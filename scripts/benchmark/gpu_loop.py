@@ -40,7 +40,7 @@ class GpuLoop(VllmEngine):
 
     def results(self) -> list[PassResult]:
         """Step until some passes have finished; empty only if none is in flight."""
-        while not (done := self.step()) and (self._held or self._admission.waiting):
+        while not (done := self.step()) and self._held:
             pass
         return done
 

@@ -94,7 +94,7 @@ class Raw:
     def _generate(self, passes: Sequence[Pass], whole: bool = False) -> Told:
         from vllm import SamplingParams, TokensPrompt
 
-        from pathway_local.engines.vllm_request import sampling_params
+        from pathway_local.engines.vllm_core import sampling_params
 
         settings = [sampling_params(item, SamplingParams) for item in passes]
         for each in settings if whole else ():

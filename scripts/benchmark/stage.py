@@ -16,7 +16,6 @@ from benchmark.raw_process import RawProcess, processor_seconds
 from benchmark.shape import make_judge
 from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
-from pathway_local.engines.host import Host
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
 from pathway_local.judges.registry import load_registry
@@ -149,8 +148,8 @@ class Stage:
         """Return the processor seconds so far of a worker, or of this process and the judge's engine."""
         if worker:
             return processor_seconds(worker.pid)
-        host = self._loaded.engine_now
-        pid = host.pid if isinstance(host, Host) else None
+        engine = self._loaded.engine_now
+        pid = engine.hosts[0].pid if engine else None
         return time.process_time() + (processor_seconds(pid) if pid else 0.0)
 
 

@@ -9,10 +9,18 @@ from pathlib import Path
 
 from bundling.parts import put
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
-from pathway_local.judges.fetch_record import RECORD, Fetched, changed_files, file_hashes, read_record
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judges.weights import PACKAGE, is_fetched, weights_hash
+from pathway_local.judges.weights import (
+    PACKAGE,
+    RECORD,
+    Fetched,
+    changed_files,
+    file_hashes,
+    is_fetched,
+    read_record,
+    weights_hash,
+)
 from pathway_local.system.shipped import shipped
 
 _NAME = re.compile(r"\w[\w.+-]*", re.ASCII)

@@ -18,7 +18,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.kappa import cohen_kappa
+from pathway_local.statistics.reliability import kappa
 from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS, HAND_WRITTEN)
@@ -80,10 +80,10 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
     pairs = list(_pairs(records, score))
     on_scale = [pair for pair in pairs if not set(pair) & set(field.special)]
     values = [value for value in field.values if value not in field.special]
-    table = np.zeros((len(values), len(values)), dtype=np.int64)
-    for right, given in on_scale:
-        table[values.index(right), values.index(given)] += 1
-    kappa = cohen_kappa(table, values, "quadratic")
+    right, given = (
+        np.array([[values.index(each) for each in pair] for pair in on_scale], dtype=np.int64).reshape(-1, 2).T
+    )
+    alike = float(kappa(right, given, values, "quadratic").measure(np.ones((1, len(on_scale))))[0])
     return ScoreFigures(
         rubric=rubric,
         split=split,
@@ -92,7 +92,7 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
         read=len(pairs),
         exact=sum(right == given for right, given in pairs) / len(records),
         within_one=sum(abs(right - given) <= 1 for right, given in on_scale) / max(len(on_scale), 1),
-        kappa=kappa if isinstance(kappa, float) else None,
+        kappa=alike if np.isfinite(alike) else None,
         named=sum(map(_named, records)) / len(records),
     )
 

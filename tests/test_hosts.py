@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
 import pytest
 from engine_scripts import ONCE, POISON
@@ -19,35 +19,34 @@ from scripted_kind import SCRIPTED
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
-from pathway_local.engines.replicas import Replicas
+from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.system.machine import GB, Device, Machine
 
-Begin = Callable[..., Replicas]
+Begin = Callable[..., Hosts]
 
 
 @pytest.fixture
 def begin(scripts_found: None, notices: list[str]) -> Iterator[Begin]:
     """Starts scripted engines side by side, each with its own settings, and ends them."""
-    begun: list[Replicas] = []
+    begun: list[Hosts] = []
 
-    def start(
-        settings: dict[str, object], gpus: str, notify: Callable[[str], None], stopped: Callable[[], bool]
-    ) -> Host:
-        config = EngineConfig("", settings={"script": "engine_scripts:answer", **settings}, gpus=gpus)
-        return Host("scripted", config, hang_limit=60.0, notify=notify, stopped=stopped)
-
-    def replicas(
+    def hosts(
         *each: dict[str, object], window: int = 4, gpus: str = "", stopped: Callable[[], bool] = lambda: False
-    ) -> Replicas:
-        starts = [partial(start, settings, gpus and f"{gpus}{at}") for at, settings in enumerate(each)]
-        begun.append(Replicas(starts, window, notices.append, stopped))
+    ) -> Hosts:
+        made = []
+        for at, settings in enumerate(each):
+            given = {"script": "engine_scripts:answer", **settings}
+            config = EngineConfig("", settings=given, gpus=gpus and f"{gpus}{at}")
+            made.append(Host("scripted", config, hang_limit=60.0))
+            made[-1].most = window
+        begun.append(Hosts(made, notices.append, stopped))
         return begun[-1]
 
-    yield replicas
+    yield hosts
     for each in begun:
         each.close()
 
@@ -56,7 +55,7 @@ def _pass(number: int, *ids: int, after: str = "") -> Pass:
     return Pass(str(number), (number, *ids), None, 4, after=after)
 
 
-def _all(engines: Replicas, passes: list[Pass]) -> dict[str, PassResult]:
+def _all(engines: Hosts, passes: list[Pass]) -> dict[str, PassResult]:
     for item in passes:
         engines.submit(item)
     found: dict[str, PassResult] = {}
@@ -85,7 +84,7 @@ def test_a_short_file_is_shared_out(begin: Begin) -> None:
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines are given up after three deaths."""
-    monkeypatch.setattr("pathway_local.engines.host.CULPRITS", 3)
+    monkeypatch.setattr("pathway_local.engines.hosts.CULPRITS", 3)
 
 
 @pytest.mark.usefixtures("soon_given_up")
@@ -113,19 +112,18 @@ def test_results_that_came_before_the_last_engine_left_are_handed_over(begin: Be
 @pytest.mark.usefixtures("scripts_found")
 def test_the_weakest_seal_is_told_and_each_note_once() -> None:
     class _Unsealed(Host):
-        def __init__(self, *given: object, **named: object) -> None:
-            super().__init__(*given, **named)  # type: ignore[arg-type]
+        def load(self, *given: Any) -> None:
+            super().load(*given)
+            assert self.facts
             self.facts = replace(self.facts, seal="namespace", seal_limit="no filter")
 
     class _Noted(Host):
-        def __init__(self, *given: object, **named: object) -> None:
-            super().__init__(*given, **named)  # type: ignore[arg-type]
+        def load(self, *given: Any) -> None:
+            super().load(*given)
+            assert self.facts
             self.facts = replace(self.facts, note="it is slow")
 
-    def start(kind: type[Host], notify: Callable[[str], None], stopped: Callable[[], bool]) -> Host:
-        return kind("scripted", EngineConfig(""), notify=notify, stopped=stopped)
-
-    engines = Replicas([partial(start, kind) for kind in (_Noted, _Unsealed, _Noted)], 4, print, lambda: False)
+    engines = Hosts([kind("scripted", EngineConfig("")) for kind in (_Noted, _Unsealed, _Noted)])
     engines.close()
     assert (engines.facts.seal, engines.facts.seal_limit) == ("namespace", "no filter")
     assert engines.facts.note == "it is slow"
@@ -160,14 +158,14 @@ def test_the_others_take_all_passes_of_an_engine_that_died_while_it_restarts(
 ) -> None:
     engines = begin(*[{"script": "engine_scripts:pid_or_die", "delay": 0.02}] * 2, window=8)
     back = tmp_path / "may-restart"
-    real = Host.restart
+    real = Host.load
 
-    def restart(host: Host) -> None:
-        while not host.pid and not back.exists():
+    def load(host: Host, *given: Any) -> None:
+        while host.facts and not back.exists():
             time.sleep(0.01)
-        real(host)
+        real(host, *given)
 
-    monkeypatch.setattr(Host, "restart", restart)
+    monkeypatch.setattr(Host, "load", load)
     first = [_pass(number, *([ONCE] if number == 3 else [])) for number in range(60)]
     found = _all(engines, first)
     assert sorted(map(int, found)) == list(range(60)), "nothing waited for the engine that is not restarted yet"
@@ -185,19 +183,16 @@ def test_an_engine_that_can_not_be_restarted_leaves_all_that_it_took_to_the_othe
     ids = first["0"].ids
     after = [name for name, result in first.items() if result.ids == ids][:4]
 
-    def no_room(host: Host, *, again: bool = True) -> None:
+    def no_room(host: Host, *given: Any) -> None:
         raise EngineDied("the cluster has no room")
 
-    monkeypatch.setattr(Host, "_start", no_room)
-    os.kill(*ids, signal.SIGKILL)
-    time.sleep(0.2)
+    monkeypatch.setattr(Host, "load", no_room)
     items = [_pass(100 + number, after=name) for number, name in enumerate(after)]
-    engines.strikes.update(dict.fromkeys((item.id for item in items), 2))  # such a pass makes `submit` restart it
+    os.kill(*ids, signal.SIGKILL)
     giving_up = Timer(20.0, late.append, (True,))
     giving_up.start()
-    with engines._changed:  # so that the engine takes them together
-        for item in items:
-            engines.submit(item)
+    for item in items:
+        engines.submit(item)
     found = _all(engines, [])
     giving_up.cancel()
     assert found.keys() == {item.id for item in items}
