@@ -86,7 +86,7 @@ class Table:
 
     def raters_in(self, row: Mapping[str, Cell]) -> Iterator[str]:
         """Yield the names of the raters in a row, and of those that all rows share."""
-        for name in (*(column.name for column in self.of_kind("rater", "raters")), "first", "second"):
+        for name in (*(column.name for column in self.of_kind("rater", "raters")), "first", "second", "judge"):
             cell = row.get(name, self.about.get(name))
             yield from cell.names if isinstance(cell, Names) else [cell] if isinstance(cell, str) else []
 
