@@ -204,6 +204,8 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("agreed_scores", {"name": ADJUDICATED}, "note")
     for place in compared:
         rater = matrix.raters[place]
+        if not rater.on_scale and rater.kind != "panel":
+            yield Note("between_levels", {"rater": rater.name}, "note")
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 

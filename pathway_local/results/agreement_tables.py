@@ -122,8 +122,8 @@ def check_no_column(data: Ratings, word: str) -> None:
         return
     raise OptionError(
         f"{{drift}} {word} could mean the run's column {as_given(column)} or the order of each person's imports",
-        "If you mean the column, rename it in the cases file, store it with `pathway-local runs keep RUN --cases FILE "
-        "--column NAME`, and name that.",
+        "If you mean the column, rename it in the cases file, store it with `pathway-local runs keep RUN {cases} FILE "
+        "{column} NAME`, and name that.",
     )
 
 

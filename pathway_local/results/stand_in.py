@@ -136,9 +136,11 @@ class _Answer:
         return Note("quote_benchmark", told | {"person": found.benchmark.averages[0].second})
 
     def _quoted_pairs(self) -> Iterator[Note]:
-        name = "kappa" if self.found.nominal else "kappa_quadratic"
         among = [] if self.repeating else self._pairs(self.people, self.people)
         pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.judges), *among]
+        name = "kappa" if self.found.nominal else "kappa_quadratic"
+        if not all(pair.first.on_scale and pair.second.on_scale for pair in pairs):
+            name = "spearman"
         if pairs and self.judges:
             figures = ((f"{pair.first.name} – {pair.second.name}", pair.agreement.figures[name]) for pair in pairs)
             yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(figures)})

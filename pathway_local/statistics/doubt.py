@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, undefined_estimate
 from pathway_local.statistics.resampling import Statistic, counted_rows
 
 FEW = 20
@@ -18,7 +18,8 @@ def doubt_figures(
     sure or surer (Geifman, Uziel and El-Yaniv 2019). All arrays are (n,); `weights` say how many cases each stands for.
     """
     if len(sure) < FEW:
-        return dict.fromkeys(("area_gain", "overconfidence"), undefined_estimate(f"there are fewer than {FEW} labels"))
+        few = Reason("there are fewer than {fewest} labels", fewest=FEW)
+        return dict.fromkeys(("area_gain", "overconfidence"), undefined_estimate(few))
     counted = counted_rows(np.column_stack([sure, wrong]), clusters, weights)
     order = np.argsort(-counted.rows[:, 0], kind="stable")
     doubt, errors = -counted.rows[order, 0], counted.rows[order, 1]
