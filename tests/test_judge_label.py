@@ -54,5 +54,5 @@ def test_tables_and_the_terminal_say_it(run: Run) -> None:
         rows = list(csv.DictReader(file))
     assert [row["demo caution"] for row in rows] == [SAYS] * 4 and "ann caution" not in rows[0]
     assert f"Warning: demo: {SAYS}" in run("read", "a.run", "--by", "disagreement").words
-    [told] = json.loads(run("read", "a.run", "--by", "disagreement", "--json").out)
-    assert told["warnings"] == [f"demo: {SAYS}"]
+    tables = json.loads(run("read", "a.run", "--by", "disagreement", "--json").out)
+    assert [note["text"] for each in tables for note in each["notes"] if note["key"] == "caution"] == [f"demo: {SAYS}"]
