@@ -471,6 +471,7 @@ from pathway_local.engines.host import Host
 from pathway_local.passes import EngineConfig
 register()
 host = Host("scripted", EngineConfig("", settings={"delay": 3600}))
+host.load(lambda notice: None, lambda: False)
 print(host.pid, flush=True)
 killpg = os.killpg
 os.killpg = lambda *of: (killpg(*of), killpg(os.getpgrp(), signal.SIGKILL))
