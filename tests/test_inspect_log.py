@@ -52,6 +52,14 @@ def test_a_json_object_without_samples_is_refused(tmp_path: Path, text: str) -> 
         CasesFile(tmp_path / "log.json", NEEDED, MAP)
 
 
+@pytest.mark.parametrize("cut", ["", ",", ', "sta', ', "stats": {"a": 1}', "} {"])
+def test_a_json_log_that_is_cut_off_behind_its_samples_is_refused(tmp_path: Path, cut: str) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(f'{{"version": 2, "samples": {json.dumps(SAMPLES)}{cut}')
+    with pytest.raises(CasesError, match=r"line 1: broken JSON"):
+        CasesFile(path, NEEDED, MAP, "uuid")
+
+
 def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect_log, "ROW_LIMIT", 1_000)
     monkeypatch.setattr("pathway_local.sheets.json_lines.ROW_LIMIT", 1_000)
@@ -69,8 +77,9 @@ def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.Monke
     ]
 
 
-def test_damaged_archives_are_refused_without_a_traceback(tmp_path: Path) -> None:
-    whole = log(tmp_path / "log.eval", inspect_log.ZSTANDARD).read_bytes()
+@pytest.mark.parametrize("packing", [inspect_log.ZSTANDARD, zipfile.ZIP_LZMA])
+def test_damaged_archives_are_refused_without_a_traceback(tmp_path: Path, packing: int) -> None:
+    whole = log(tmp_path / "log.eval", packing).read_bytes()
     path = tmp_path / "damaged.eval"
     for at in range(0, len(whole), 7):
         for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :]):

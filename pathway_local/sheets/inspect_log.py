@@ -1,5 +1,6 @@
 """Logs of Inspect in its own format, a ZIP archive with a JSON file for each sample, as rows."""
 
+import lzma
 import struct
 import zipfile
 import zlib
@@ -41,6 +42,7 @@ class InspectLog(JsonListSheet):
             zipfile.BadZipFile,
             NotImplementedError,
             zlib.error,
+            lzma.LZMAError,
             pa.ArrowException,
             struct.error,
             OSError,
