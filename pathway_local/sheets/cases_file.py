@@ -190,7 +190,9 @@ class CasesFile:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""
         known = self.pseudonyms.of(id) if self.pseudonyms else id
         named = f" {known}" if len(known) <= SHORT and len(known.split()) == 1 and known.isprintable() else ""
-        return f"duplicate id{named}: {first} already has it"
+        # Logs of Inspect repeat a sample's id in each epoch.
+        epochs = {"epoch", "uuid"} <= set(self.columns) and self.id_column != "uuid"
+        return f"duplicate id{named}: {first} already has it{'; --id uuid tells epochs apart' if epochs else ''}"
 
     def _flaw(self, row: Row) -> str:
         """Return why the row can't be a case, apart from its id; "" if it can."""
