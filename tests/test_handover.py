@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from handed_run import CASES, handed_run, truth
+from handed_run import CASES, SOUND, handed_run, truth
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from typed_here import Run
 
+from pathway_local.case import CaseRef
+from pathway_local.rater import Rater
 from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -307,6 +309,33 @@ def test_a_model_needs_twice_the_labels(tmp_path: Path, run: Run) -> None:
     [told] = [each["rows"] for each in json.loads(run("plan", path, *words, "--json").out)]
     shares = {each["labels"]: each["share"] for each in told}
     assert shares[100] == found[50] and shares[200] == found[100] < found[200] == shares[400]
+
+
+@pytest.mark.parametrize("worst", [0.1, 0.9])
+def test_with_clusters_no_number_of_labels_is_named(tmp_path: Path, run: Run, worst: float) -> None:
+    path = handed_run(tmp_path / "my.run", labels=200, worst=worst)
+    words = ("handover", path, "--against", "committee", "--error", "0.1", "--cluster", "bot")
+    assert "No number of labels is named: with bot" in run(*words, "--full").words
+    assert [each["table"] for each in json.loads(run(*words, "--json").out)] == ["handover", "thresholds"]
+
+
+def test_options_are_checked_before_any_work(tmp_path: Path, run: Run) -> None:
+    """Neither an answer nor a stored score comes before an error that the options alone show."""
+    path = handed_run(tmp_path / "my.run")
+    promise = ("handover", path, "--against", "committee", "--error", "0.1")
+    sheet = tmp_path / "rest.html"
+    sheet.write_text("kept", encoding="utf-8")
+    cases = ("--cases", str(path.with_suffix(".csv")))
+    for words, why in ((cases, "go together"), ((*cases, "--sheet", str(sheet), "--store", "both"), "rest.html")):
+        said = run(*promise, *words)
+        assert said.code and why in said.err and not said.out
+    assert not _exported(run, path)
+    with RunFile.open(path) as opened:
+        other = opened.add_rater(Rater("second", "judge", SOUND.name, {}))
+        for record in [*opened.records("demo", SOUND.name)]:
+            opened.put(other, CaseRef(record.case_id, record.row), record.outcome)
+    said = run(*promise, "--store", "both")
+    assert said.code and "decides about several" in said.err and not said.out
 
 
 @pytest.mark.parametrize("by", ["mass", "judges"])

@@ -38,14 +38,20 @@ SHARED = {
 def app_of(
     name: str,
     more: Mapping[str, tuple[Any, Any]] = MappingProxyType({}),
+    first: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
     then: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
 ) -> App:
-    """The command of an analysis. `then` gets the run, the analysis's options and those that it has `more`."""
+    """The command of an analysis; `first` checks what `then` needs.
+
+    Both get the run, the analysis's options and those that it has `more`.
+    """
     analysis: Analysis[Any] = ANALYSES[name].load()
 
     def command(run: Path, **given: Any) -> None:
         shared = {each: given.pop(each) for each in SHARED}
         own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
+        if first:
+            first(run, given, own)
         run_analysis(name, analysis, run, given, **shared)
         if then:
             then(run, given, own)

@@ -10,15 +10,16 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.options import Encoding, IdColumn, KeyFile
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.sample import tell_sheets, writer
+from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as write_sheets
-from pathway_local.results.analysis import naming
+from pathway_local.results.analysis import checked, naming
 from pathway_local.results.combined import store_combined
-from pathway_local.results.handover import Decision, HandoverOptions, decisions
+from pathway_local.results.handover import ANALYSIS, Decision, decisions
 from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
 
@@ -32,11 +33,21 @@ Sheet = Annotated[
 Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
 
 
+def _check(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Check what is to be stored or written before anything is. Raises PathwayError."""
+    if (own["cases"] is None) != (own["sheet"] is None):
+        raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
+    if not (own["store"] or own["sheet"]):
+        return
+    with RunFile.read(run) as read:
+        decision = _only(read, given)
+    if own["sheet"]:
+        _plan(run, decision, own).check(force=own["force"])
+
+
 def _write(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
     """Store the combined scores and write rating sheets, as far as they were asked for. Raises PathwayError."""
-    cases, sheet, name = own["cases"], own["sheet"], own["store"]
-    if (cases is None) != (sheet is None):
-        raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
+    sheet, name = own["sheet"], own["store"]
     if not (name or sheet):
         return
     with RunFile.open(run) if name else RunFile.read(run) as opened:
@@ -50,27 +61,32 @@ def _write(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
 
 def _only(run: RunFile, given: Mapping[str, Any]) -> Decision:
     """The one decision that the options name. Raises UsageError."""
-    with naming(lambda name: f"--{name.replace('_', '-')}"):
-        found = decisions(Ratings(run), HandoverOptions(**given))
+    with naming(option_name):
+        found = decisions(Ratings(run), checked(ANALYSIS, given))
     if len(found) > 1:
         scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
         raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
     return found[0]
 
 
-def _hand_out(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
-    """Write the cases that are handed over and not rated yet."""
+def _plan(run: Path, decision: Decision, own: Mapping[str, Any]) -> SamplePlan:
+    """The sheets of the cases that are handed over and not rated yet."""
     ids = [case for case, wanted in zip(decision.matrix.case_ids, decision.to_rate, strict=True) if wanted]
-    if not ids:
-        talk.say("no case is left to hand over")
-        return
     rubric, place = decision.matrix.rubric, own["cases"]
     cases = Given(run, place, load_rubric, rubric, own["id_column"], {}, own["pseudonyms"], own["encoding"])
-    plan = SamplePlan(cases, len(ids), 0, own["sheet"], raters=own["rater"], only=frozenset(ids))
+    return SamplePlan(cases, len(ids), 0, own["sheet"], raters=own["rater"], only=frozenset(ids))
+
+
+def _hand_out(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
+    """Write the cases that are handed over and not rated yet."""
+    plan, place = _plan(run, decision, own), own["cases"]
+    if not plan.only:
+        talk.say("no case is left to hand over")
+        return
     read_privately(place, run)
     found = write_sheets(plan, sys.argv, writer(plan, own["lang"]), force=own["force"])
-    if found.drawn < len(ids):
-        notice(f"{len(ids) - found.drawn} cases to hand over are not in {place.name}, or can't be judged")
+    if found.drawn < plan.size:
+        notice(f"{plan.size - found.drawn} cases to hand over are not in {place.name}, or can't be judged")
     tell_sheets(plan, f"{found.drawn} cases to rate: those that the judge hands over", decision.options.against)
 
 
@@ -85,5 +101,6 @@ app = app_of(
         "encoding": (Encoding, ""),
         "pseudonyms": (KeyFile, None),
     },
+    _check,
     _write,
 )

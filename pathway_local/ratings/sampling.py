@@ -50,6 +50,16 @@ class SamplePlan:
             return {next(iter(self.raters), ""): self.out}
         return {rater: self.out.with_stem(f"{self.out.stem}-{_NOT_IN_NAMES.sub('_', rater)}") for rater in self.raters}
 
+    def check(self, *, force: bool) -> None:
+        """Check the sheets' places and the evaluators' names. Raises UsageError, OutputExists."""
+        sheets = self.sheets()
+        for path in sheets.values():
+            check_output(path, force=force)
+        if not all(map(is_name, self.raters)):
+            raise UsageError("an evaluator's name is empty, too long or unprintable", "Give each --rater a short name.")
+        if len(set(self.raters)) != len(self.raters) or len(set(sheets.values())) != len(sheets):
+            raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
+
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -72,13 +82,8 @@ def sample(
     plan: SamplePlan, command: Sequence[str], write: SheetWriter = write_rating_sheet, *, force: bool = False
 ) -> Drawn:
     """Draw the sample, store it and `write` the sheets. Raises UsageError, CasesError, OutputExists."""
+    plan.check(force=force)
     sheets = plan.sheets()
-    for path in sheets.values():
-        check_output(path, force=force)
-    if not all(map(is_name, plan.raters)):
-        raise UsageError("an evaluator's name is empty, too long or unprintable", "Give each --rater a short name.")
-    if len(set(plan.raters)) != len(plan.raters) or len(set(sheets.values())) != len(sheets):
-        raise UsageError("two evaluators have the same name", "Give each --rater a different name.")
     with CasesGiven.open(plan.given) as given:
         taken = [name for name in given.rubric.format.scores if name in SHEET_COLUMNS]
         if taken:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pathway_local.case import rank
 from pathway_local.errors import UsageError
-from pathway_local.note import Note
+from pathway_local.note import Note, NoteKind
 from pathway_local.rater import JUDGES
 from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.label_design import own_design
@@ -325,6 +325,8 @@ def _needed(each: Decision) -> Note:
             few |= {"labels": known, "tested": tested, "whole": 2 * least}
             return Note("handover_few_of_model", few, "answer")
         return Note("handover_few", few, "answer")
+    if each.options.cluster:
+        return _unplanned(each, "answer")
     more = [found for found in _expected(each) if found.share and found.labels > known]
     if more:
         return Note(
@@ -335,6 +337,11 @@ def _needed(each: Decision) -> Note:
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
     return Note("handover_never", {**told, "judge": each.name, "most": PLANNED[-1]}, "answer")
+
+
+def _unplanned(each: Decision, kind: NoteKind) -> Note:
+    """Why no number of labels is named: expectations know nothing of clusters, whose labels tell less than others."""
+    return Note("handover_of_clusters", {"cluster": each.options.cluster}, kind)
 
 
 def _expected(each: Decision) -> list[Prospect]:
@@ -360,8 +367,10 @@ def _further(each: Decision) -> Iterator[Table]:
     columns += [Column("wrong_share", "share"), Column("passes", "key")]
     shared = {**_about(each), "level": each.found.level}
     notes = [Note("tests_share_error", {"count": len(rows), "level": each.found.level})]
+    notes += [_unplanned(each, "note")] if each.options.cluster and each.found.chosen else []
     yield Table("thresholds", shared, columns, rows, notes, detail=True, heading=HEADING, section="handover")
-    yield _prospects(each, detail=bool(each.found.chosen))
+    if not each.options.cluster:
+        yield _prospects(each, detail=bool(each.found.chosen))
 
 
 def _prospects(each: Decision, *first: Note, detail: bool) -> Table:
