@@ -16,6 +16,8 @@ import openpyxl
 import pytest
 from typed import HERE, Desk
 
+from pathway_local.cli.start import Choices
+
 # The engine that `auto` finds: the scripted one, which is otherwise never chosen.
 CODE = f"""import sys; sys.path.insert(0, {str(HERE)!r}); sys.argv[0] = "pathway-local"
 import scripted_kind
@@ -113,3 +115,20 @@ def test_columns_that_only_their_cells_tell_stand_in_the_printed_command(desk: D
     (desk.work / "b.tsv").write_text("\n".join(["id\tC1\tC2\tC3", *rows]))
     lines = desk.typed("start", "b.tsv", "--models", "models.yaml").stdout.splitlines()
     assert "--map query=C1 --map context=C3 --map response=C2" in lines[0]
+
+
+def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
+    desk.sheet([{"question": f"Where is room {n}?", "answer": f"On floor {n}."} for n in range(3)], "c.jsonl")
+    (desk.work / "c-scored.jsonl").write_text("older")
+    person = Terminal(desk, "c.jsonl", "--models", "models.yaml")
+    person.answers("8", "small.prompty", "", "", "", "", "")
+    assert person.ends() == 2, person.said
+    assert "c-scored.jsonl exists" in person.said and (desk.work / "c-scored.jsonl").read_text() == "older"
+    assert (desk.work / "c-report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("l.eval", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
+)
+def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
+    assert Choices(Path(name), "en", None).results()[1] == ["pathway-local", "export", "l.run", *words]

@@ -24,7 +24,7 @@ from pathway_local.prompty.new_rubric import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, names_of
-from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
@@ -151,10 +151,12 @@ class Choices:
         run, stem = str(self.run), self.file.stem
         by = ["--by", self.keep[0]] if self.keep else []
         in_language = ["--lang", self.lang] if self.lang != "en" else []
-        scored = self.file.with_name(f"{stem}-scored{self.file.suffix}").name
+        kind = kind_of(self.file)
+        onto = ["--onto", str(self.file)] if kind and kind.copy else []
+        scored = f"{stem}-scored{self.file.suffix if onto else '.csv'}"
         return [
             ["pathway-local", "summary", run, *by, *in_language],
-            ["pathway-local", "export", run, "--onto", str(self.file), "--out", scored],
+            ["pathway-local", "export", run, *onto, "--out", scored],
             ["pathway-local", "report", run, *by, *in_language, "--out", f"{stem}-report.html"],
         ]
 
@@ -172,7 +174,7 @@ class Dialog:
         self._place, self._asked = 0, {0}
 
     def hold(self) -> None:
-        """Ask everything, judge, and show the results. Raises PathwayError, typer.Abort."""
+        """Ask everything, judge, and show the results. Raises typer.Abort, and typer.Exit if one was not written."""
         steps = [self._header, self._rubric, self._columns, self._groups, self._judge, self._judging]
         while self._place < len(steps):
             try:
@@ -183,10 +185,17 @@ class Dialog:
             except PathwayError as error:
                 complain(error)
                 self._place = max(place for place in self._asked if place <= self._place)
+        failed = 0
         for command in self.choices.results():
-            if command[1] == "summary" or self._agreed("write", command):
-                self._type(command)
+            try:
+                if command[1] == "summary" or self._agreed("write", command):
+                    self._type(command)
+            except PathwayError as error:  # the other results are still there to be written
+                complain(error)
+                failed = failed or error.exit_code
         self._tell("done", run=str(self.choices.run), file=str(self.choices.file))
+        if failed:
+            raise typer.Exit(failed)
 
     def _header(self) -> None:
         while True:

@@ -152,10 +152,12 @@ class JsonListSheet(JsonLinesSheet):
             text = file.read().removeprefix("\ufeff")
         decoder, at = json.JSONDecoder(), _next(text, 0)
         if text[at : at + 1] == "{":
-            self.of_log, at = True, self._place_of_samples(text, at)
+            self.of_log, at = True, self._place_in_object(text, at, "samples")
         if text[at : at + 1] != "[":
             raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
         at = _next(text, at + 1)
+        if self.of_log and text[at : at + 1] == "]":
+            raise self._no_samples()
         while text[at : at + 1] != "]":
             try:
                 _, end = decoder.raw_decode(text, at)
@@ -168,22 +170,27 @@ class JsonListSheet(JsonLinesSheet):
             elif text[at : at + 1] != "]":
                 raise self._broken(text, at)
         behind = _next(text, at + 1)
-        if behind < len(text) and not self.of_log:  # such as a second list, whose rows nobody would miss
+        if self.of_log:  # a log that was cut off behind the list may lack samples
+            behind = _next(text, self._place_in_object(text, behind, None) + 1)
+        if behind < len(text):  # such as a second list, whose rows nobody would miss
             raise self._broken(text, behind)
 
-    def _place_of_samples(self, text: str, at: int) -> int:
-        """Return the place of the value under the key `samples` of an object; the text's end if it lacks the key."""
+    def _place_in_object(self, text: str, at: int, wanted: str | None) -> int:
+        """Return the place of the wanted key's value, from a brace or comma on; that of the end if it lacks the key."""
         decoder = json.JSONDecoder()
         try:
             while text[at] != "}":
                 key, end = decoder.raw_decode(text, _next(text, at + 1))
                 at = _next(text, _next(text, end) + 1)
-                if key == "samples":
+                if key == wanted:
                     return at
                 at = _next(text, decoder.raw_decode(text, at)[1])
         except (ValueError, RecursionError, IndexError):
             raise self._broken(text, at) from None
-        return len(text)
+        return at
+
+    def _no_samples(self) -> CasesError:
+        return CasesError(f"{self.path.name} has no samples yet", "Judge it when its evaluation has ended.")
 
     def _broken(self, text: str, at: int) -> CasesError:
         return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)
