@@ -26,7 +26,11 @@ def store_combined(run: RunFile, name: str, decision: Decision, command: Sequenc
     spec: dict[str, Value] = {
         "of": [decision.name, *decision.members],
         "rule": HANDOVER,
-        "options": {**options.model_dump(exclude_defaults=True), "score": matrix.score, "judge": decision.name},
+        "options": {
+            **options.model_dump(exclude_defaults=True, exclude={"rubric"}),
+            "score": matrix.score,
+            "judge": decision.name,
+        },
         "sure": chosen.sure if chosen else None,
     }
     rows, own = dict[str, int](), dict[str, Score]()
