@@ -21,6 +21,7 @@ def inputs(path: Path) -> list[tuple[str, dict[str, str]]]:
     return [(case.id, dict(case.inputs)) for case in CasesFile(path, NEEDED, MAP, "uuid") if isinstance(case, Case)]
 
 
+DUPLICATE = "duplicate id 1: sample 1 already has it"
 WANTED = [
     (f"u{epoch}", {"question": "May I?", "ideal_answer": "Yes\n\nOn weekdays", "answer": f"Yes {epoch}"})
     for epoch in (1, 2)
@@ -33,7 +34,7 @@ def test_samples_of_an_archive_are_cases(tmp_path: Path, packing: int) -> None:
     assert inputs(path) == WANTED
     assert "a blank line between" in CasesFile(path, NEEDED, MAP, "uuid").notes[0]
     _, twice = CasesFile(path, NEEDED, MAP)
-    assert isinstance(twice, BadRow) and twice.reason == "duplicate id 1: sample 1 already has it"
+    assert isinstance(twice, BadRow) and twice.reason == f"{DUPLICATE}; --id uuid tells epochs apart"
 
 
 def test_samples_of_a_json_log_are_cases(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_a_json_log_that_is_cut_off_behind_its_samples_is_refused(tmp_path: Path
 
 
 def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect_log, "ROW_LIMIT", 1_000)
+    monkeypatch.setattr(inspect_log, "_LIMIT", 4_001)
     monkeypatch.setattr("pathway_local.sheets.json_lines.ROW_LIMIT", 1_000)
     good = json.dumps(SAMPLES[0]).encode()
     bomb = b'{"input": "' + b" " * 10**7 + b'"}'
@@ -75,6 +76,30 @@ def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.Monke
         "it is not a JSON object",
         "it has more than 1,000 characters",
     ]
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, inspect_log.ZSTANDARD])
+def test_the_limit_of_a_sample_counts_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packing: int) -> None:
+    monkeypatch.setattr("pathway_local.sheets.json_lines.ROW_LIMIT", limit := 1_000)
+    monkeypatch.setattr(inspect_log, "_LIMIT", 4 * limit + 1)
+    texts = ["ä" * 700, "😀" * 980, "ä" * 1_001, "😀" * 5_000]
+    parts = [json.dumps({"input": text}, ensure_ascii=False).encode() for text in texts]
+    path = log(tmp_path / "log.eval", packing, parts)
+    found = list(CasesFile(path, {"r": ("question",)}, {"question": "input"}))
+    assert [each.inputs["question"] for each in found[:2] if isinstance(each, Case)] == texts[:2]
+    assert [each.reason for each in found[2:] if isinstance(each, BadRow)] == ["it has more than 1,000 characters"] * 2
+
+
+@pytest.mark.parametrize("name", ["log.eval", "log.json"])
+def test_a_log_without_samples_is_told_to_be_unfinished(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name == "log.eval":
+        log(path, zipfile.ZIP_STORED, [])
+    else:
+        path.write_text('{"version": 2, "samples": []}')
+    with pytest.raises(CasesError, match="has no samples yet") as told:
+        CasesFile(path, NEEDED, MAP)
+    assert told.value.hint == "Judge it when its evaluation has ended."
 
 
 @pytest.mark.parametrize("packing", [inspect_log.ZSTANDARD, zipfile.ZIP_LZMA])

@@ -189,6 +189,13 @@ def test_one_person_leaves_with_every_trace_and_the_files_that_held_them_are_nam
     assert "does not keep the column 'teacher'" in refused
     for wrong in (["--case", f"{ID}99"], ["--where", "student=nobody"], ["--all", "--case", f"{ID}0"]):
         assert COLUMN not in desk.typed("runs", "purge", "may.run", *wrong, "--yes", code=2).stderr
+    for second in ("student", "Student"):
+        twice = ["--where", f"student={COLUMN}", "--where", f"{second}=other"]
+        assert "student twice" in desk.typed("runs", "purge", "may.run", *twice, "--yes", code=2).stderr
+    nobody = ["--where", "student=nobody", "--case", f"{ID}0"]
+    assert "no case with these values" in desk.typed("runs", "purge", "may.run", *nobody, "--yes", code=2).stderr
+    twice = ["--map", "question=question", "--map", "question=answer"]
+    assert "--map gives question twice" in desk.typed(*desk.judging(desk.work / "cases.jsonl"), *twice, code=2).stderr
     assert "nothing was removed" in desk.typed("runs", "purge", "may.run", "--case", f"{ID}0", code=2).stderr
     told = desk.typed("runs", "purge", "may.run", "--where", f"Student={COLUMN}", "--case", f"{ID}5", "--yes").stderr
     gone = [f"{ID}{n}" for n in (0, 1, 5)]

@@ -310,6 +310,20 @@ def test_what_was_removed_from_the_run_does_not_return(shop: Shop, here: Callabl
     assert "everything was purged" in refused(here, PARTS[1])
 
 
+def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(here: Callable[..., Path]) -> None:
+    merged(here, PARTS[0])
+    [first, second, third, *_] = outcomes(here(PARTS[0]))
+    for path in (here("all.run"), here(PARTS[0])):
+        purge_cases(path, [first], {}, ["purge"])
+    merged(here, PARTS[0])
+    for case in (second, third):
+        purge_cases(here("all.run"), [case], {}, ["purge"])
+    assert "still holds cases" in refused(here, PARTS[0])
+    purge_cases(here(PARTS[0]), [second, third], {}, ["purge"])
+    merged(here, PARTS[0])
+    assert not outcomes(here("all.run")).keys() & {first, second, third}
+
+
 def test_ratings_of_people_in_a_part_are_told(run: Run, here: Callable[..., Path]) -> None:
     case = next(case for case, each in outcomes(here(PARTS[0])).items() if isinstance(each, Verdict))
     here("ratings.csv").write_text(f"id,score\n{case},5\n")

@@ -78,11 +78,15 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> Mapping[str, str]:
     """Read what the user gave for an option of this form, such as the example. Raises UsageError."""
-    split = [item.partition("=") for item in given]
-    for name, sign, value in split:
+    found: dict[str, str] = {}
+    for item in given:
+        name, sign, value = item.partition("=")
         if not (name and sign and value):
             raise UsageError(f"{flag} {name}{sign}{value} is not {form}", f"Such as {flag} {example}.")
-    return {name: value for name, _, value in split}
+        if name in found:
+            raise UsageError(f"{flag} gives {name} twice", "Give each name once.")
+        found[name] = value
+    return found
 
 
 def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from shlex import quote
 from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
-from pathway_local.runs.audit import AuditTrail, recorded
+from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
 from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, found_facts, left_facts
 from pathway_local.runs.purge import CASES, OF_PARTS, TEXT, holds_texts
 from pathway_local.runs.record import CaseOutcome, Record
@@ -138,7 +138,7 @@ def _refuse_removed(run: RunFile, part: RunFile) -> None:
             said, how = f"ratings of {', '.join(names)}", f"`pathway-local runs remove-rater {part.path} {names[0]}`"
         elif entry.event == PURGE and what == TEXT and holds_texts(part):
             said, how = "texts", f"{purge} --text`"
-        elif entry.event == PURGE and what == CASES and _holds_purged(entry.facts, part):
+        elif entry.event == PURGE and what == CASES and _holds_purged(entries[began:], gone, part):
             said, how = "cases", f"{purge} --case ID` or `--where COLUMN=VALUE`"
         else:
             continue
@@ -150,12 +150,16 @@ def _names(facts: Mapping[str, Value]) -> set[str]:
     return set(removed) if isinstance(removed, dict) and "job" not in facts else set()
 
 
-def _holds_purged(facts: Mapping[str, Value], part: RunFile) -> bool:
-    named = facts.get(OF_PARTS)
-    purges = [each.facts for each in AuditTrail(part.database).entries() if each.event == PURGE]
-    return str(part_of(part)) in (named if isinstance(named, list) else []) and not any(
-        each.get("removed") == CASES for each in purges
-    )
+def _holds_purged(entries: Sequence[TrailEntry], gone: Sequence[TrailEntry], part: RunFile) -> bool:
+    """Whether fewer cases were purged from the part than, of its cases, from the run."""
+    name = str(part_of(part))
+    of_run = [named.get(name) for each in entries if isinstance(named := each.facts.get(OF_PARTS), dict)]
+    of_part = [each.facts.get(CASES) for each in gone if each.event == PURGE and each.facts.get("removed") == CASES]
+    return _total(of_part) < _total(of_run)
+
+
+def _total(counts: Sequence[Value]) -> int:
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def _tell_left(run: RunFile, part: RunFile, notify: Notify) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ What = Literal["text", "all"]
 TEXT: What = "text"
 
 CASES, OF_PARTS = "cases", "of parts"
-"""What a purge of some cases removed, and the fact that names the parts of the run that may hold them, as K/N."""
+"""What a purge of some cases removed, and the fact that counts them for each part that may hold some, named K/N."""
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
@@ -97,11 +98,11 @@ def holds_texts(run: RunFile) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Cases of a run to purge: their ids, and the files written from the run that may hold them."""
+    """Cases of a run to purge: their ids, the files written from the run that may hold them, how many a part has."""
 
     ids: Sequence[str]
     files: Sequence[str]
-    parts: Sequence[str]
+    parts: Mapping[str, int]
 
 
 def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> Chosen:
@@ -122,18 +123,21 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
         for column, value in where.items():
             if not (own := same_column(column, columns)):
                 raise NotKept(column)
+            if own in wanted:
+                raise UsageError(f"--where gives {own} twice", "Give each column once.")
             wanted[own] = value
-        found |= dict.fromkeys(id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items()))
-        if not found:
+        alike = [id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items())]
+        if not alike:
             raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
+        found |= dict.fromkeys(alike)
     jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}
     splits = {of for each in AuditTrail(run.database).entries() if isinstance(of := each.facts.get("parts"), int)}
-    parts = sorted({(part_of_case(case_id, of) + 1, of) for case_id in found for of in splits})
+    parts = Counter((part_of_case(case_id, of) + 1, of) for case_id in found for of in splits)
     written = [file for job, file in _written(run) if job is None or job in jobs]
     held = {f"{number}-of-{of}" for number, of in parts}
     every = {file for job, file in _written(run, SPLIT)}
     files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in held)]
-    return Chosen(list(found), files, [f"{number}/{of}" for number, of in parts])
+    return Chosen(list(found), files, {f"{number}/{of}": count for (number, of), count in sorted(parts.items())})
 
 
 def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str]) -> dict[str, int]:
@@ -149,7 +153,7 @@ def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], comman
             for name, statement in _OF_CASES.items():
                 counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
             run.database.change(_RECOUNT)
-            facts |= {"removed": CASES, **counts, OF_PARTS: list(chosen.parts)}
+            facts |= {"removed": CASES, **counts, OF_PARTS: dict(chosen.parts)}
     return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
 
 

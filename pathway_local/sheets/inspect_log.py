@@ -1,6 +1,7 @@
 """Logs of Inspect in its own format, a ZIP archive with a JSON file for each sample, as rows."""
 
 import lzma
+import re
 import struct
 import zipfile
 import zlib
@@ -17,6 +18,11 @@ from pathway_local.sheets.row import ROW_LIMIT, column_names
 
 ZSTANDARD = 93
 """The way of packing that Inspect takes; Python's own library reads it from 3.14 on."""
+
+_SAMPLE = re.compile(r"samples/.*\.json", re.DOTALL)
+
+_LIMIT = 4 * ROW_LIMIT + 1
+"""Bytes that always hold more characters than a row may have, as a character of UTF-8 takes at most four."""
 
 _HEAD = 30
 """Bytes before the name of a part; the last four are the lengths of the name and of what follows it."""
@@ -35,9 +41,11 @@ class InspectLog(JsonListSheet):
     def _items(self) -> Iterator[str]:
         try:
             with zipfile.ZipFile(self.path) as archive:
-                for part in archive.infolist():
-                    if part.filename.startswith("samples/") and part.filename.endswith(".json"):
-                        yield _unpacked(archive, part).decode(self.encoding.codec, self.encoding.errors)
+                parts = [part for part in archive.infolist() if _SAMPLE.fullmatch(part.filename)]
+                if not parts:
+                    raise self._no_samples()
+                for part in parts:
+                    yield _unpacked(archive, part).decode(self.encoding.codec, self.encoding.errors)
         except (
             zipfile.BadZipFile,
             NotImplementedError,
@@ -54,17 +62,17 @@ class InspectLog(JsonListSheet):
 
 
 def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
-    """Return a part's bytes, at most as many as a row may have and one more. Raises what a damaged archive raises."""
+    """Return a part's bytes, up to the limit that makes its row too long. Raises what a damaged archive raises."""
     if part.flag_bits & 1:
         raise ValueError
     if part.compress_type != ZSTANDARD:
         with archive.open(part) as file:
-            return file.read(ROW_LIMIT + 1)
+            return file.read(_LIMIT)
     with Path(str(archive.filename)).open("rb") as packed:
         packed.seek(part.header_offset)
         packed.seek(sum(struct.unpack("<HH", packed.read(_HEAD)[-4:])), 1)
         stream = pa.CompressedInputStream(pa.BufferReader(packed.read(part.compress_size)), "zstd")
-        read: bytes = stream.read(ROW_LIMIT + 1)
+        read: bytes = stream.read(_LIMIT)
         return read
 
 

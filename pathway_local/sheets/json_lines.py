@@ -156,6 +156,8 @@ class JsonListSheet(JsonLinesSheet):
         if text[at : at + 1] != "[":
             raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
         at = _next(text, at + 1)
+        if self.of_log and text[at : at + 1] == "]":
+            raise self._no_samples()
         while text[at : at + 1] != "]":
             try:
                 _, end = decoder.raw_decode(text, at)
@@ -186,6 +188,9 @@ class JsonListSheet(JsonLinesSheet):
         except (ValueError, RecursionError, IndexError):
             raise self._broken(text, at) from None
         return at
+
+    def _no_samples(self) -> CasesError:
+        return CasesError(f"{self.path.name} has no samples yet", "Judge it when its evaluation has ended.")
 
     def _broken(self, text: str, at: int) -> CasesError:
         return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)
