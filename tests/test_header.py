@@ -204,11 +204,32 @@ def test_scores_stand_beside_their_rows_below_titles(tmp_path: Path, name: str) 
         ["question,answer", "answer,question", "x,y"],
         ["question,answer,stray", "Nein,Frage", "a,b", "c,d"],
         ["Ana,Bruno,Clara,Diogo", "sim,não,sim,talvez", "não,sim,sim,sim"],
+        # Labels and words of a list that are also names of columns, the last of their kind in the sheet:
+        ["text,type", "Where,question", "Nice,praise", "When do we meet,question", "Thanks,praise", "Loud,praise"],
+        ["de,en", "Haus,house", "Frage,question", "Baum,tree"],
+        ["utterance,kind,turn", "Hello,greeting,one", "When is it,question,two", "Bye,greeting,three"],
+        ["text,type", "The type,type", "Two,question", "Three,praise"],
+        ["text,,", "Haus,one,praise", "Baum,two,question", "Hund,drei,praise"],
+        ["question,answer,grade", ",,note", "a,b,c", "d,e,f"],
+        ["Text,Ja,", "Haus,Frage,Note", "a,b,c", "d,e,f"],
     ],
 )
 def test_a_row_of_data_is_not_taken_for_the_header(tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "a.csv").write_text("\n".join(lines))
     assert open_sheet(tmp_path / "a.csv").header_row == 1
+
+
+def test_messages_list_only_known_names_of_a_header_below_other_rows(tmp_path: Path) -> None:
+    rows = [["Tabelle"], ["Frage", "Anna Berg", "Kurs"], ["Wann?", "a", "b"], ["Wo?", "c", "d"]]
+    for path in (book(tmp_path / "a.xlsx", rows), as_text(tmp_path / "a.csv", rows)):
+        for options in ({"mapping": {"answer": "Antwort"}}, {"id_column": "Nr"}, {}):
+            needed = NEEDED if "id_column" not in options else {"r": ("question",)}
+            with pytest.raises((UsageError, ColumnsError)) as caught:
+                CasesFile(path, needed, **options)
+            assert "Frage" in caught.value.hint and "Anna Berg" not in caught.value.hint
+        with pytest.raises(UsageError, match="Antwort") as caught:
+            CasesFile(path, NEEDED, {"answer": "Antwort"}, header_row=2)
+        assert "Anna Berg" in caught.value.hint
 
 
 PASSAGE, IDEAL = "The library opens at eight and closes at ten. " * 8, "It opens at eight, on Sundays at ten."

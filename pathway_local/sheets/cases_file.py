@@ -110,7 +110,7 @@ class CasesFile:
         """Return the column of that name, in any spelling. Raises UnknownName."""
         if found := same_column(name, self.columns):
             return found
-        raise no_column(name, self.columns, self.path.name)
+        raise no_column(name, self.columns, self.path.name, self._source.guessed_header)
 
     def count(self) -> int | None:
         """Return the approximate number of rows, for showing progress; None if counting them would take long."""
@@ -123,16 +123,16 @@ class CasesFile:
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
-        likely = partial(likely_columns, self.sheet)
+        likely, guessed = partial(likely_columns, self.sheet), self._source.guessed_header
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name, likely=likely)
+            return match_columns(wanted, self.columns, mapping, self.path.name, likely=likely, guessed=guessed)
         except (ColumnsError, UnknownName) as error:
             keys = nested_keys(self.sheet, mapping.values())
             if not keys:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
                 raise
-        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely)
+        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
         self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
         return match
 

@@ -42,6 +42,7 @@ def match_columns(
     source: str,
     nested: Sequence[str] = (),
     likely: Likely | None = None,
+    guessed: bool = False,
 ) -> ColumnMatch:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
@@ -49,18 +50,19 @@ def match_columns(
     differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
     `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
     and no two inputs of one rubric share a column. For inputs without one, `likely` proposes columns to the user by
-    their cells. Raises UnknownName if `mapping` names an input or a column that
+    their cells. With a `guessed` header, messages list only known columns.
+    Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
-    matching = _Matching(needed, found, dict(mapping), nested)
+    matching = _Matching(needed, found, dict(mapping), nested, guessed)
     for name, column in mapping.items():
         if name not in matching.inputs:
             raise UnknownName("input", name, matching.inputs)
         if column not in found and column not in nested:
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
-            raise no_column(column, [*found, *near], source)
+            raise no_column(column, [*found, *near], source, guessed)
     for fits in (eq, _is_spelled_alike, means_the_same):
         matching.claim(fits)
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
@@ -93,9 +95,14 @@ class _Matching:
     """
 
     def __init__(
-        self, needed: Mapping[str, Sequence[str]], found: Sequence[str], columns: dict[str, str], nested: Sequence[str]
+        self,
+        needed: Mapping[str, Sequence[str]],
+        found: Sequence[str],
+        columns: dict[str, str],
+        nested: Sequence[str],
+        guessed: bool = False,
     ) -> None:
-        self.needed = needed
+        self.needed, self.guessed = needed, guessed
         self.found = found
         self.nested = nested
         self.columns = columns
@@ -146,7 +153,9 @@ class _Matching:
 
     def _map_options(self, missing: Sequence[str], looks: Mapping[str, str]) -> str:
         """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
-        free = [c for c in names_among(self.found) if c not in self.columns.values() and shown(c) == c]
+        free = [
+            c for c in names_among(self.found, guessed=self.guessed) if c not in self.columns.values() and shown(c) == c
+        ]
         # A choice may also be a key inside a column.
         free += [c for name in missing for c in self.choices.get(name, ()) if c not in free and shown(c) == c]
         options = []
@@ -160,17 +169,19 @@ class _Matching:
 
     def _both_sides(self) -> str:
         needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in self.needed.items())
-        return f"{needs}; the file has {', '.join(listed(self.found, known=self.inputs))}."
+        return f"{needs}; the file has {', '.join(listed(self.found, known=self.inputs, guessed=self.guessed))}."
 
 
-def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
+def no_column(name: str, columns: Sequence[str], source: str, guessed: bool = False) -> UnknownName:
     """Return the error for a column that the file `source` lacks; its hint lists the columns, nearest names first."""
-    return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
+    return UnknownName(
+        "column", name, listed(columns, near=name, guessed=guessed), f"These are the columns of {source}"
+    )
 
 
-def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ()) -> list[str]:
+def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = (), guessed: bool = False) -> list[str]:
     """Return the columns' names for a message, nearest to `near` first; names that look like texts are only counted."""
-    names = names_among(columns, known)
+    names = names_among(columns, known, guessed)
     first = get_close_matches(near, names, n=SHOWN_COLUMNS, cutoff=0.5)
     ordered = [*first, *(name for name in names if name not in first)]
     listing = list(map(shown, ordered[:SHOWN_COLUMNS]))
@@ -182,14 +193,17 @@ def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = ())
     return listing
 
 
-def names_among(columns: Sequence[str], known: Sequence[str] = ()) -> list[str]:
+def names_among(columns: Sequence[str], known: Sequence[str] = (), guessed: bool = False) -> list[str]:
     """Return the names that a message may show: those that don't look like a case's text.
 
     If some do and no name is a known one, the header is probably missing and all names are a case's texts: then none.
+    If the header was `guessed` below other rows, these are the known ones.
     """
     groups = (names_of("ids"), *_names()["inputs"].values())
     ours = set(map(folded, known)).union(*groups)
     recognized = [name for name in columns if folded(name) in ours]
+    if guessed:
+        return recognized
     alike = [name for name in columns if folded(name) in ours or is_like_a_name(name)]
     return alike if recognized or len(alike) == len(columns) else []
 

@@ -71,6 +71,7 @@ class DelimitedSheet(Sheet):
         self.header_row = above[-1].number
         if not header_row and not all(record.blank for record in above[:-1]):
             self.notes += (header_note(self.header_row),)
+            self.guessed_header = True
         self.columns = column_names(path, header.names)
         self._header = "".join(record.raw or "" for record in above)
         """The header's text as it is in the file, with all that stands above it."""

@@ -48,9 +48,9 @@ def looked_at(rows: Iterable[Sequence[str]], least: int = 0) -> list[Sequence[st
 def find_header(rows: Sequence[Sequence[str]]) -> Header | None:
     """Return the header among a sheet's first rows; None if all are blank.
 
-    It is the first row that holds anything, unless that fills at most half of the table, or has fewer known names of
-    columns than a later row that looks like a header. Without any known name, a later one is taken only below rows of
-    a single cell.
+    It is the first row that holds anything, unless a later one looks like a header, has more known names of columns or
+    a wider row, and stands below rows that can't be rows of the table. Without any known name, a later one is taken
+    only below rows of a single cell.
     """
     filled = [place for place, cells in enumerate(rows) if not is_blank(cells)]
     if not filled:
@@ -59,7 +59,11 @@ def find_header(rows: Sequence[Sequence[str]]) -> Header | None:
     first = _header(rows, filled[0], table)
     if len(table) < 2:
         return first
-    candidates = [_header(rows, place, table) for place in filled[1:-1] if _may_be_header(rows, place, table)]
+    candidates = [
+        _header(rows, place, table)
+        for at, place in enumerate(filled[1:-1], 1)
+        if _may_be_header(rows, place, table) and all(_may_be_above(rows, each, place, table) for each in filled[:at])
+    ]
     best = max(candidates, key=lambda each: each.score, default=first)
     known, first_known = (sum(map(is_known, each.names)) for each in (best, first))
     above = [place for place in filled if place < best.place]
@@ -123,6 +127,20 @@ def _may_be_header(rows: Sequence[Sequence[str]], place: int, table: set[int]) -
         return False
     again = (below for below in map(_filled, rows[place + 1 :]) if below != names)
     return not any(below.get(column) == name for below in again for column, name in names.items())
+
+
+def _may_be_above(rows: Sequence[Sequence[str]], place: int, header: int, table: set[int]) -> bool:
+    """Whether a row can stand above the header, so that no row of data and no other header is left out with it.
+
+    It fills at most half of the table, or repeats a heading of groups, or is the upper half of a header: the lower half
+    shares names with it, as merged cells leave them, and names the columns right of its groups.
+    """
+    cells, below = _filled(rows[place]), _filled(rows[header])
+    if _share(rows[place], table) <= FEW or len(set(cells.values())) < len(cells):
+        return True
+    shares = any(below.get(column, name) == name for column, name in cells.items())
+    names_groups = any(column in below and column - 1 in cells and column not in cells for column in table)
+    return place == header - 1 and shares and names_groups
 
 
 def _is_short(name: str) -> bool:

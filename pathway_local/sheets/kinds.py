@@ -41,7 +41,8 @@ class Sheet(ABC):
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `title` names it among the sheets of its file, `header_row` is the row that names its columns, 0 if none does;
-    `has_lists` says whether its cells may be lists.
+    `has_lists` says whether its cells may be lists, `guessed_header` whether the row that names its columns was chosen
+    among several, so that their names may be a case's texts.
     """
 
     unit: str
@@ -51,6 +52,7 @@ class Sheet(ABC):
     title = ""
     header_row = 0
     has_lists = False
+    guessed_header = False
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:

@@ -62,6 +62,7 @@ class WorkbookSheet(Sheet):
         self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
         if any(map(any, rows[: self.header_row - 1])) and not header_row:
             self.notes += (header_note(self.header_row),)
+            self.guessed_header = True
         self.columns = column_names(path, header.names if header else ())
 
     def rows(self) -> Iterator[Row]:
