@@ -94,6 +94,27 @@ def test_the_promise_holds_in_19_of_20_files(worst: float, clustered: bool) -> N
     assert kept > 0.05 or not worst
 
 
+def test_ratings_of_picked_cases_break_no_promise() -> None:
+    """People rated most of the right cases outside of the sample, so errors among the others are denser."""
+    rng, broken, files = np.random.default_rng(0), 0, 100
+    for _ in range(files):
+        sure, wrong = rng.random(900), rng.random(900) < 0.05
+        labelled = rng.permutation(900) < 300
+        picked = ~labelled & ~wrong & (rng.random(900) < 0.6)
+        labels = np.where(labelled, wrong, np.nan)
+        found = hand_over(sure, labels, 0.1, outside=np.where(picked, wrong, np.nan)).chosen
+        if found:
+            mine = (sure >= found.sure) & ~labelled & ~picked
+            assert mine.sum() == found.kept
+            broken += wrong[mine].sum() > 0.1 * mine.sum()
+    assert broken <= 0.05 * files
+
+
+def test_a_threshold_keeps_what_nobody_rated(tmp_path: Path) -> None:
+    found = _decided(handed_run(tmp_path / "my.run", group="bot", least=50))
+    assert found.found.chosen and found.found.chosen.kept == found.kept.sum() < found.above.sum() / 1.2
+
+
 def test_cases_alike_in_sureness_stay_together_and_few_labels_keep_nothing() -> None:
     sure, wrong = np.repeat([0.9, 0.5], 100), np.where(np.arange(200) % 2 == 0, 0.0, np.nan)
     looks = hand_over(sure, wrong, 0.1).looks
@@ -274,6 +295,18 @@ def test_without_a_choice_it_says_what_is_needed(
 def test_other_orders(tmp_path: Path, by: Any) -> None:
     found = _decided(handed_run(tmp_path / "my.run"), by=by)
     assert found.kept.sum() > 30
+
+
+def test_a_model_needs_twice_the_labels(tmp_path: Path, run: Run) -> None:
+    """Half of them fit it, so numbers of labels are those that people rate, not those that test."""
+    words = ("--against", "committee", "--error", "0.1", "--by", "model")
+    few = run("handover", handed_run(tmp_path / "few.run", labels=40, worst=0.9), *words).words
+    assert "There are 40 labels" in few and "so about 58 labels" in few
+    path = handed_run(tmp_path / "my.run", labels=200)
+    found = {each.labels: each.share for each in prospects(_decided(path, by="model").found, (50, 100, 200))}
+    [told] = [each["rows"] for each in json.loads(run("plan", path, *words, "--json").out)]
+    shares = {each["labels"]: each["share"] for each in told}
+    assert shares[100] == found[50] and shares[200] == found[100] < found[200] == shares[400]
 
 
 @pytest.mark.parametrize("by", ["mass", "judges"])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Annotated, Literal, get_args
 
@@ -20,7 +20,7 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
-from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
+from pathway_local.statistics.handover import Handover, Prospect, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean
 from pathway_local.verdict import Number, Score, Verdict
@@ -125,7 +125,7 @@ def handover(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
 def planned(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
     """Yield the share of the cases that each judge can be expected to keep with several numbers of labels."""
     for each in decisions(data, options):
-        made, now = prospects(each.found, PLANNED), int(np.isfinite(each.wrong).sum())
+        made, now = _expected(each), int(np.isfinite(each.wrong).sum())
         first = next((found for found in made if found.share), None)
         if first:
             told = {"judge": each.name, "first": first.labels, "share": first.share, "now": now}
@@ -176,16 +176,23 @@ def _decision(
     used = sampled & _evenly_drawn(matrix, design.probability)
     if used.sum() < sampled.sum():
         notes.append(Note("labels_thinned", {"count": int(used.sum()), "all": int(sampled.sum())}, "note"))
-    wrong = np.full(len(given), np.nan)
-    for place in np.flatnonzero(used & np.isfinite(matrix.given[:, judge])):
-        scores = given[place][counted[place]].tolist()
-        wrong[place] = differs(matrix, float(matrix.given[place, judge]), scores, options.within)
+    wrong = _wrong(matrix, judge, np.where(counted & used[:, None], given, np.nan), options.within)
+    outside = np.where(np.isfinite(wrong), np.nan, _wrong(matrix, judge, given, options.within))
     clusters = matrix.clusters(cluster) if cluster else None
     sure, tested = _order(data, matrix, judge, options.by, wrong)
     members = tuple(matrix.raters[at].name for at, own in zip(people, counted.T, strict=True) if own.any())
     sure = np.where((design.probability > 0) & np.isfinite(matrix.given[:, judge]), sure, np.nan)
-    found = hand_over(sure, tested, options.error, clusters)
+    found = hand_over(sure, tested, options.error, clusters, outside)
     return Decision(matrix, judge, people, members, options, sure, wrong, sampled, design.strata, found, tuple(notes))
+
+
+def _wrong(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
+    """Whether a judge is wrong by people's `given` scores, (cases,): 1 or 0, NaN where either gave none."""
+    wrong, there = np.full(len(given), np.nan), np.isfinite(given)
+    for place in np.flatnonzero(there.any(axis=1) & np.isfinite(matrix.given[:, judge])):
+        scores = given[place][there[place]].tolist()
+        wrong[place] = differs(matrix, float(matrix.given[place, judge]), scores, within)
+    return wrong
 
 
 def _evenly_drawn(matrix: RatingsMatrix, chances: FloatArray) -> BoolArray:
@@ -310,12 +317,15 @@ def _answer(each: Decision) -> Table:
 
 def _needed(each: Decision) -> Note:
     """What would let the judge keep something."""
-    known = int(np.isfinite(each.wrong).sum())
+    known, tested = int(np.isfinite(each.wrong).sum()), int(np.isfinite(each.wrong + each.sure).sum())
     if not each.found.looks:
-        return Note(
-            "handover_few", {"labels": known, "least": least_labels(each.options.error), "judge": each.name}, "answer"
-        )
-    more = [found for found in prospects(each.found, PLANNED) if found.share and found.labels > known]
+        least = least_labels(each.options.error)
+        few: dict[str, object] = {"labels": tested, "least": least, "judge": each.name}
+        if each.options.by == "model":
+            few |= {"labels": known, "tested": tested, "whole": 2 * least}
+            return Note("handover_few_of_model", few, "answer")
+        return Note("handover_few", few, "answer")
+    more = [found for found in _expected(each) if found.share and found.labels > known]
     if more:
         return Note(
             "handover_more",
@@ -325,6 +335,13 @@ def _needed(each: Decision) -> Note:
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
     return Note("handover_never", {**told, "judge": each.name, "most": PLANNED[-1]}, "answer")
+
+
+def _expected(each: Decision) -> list[Prospect]:
+    """What numbers of labels would let the judge keep; half of them test the order of a model."""
+    testing = 2 if each.options.by == "model" else 1
+    found = prospects(each.found, tuple(labels // testing for labels in PLANNED))
+    return [replace(one, labels=labels) for one, labels in zip(found, PLANNED, strict=True)]
 
 
 def _further(each: Decision) -> Iterator[Table]:
@@ -349,9 +366,7 @@ def _further(each: Decision) -> Iterator[Table]:
 
 def _prospects(each: Decision, *first: Note, detail: bool) -> Table:
     """What numbers of labels would let the judge keep."""
-    rows: list[dict[str, Cell]] = [
-        {"labels": found.labels, "share": found.share} for found in prospects(each.found, PLANNED)
-    ]
+    rows: list[dict[str, Cell]] = [{"labels": found.labels, "share": found.share} for found in _expected(each)]
     columns = [Column("labels", "count"), Column("share", "share")]
     notes = [*first, Note("prospects_guess")]
     return Table("prospects", _about(each), columns, rows, notes, detail=detail, heading=HEADING, section="handover")

@@ -37,7 +37,7 @@ RIDGE = 1.0
 class Look:
     """One threshold: the cases of which the judge is at least so `sure`.
 
-    Nobody rated `kept` of them, and people rated `labelled` of them; the judge is `wrong` on so many of these.
+    Nobody rated `kept` of them, and `labelled` of them test it; the judge is `wrong` on so many of these.
     """
 
     sure: float
@@ -61,12 +61,19 @@ class Handover:
         return next((look for look in reversed(self.looks) if look.passes), None)
 
 
-def hand_over(sure: FloatArray, wrong: FloatArray, error: float, clusters: IntArray | None = None) -> Handover:
+def hand_over(
+    sure: FloatArray,
+    wrong: FloatArray,
+    error: float,
+    clusters: IntArray | None = None,
+    outside: FloatArray | None = None,
+) -> Handover:
     """Find the threshold of a file of N cases that keeps most and holds the promise at 95% confidence.
 
     `sure` (N,) orders the cases, and is NaN for those that the judge can't keep. `wrong` (N,) is 1 or 0 where people
-    rated, a random sample, and NaN elsewhere. The promise is about the other kept cases of the file, of which at most a
-    share `error` is wrong. With `clusters` (N,) it is about cases of further clusters.
+    rated, a random sample, and NaN elsewhere. `outside` (N,) is that where people rated cases outside of it, however
+    these were picked. The promise is about the kept cases of the file that nobody rated, of which at most a share
+    `error` is wrong. With `clusters` (N,) it is about cases of further clusters.
     """
     known, able = np.isfinite(wrong) & np.isfinite(sure), np.isfinite(sure)
     order = np.argsort(-sure[known], kind="stable")
@@ -76,14 +83,17 @@ def hand_over(sure: FloatArray, wrong: FloatArray, error: float, clusters: IntAr
         return Handover((), 1 - LEVEL, error)
     found, every = np.cumsum(errors), np.sort(-sure[able])
     codes = None if clusters is None else cluster_codes(clusters[known][order], len(values))
-    kept = np.searchsorted(every, -values[counts - 1], side="right") - counts
+    marks = values[counts - 1]
+    picked = np.full(len(sure), np.nan) if outside is None else np.where(known, np.nan, outside)
+    rated, amiss = (np.sum(sure[some] >= marks[:, None], axis=1) for some in (np.isfinite(picked), picked == 1))
+    kept = np.searchsorted(every, -marks, side="right") - counts - rated
     if codes is None:
-        told = zip(found[counts - 1].astype(np.int64).tolist(), counts.tolist(), kept.tolist(), strict=True)
-        chances = np.array([chance_in_file(*each, error) for each in told])
+        told = np.column_stack([found[counts - 1].astype(np.int64), counts, kept, rated, amiss]).tolist()
+        chances = np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told])
     else:
         chances = np.array([_chance_of_clusters(errors[:count], codes[:count], error) for count in counts])
     passes, level = passing(counts, chances, error)
-    columns = (values[counts - 1].tolist(), kept.tolist(), counts.tolist(), found[counts - 1].tolist(), passes.tolist())
+    columns = (marks.tolist(), kept.tolist(), counts.tolist(), found[counts - 1].tolist(), passes.tolist())
     return Handover(tuple(Look(s, k, c, int(w), p) for s, k, c, w, p in zip(*columns, strict=True)), level, error)
 
 
@@ -146,10 +156,12 @@ def _crossing(drawn: Sequence[FloatArray], bounds: IntArray) -> float:
     return crossed
 
 
-def chance_in_file(wrong: int, labelled: int, kept: int, error: float) -> float:
-    """The chance of so few wrong labels if more than the share `error` of the `kept` cases without one is wrong.
+def chance_in_file(wrong: int, labelled: int, kept: int, error: float, rated: int = 0, rated_wrong: int = 0) -> float:
+    """The chance of so few wrong labels if more than the share `error` of the `kept` cases that nobody rated is wrong.
 
-    Labels are drawn from both together without replacement, so this is exact (hypergeometric) for the very cases.
+    Labels are drawn without replacement from these, themselves, and the cases that people `rated` outside of the
+    sample, of which `rated_wrong` are known to be wrong; so this is exact (hypergeometric) for the very cases. Ratings
+    never lower the chance: else those of handed over cases could move a threshold that a stored score was made by.
     """
     from scipy import special
 
@@ -157,8 +169,9 @@ def chance_in_file(wrong: int, labelled: int, kept: int, error: float) -> float:
         found: FloatArray = special.gammaln(of + 1) - special.gammaln(some + 1) - special.gammaln(of - some + 1)
         return found
 
-    amiss, every = wrong + int(error * kept + 1e-9) + 1, labelled + kept
-    if amiss > wrong + kept:
+    least = min(rated_wrong + int(error * kept + 1e-9), int(error * (kept + rated) + 1e-9))
+    amiss, every = wrong + least + 1, labelled + rated + kept
+    if amiss > wrong + rated + kept:
         return 0.0
     counts = np.arange(max(0, labelled + amiss - every), wrong + 1, dtype=np.float64)
     logs = ways(amiss, counts) + ways(every - amiss, labelled - counts) - ways(every, np.array([labelled]))
