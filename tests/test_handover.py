@@ -11,18 +11,21 @@ import numpy as np
 import openpyxl
 import pytest
 from handed_run import CASES, SOUND, handed_run, truth
+from rated_run import add, cases, store_draw
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from typed_here import Run
 
 from pathway_local.case import CaseRef
+from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
-from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs
+from pathway_local.results.doubt import _curve
+from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs, people_say
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
-from pathway_local.statistics.figure import Interval
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.statistics.handover import (
     chance_in_file,
     error_model,
@@ -30,6 +33,22 @@ from pathway_local.statistics.handover import (
     least_labels,
     level_of,
     prospects,
+)
+from pathway_local.verdict import Outcome, Score, Verdict
+
+UNASKED = parse_rubric(
+    """---
+name: unasked
+inputs: {answer: {type: string}}
+outputs:
+  layout: "Score: {score}"
+  fields:
+    score: {type: score, levels: {1: Bad, 2: Poor, 3: Fair, 4: Good, 9: Not asked}, special: [9]}
+---
+user:
+{{ answer }}
+""",
+    "unasked",
 )
 
 
@@ -156,6 +175,14 @@ def test_the_area_is_that_below_the_curve_of_risk() -> None:
     assert isinstance(blind, Interval) and blind.low < 0
 
 
+def test_the_curve_of_risk_keeps_cases_together_that_are_equally_sure() -> None:
+    wrong = np.repeat([0.0, 1.0], 50)
+    for each in (wrong, wrong[::-1]):
+        [row] = _curve(np.full(100, 0.9), each, None)
+        assert (row["surest"], row["labelled"]) == ("100%", 100)
+        assert isinstance(row["wrong_part"], Estimate) and row["wrong_part"].value == 0.5
+
+
 def test_agreement_says_whether_doubt_tells_right_from_wrong(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
     said = run("agreement", path, "--against", "committee", "--full").out
@@ -207,13 +234,61 @@ def test_special_and_nominal_scores_are_right_as_most_people_gave_them() -> None
     assert _differs(3, [1, 2, 2], 0, (1, 2, 3), nominal=True)
 
 
+@pytest.mark.parametrize(
+    ("people", "nominal", "stored"),
+    [
+        ([1, 1, 2, 3, 3], True, 1),
+        ([2, 3, 4], False, 2),
+        ([1, 4], False, 1),
+        ([3, 4], False, 4),
+        ([3, 3, 4], False, 3),
+        ([2, 4, 4], False, 4),
+    ],
+)
+def test_one_score_of_several_people_is_stored(people: list[float], nominal: bool, stored: float) -> None:
+    """A level comes before the special 3, the lower of two middles or of two most frequent before the other."""
+    matrix = _matrix((1, 2, 3), nominal=True) if nominal else _matrix((1, 2, 4), (3,))
+    assert people_say(matrix, people)[0] == stored
+
+
+def test_where_as_many_people_give_a_special_score_as_a_level_both_are_right() -> None:
+    right = [own for own in (0, 1, 2, 3, 4) if not _differs(own, [0, 4], 0, (1, 2, 3, 4), special=(0,))]
+    assert right == [0, 4]
+
+
 def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ...], **more: Any) -> bool:
-    empty = np.empty((0, 0))
-    blank = np.empty((0, 0), dtype=np.int64)
-    matrix = RatingsMatrix(
-        "r", "s", more.get("nominal", False), levels, more.get("special", ()), (), (), empty, empty, (), blank, blank
-    )
-    return differs(matrix, own, labels, within)
+    return differs(_matrix(levels, **more), own, labels, within)
+
+
+def _matrix(levels: tuple[int, ...], special: tuple[int, ...] = (), nominal: bool = False) -> RatingsMatrix:
+    empty, blank = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+    return RatingsMatrix("r", "s", nominal, levels, special, (), (), empty, empty, (), blank, blank)
+
+
+def test_the_combined_mean_leaves_out_cases_without_a_place_on_the_scale(tmp_path: Path, run: Run) -> None:
+    """The judge is sure of good answers, and unsure of poor ones, of which people say of half "not asked"."""
+    rng, path = np.random.default_rng(5), tmp_path / "my.run"
+    good, asked = np.arange(800) % 2 == 0, rng.random(800) < 0.5
+    people = np.where(good, rng.integers(3, 5, 800), np.where(asked, rng.integers(1, 3, 800), 9))
+    judge = np.where(good | (rng.random(800) < 0.5), people, 3)
+    chance = np.where(good, 0.95, 0.5) + rng.random(800) * 0.04
+    rows, drawn = cases(UNASKED, [f"c{at:03}" for at in range(800)]), set(rng.permutation(800)[:200].tolist())
+    with RunFile.create(path) as opened:
+        verdicts = dict[str, Outcome]()
+        for at, case in enumerate(rows):
+            shares = dict.fromkeys((1, 2, 3, 4, 9), (1 - chance[at]) / 4) | {int(judge[at]): chance[at]}
+            verdicts[case.id] = Verdict({"score": Score(int(judge[at]), shares)})
+        add(opened, "demo", verdicts, UNASKED, rows=rows)
+        store_draw(opened, rows, drawn, UNASKED)
+        labels = {case.id: Verdict({"score": Score(int(people[at]))}) for at, case in enumerate(rows)}
+        sampled = {case.id: labels[case.id] for at, case in enumerate(rows) if at in drawn}
+        rest = {case.id: labels[case.id] for at, case in enumerate(rows) if at not in drawn and not good[at]}
+        add(opened, "committee/Ann", sampled, UNASKED, "human", rows, imported=True, sheet=True)
+        add(opened, "committee/Ann", rest, UNASKED, "human", rows, imported=True)
+    found = json.loads(run("handover", path, "--against", "committee", "--error", "0.1", "--json").out)
+    [mean] = [each["rows"][0]["mean"] for each in found if each["table"] == "combined"]
+    assert mean["low"] < people[people != 9].mean() < mean["high"]
+    assert mean["high"] - mean["low"] < 0.1
 
 
 def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run: Run) -> None:

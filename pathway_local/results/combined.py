@@ -1,7 +1,6 @@
 """Stores one combined score for each case: a person's where there is one, and the judge's where it keeps the case."""
 
 from collections.abc import Sequence
-from statistics import median_low
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.rater import HANDOVER, Rater, refuse_adjudicators_name
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.handover import Decision
+from pathway_local.results.handover import Decision, people_say
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, plain
 
@@ -27,13 +26,16 @@ def store_combined(run: RunFile, name: str, decision: Decision, command: Sequenc
     spec: dict[str, Value] = {
         "of": [decision.name, *decision.members],
         "rule": HANDOVER,
-        "options": {**options.model_dump(exclude_defaults=True), "score": matrix.score, "judge": decision.name},
+        "options": {
+            **options.model_dump(exclude_defaults=True, exclude={"rubric"}),
+            "score": matrix.score,
+            "judge": decision.name,
+        },
         "sure": chosen.sure if chosen else None,
     }
     rows, own = dict[str, int](), dict[str, Score]()
     for record in run.records(rubric=matrix.rubric):
         rows[record.case_id] = record.row
-        said = record.outcome.scores if isinstance(record.outcome, Verdict) else {}
         said = record.outcome.scores if isinstance(record.outcome, Verdict) else {}
         if record.rater == decision.name and matrix.score in said:
             own[record.case_id] = said[matrix.score]
@@ -44,15 +46,16 @@ def store_combined(run: RunFile, name: str, decision: Decision, command: Sequenc
         rater = run.add_rater(Rater(name, "panel", matrix.rubric, spec))
         for case, row in rows.items():
             at = places[case]
-            labels = [plain(each) for each in given[at][np.isfinite(given[at])].tolist()]
-            outcome = _outcome(matrix.score, labels, own[case] if decision.kept[at] else None)
+            labels = given[at][np.isfinite(given[at])].tolist()
+            people = plain(people_say(matrix, labels)[0]) if labels else None
+            outcome = _outcome(matrix.score, people, own[case] if decision.kept[at] else None)
             run.put(rater, CaseRef(case, row, hash=current.get(case, "")), outcome)
         run.jobs.end(job, "done", {"kept": int(decision.kept.sum()), "handed_over": int(decision.to_rate.sum())})
 
 
-def _outcome(score: str, given: Sequence[Number], own: Score | None) -> Outcome:
-    if given:
-        return Verdict({score: Score(median_low(given))}, {}, (RATED,))
+def _outcome(score: str, people: Number | None, own: Score | None) -> Outcome:
+    if people is not None:
+        return Verdict({score: Score(people)}, {}, (RATED,))
     if own:
         return Verdict({score: own}, {}, (KEPT,))
     return Failure(HANDED_OVER, "the judge hands it over, and nobody has rated it yet")

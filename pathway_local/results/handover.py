@@ -1,9 +1,8 @@
 """Which cases a judge may keep and which people should rate, so that few of the kept ones differ from people."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median_high, median_low, multimode
 from typing import Annotated, Literal, get_args
 
 import numpy as np
@@ -19,10 +18,11 @@ from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.corrected import corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.handover import Handover, Prospect, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean
+from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean, label_noise
 from pathway_local.verdict import Number, Score, Verdict
 
 By = Literal["confidence", "distance", "mass", "judges", "model"]
@@ -210,19 +210,32 @@ def _number(case: str) -> float:
     return int.from_bytes(rank(case, -1)[:8]) / 2**64
 
 
+def people_say(matrix: RatingsMatrix, labels: Sequence[float]) -> list[float]:
+    """The scores that count as people's of one case; the first is theirs where only one can be stored.
+
+    Of a nominal score these are the most frequent ones. Otherwise the middle of the levels counts, or both middles, if
+    at least half of the people gave a level, and the most frequent special scores if at least half gave one. Levels
+    come before special scores, and the lower before the higher.
+    """
+    if matrix.nominal:
+        return sorted(multimode(labels), key=lambda each: (each in matrix.special, each))
+    levels = [each for each in labels if each not in matrix.special]
+    special = [each for each in labels if each in matrix.special]
+    middles = sorted({median_low(levels), median_high(levels)}) if len(levels) >= len(special) else []
+    return middles + (sorted(multimode(special)) if len(special) >= len(levels) else [])
+
+
 def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: int) -> bool:
     """Whether a judge's score is more than `within` levels from the middle of people's, where half a level is equal.
 
-    Of people who disagree about a nominal score, or about whether it is special, the most frequent scores count.
+    Nominal and special scores are right if people say one of them.
     """
-    counts = Counter(labels)
-    special = [each for each in labels if each in matrix.special]
-    if matrix.nominal or 2 * len(special) > len(labels):
-        return counts[own] < max(counts.values())
-    if own in matrix.special:
-        return True
+    said = people_say(matrix, labels)
+    middles = [each for each in said if each not in matrix.special]
+    if matrix.nominal or own in matrix.special or not middles:
+        return own not in said
     levels = list(map(float, matrix.levels))
-    middle = median(np.interp([each for each in labels if each not in matrix.special], levels, range(len(levels))))
+    middle = fmean(np.interp(middles, levels, range(len(levels))))
     return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
 
 
@@ -305,7 +318,7 @@ def _answer(each: Decision) -> Table:
     about = {**_about(each), "against": options.against, "error": options.error, "within": options.within}
     about |= {"by": options.by, **({"cluster": options.cluster} if options.cluster else {})}
     told = {**about, "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1)}
-    told["differ"] = Note("differ_more", {"within": options.within}) if options.within else Note("differ")
+    told["differ"] = Note("differ_more", {"count": options.within}) if options.within else Note("differ")
     notes = [Note("keeps" if chosen else "keeps_nothing", told, "answer")]
     if not chosen:
         notes.append(_needed(each))
@@ -387,14 +400,22 @@ def _combined(each: Decision) -> Table:
     Labels of the sample correct the judge among the kept cases. People's ratings of all cases that were handed over are
     no sample of them but all of them; while some are missing, only the sample's count there as well.
     """
-    matrix, above = each.matrix, each.above
-    complete = not each.to_rate.any()
-    counted = each.sampled | (~above & complete)
-    scores = mean_of_people(np.where(counted[:, None], matrix.on_scale[:, list(each.people)], np.nan))
-    strata = np.unique(np.column_stack([each.strata, above]), axis=0, return_inverse=True)[1].reshape(-1)
+    matrix, complete = each.matrix, not each.to_rate.any()
+    counted = each.sampled | (~each.above & complete)
+    given = np.where(counted[:, None], matrix.given[:, list(each.people)], np.nan)
+    on_scale = np.where(np.isin(given, matrix.special), np.nan, given)
+    scores, special = mean_of_people(on_scale), np.isin(matrix.given[:, each.judge], matrix.special)
+    off_scale = np.isfinite(given).any(axis=1) & ~np.isfinite(scores)
+    # Without ratings of all cases that were handed over, nothing is known of those outside the sample's population.
+    inside = complete | (each.strata >= 0)
+    strata = np.unique(np.column_stack([each.strata, each.above])[inside], axis=0, return_inverse=True)[1].reshape(-1)
+    survey = Survey(strata=strata.astype(np.int64), noise=label_noise(on_scale[inside & counted]))
     scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
-    survey = Survey(strata=strata.astype(np.int64))
-    found = corrected_mean(matrix.expected_or_given[:, each.judge], scores, scale, survey)
+    judged, people = matrix.expected_or_given[inside, each.judge], scores[inside]
+    if special.any() or off_scale.any():
+        found = corrected_domain_mean(judged, people, special[inside], off_scale[inside], scale, survey).mean
+    else:
+        found = corrected_mean(judged, people, scale, survey)
     mean = Estimate(found, found) if isinstance(found, Undefined) else found.corrected
     row: dict[str, Cell] = {"people": int(each.rated.sum()), "kept": int(each.kept.sum())}
     row |= {"to_rate": int(each.to_rate.sum()), "mean": mean}
