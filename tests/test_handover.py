@@ -17,12 +17,13 @@ from sklearn.linear_model import LogisticRegression
 from typed_here import Run
 
 from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.results.doubt import _curve
 from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs, people_say
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
-from pathway_local.statistics.figure import Interval
+from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.statistics.handover import (
     chance_in_file,
     error_model,
@@ -170,6 +171,14 @@ def test_the_area_is_that_below_the_curve_of_risk() -> None:
     assert isinstance(found["area_gain"].interval, Interval) and found["area_gain"].interval.low > 0
     blind = doubt_figures(rng.random(150), wrong, None, None)["area_gain"].interval
     assert isinstance(blind, Interval) and blind.low < 0
+
+
+def test_the_curve_of_risk_keeps_cases_together_that_are_equally_sure() -> None:
+    wrong = np.repeat([0.0, 1.0], 50)
+    for each in (wrong, wrong[::-1]):
+        [row] = _curve(np.full(100, 0.9), each, None)
+        assert (row["surest"], row["labelled"]) == ("100%", 100)
+        assert isinstance(row["wrong_part"], Estimate) and row["wrong_part"].value == 0.5
 
 
 def test_agreement_says_whether_doubt_tells_right_from_wrong(tmp_path: Path, run: Run) -> None:

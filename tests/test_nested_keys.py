@@ -161,10 +161,34 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
     first, several, plain = file
     assert isinstance(first, Case) and isinstance(plain, Case) and isinstance(several, BadRow)
     assert first.inputs == {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'}
-    assert several.reason == "its resps lists 2 answers: name one, such as --map answer=resps.0.0"
+    assert several.reason == "its resps lists 2 texts: name one, such as --map answer=resps.0.0"
     assert plain.inputs["context"] == '[{"role":"user"}]'
     [case, other, _] = CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"})
     assert isinstance(case, Case) and isinstance(other, Case) and other.inputs["answer"] == "said"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("context", ["one", "two"], "one\n\ntwo"),
+        ("ideal answer", ["one", "two"], "one\n\ntwo"),
+        ("essay", ["one"], "one"),
+        ("essay", [], ""),
+        ("context", [[]], ""),
+        ("essay", [{"role": "user"}], '[{"role":"user"}]'),
+        ("essay", [["one", "two"]], "its essay lists 2 texts: name one, such as --map essay=essay.0.0"),
+        ("context", [["one", "two"], ["three"]], "its context is a list with more than texts: write it as one text"),
+        ("context", ["one", None], "its context is a list with more than texts: write it as one text"),
+        ("context", ["one", 2], "its context is a list with more than texts: write it as one text"),
+    ],
+)
+def test_only_passages_and_ideal_answers_are_joined(tmp_path: Path, name: str, value: object, read: str) -> None:
+    file = CasesFile(lines(tmp_path / "c.jsonl", [{name: "plain"}, {name: value}]), {"r": (name,)})
+    plain, other = file
+    assert isinstance(plain, Case) and plain.inputs == {name: "plain"}
+    assert (other.inputs[name] if isinstance(other, Case) else other.reason) == read
+    joined = isinstance(value, list) and value in (["one"], ["one", "two"], [["one", "two"]])
+    assert bool(file.notes) == joined
 
 
 def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:

@@ -140,6 +140,8 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         ((*BOTS, "--detect", "0"), "input should be greater than 0"),
         ((*BOTS, "--detect", "nan"), "nan"),
         (("--against", "committee", "--detect", "1"), "a mean is planned by --half-width"),
+        ((*MEAN, "--within", "1"), "--within needs --error"),
+        (("--against", "committee", "--error", "0.1", "--looks", "5"), "one look at most"),
         ((*MEAN, "--labels"), "--against plans labels anyway"),
     ],
 )

@@ -34,7 +34,8 @@ from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.merge import Merged, merge_parts
 from pathway_local.runs.purge import purge, purge_cases
 from pathway_local.runs.removal import remove_rater
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_cases import KEEP
+from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import Part, split_run
 from pathway_local.verdict import Failure, Outcome, Verdict
 
@@ -322,6 +323,51 @@ def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(here: C
     purge_cases(here(PARTS[0]), [second, third], {}, ["purge"])
     merged(here, PARTS[0])
     assert not outcomes(here("all.run")).keys() & {first, second, third}
+
+
+def test_parts_with_and_without_texts_are_not_mixed_and_all_kept_columns_stay(
+    shop: Shop, here: Callable[..., Path]
+) -> None:
+    one, two = split_run(here("two.run"), 2, ["split"])
+    shop.judge(one, without_text=True, keep=[])
+    shop.judge(two)
+    for parts in ([one, two], [two, one]):
+        with pytest.raises(PathwayError, match="was judged without texts") as refusal:
+            merge_parts(here("two.run"), parts, ["merge"], print)
+        assert "--text`" in refusal.value.hint
+    purge(two, "text", ["purge"])
+    merge_parts(here("two.run"), [one, two], ["merge"], print)
+    with RunFile.read(here("two.run")) as read:
+        assert (read.get_setting(TEXTS), read.get_setting(KEEP)) == (False, ["bot"])
+
+
+def test_a_row_that_was_mended_in_its_part_is_no_failure_of_the_run(shop: Shop, here: Callable[..., Path]) -> None:
+    parts = split_run(here("two.run"), 2, ["split"])
+    cases, lines = here("cases.jsonl"), here("cases.jsonl").read_text().splitlines(keepends=True)
+
+    def bad(*rows: int) -> list[str]:
+        cases.write_text("".join("{\n" if at in rows else line for at, line in enumerate(lines)))
+        for part in parts:
+            shop.judge(part, cases=cases)
+        merge_parts(here("two.run"), parts, ["merge"], print)
+        return [case for case, each in outcomes(here("two.run")).items() if " line " in case]
+
+    assert len(bad(2, 5, 9, 11)) == 4
+    assert len(bad(5)) == 1
+    assert bad() == []
+
+
+def test_a_job_that_a_copy_of_a_part_has_not_ended_is_there_once(here: Callable[..., Path]) -> None:
+    with RunFile.open(here(PARTS[0])) as part:
+        job = part.jobs.begin(["judge", "more"], {"raters": [], "part": f"1/{N}"})
+    shutil.copy(here(PARTS[0]), here("copy.run"))
+    with RunFile.open(here(PARTS[0])) as part:
+        part.jobs.learn(job, {"engine": {}})
+        part.jobs.end(job, "done", {"judged": 0})
+    for name in ("copy.run", PARTS[0], "copy.run"):
+        merged(here, name)
+    with RunFile.read(here("all.run")) as read:
+        assert [(job.status, "engine" in job.facts) for job in read.jobs.all()] == [("done", True)] * 2
 
 
 def test_ratings_of_people_in_a_part_are_told(run: Run, here: Callable[..., Path]) -> None:

@@ -318,7 +318,7 @@ def _answer(each: Decision) -> Table:
     about = {**_about(each), "against": options.against, "error": options.error, "within": options.within}
     about |= {"by": options.by, **({"cluster": options.cluster} if options.cluster else {})}
     told = {**about, "kept": kept, "handed": to_rate, "share": kept / max(kept + to_rate, 1)}
-    told["differ"] = Note("differ_more", {"within": options.within}) if options.within else Note("differ")
+    told["differ"] = Note("differ_more", {"count": options.within}) if options.within else Note("differ")
     notes = [Note("keeps" if chosen else "keeps_nothing", told, "answer")]
     if not chosen:
         notes.append(_needed(each))

@@ -87,6 +87,9 @@ class PlanOptions(Options):
         for name in ("pair_by", "cluster") if self.against else ():
             if getattr(self, name):
                 raise OptionError(f"{{{name}}} needs {{between}}", "Such as {between} chatbot=v1,v2 {pair_by} item.")
+        for name in ("within", "by"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise OptionError(f"{{{name}}} needs {{error}}", "Such as {error} 0.1.")
         if self.labels and self.against:
             raise OptionError("{labels} is for {between}: {against} plans labels anyway", "Leave it out.")
         if self.against and self.half_width is None:
@@ -154,8 +157,11 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
 def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     """Yield the shares that judges can be expected to keep. Raises OptionError."""
     others = {"half_width", "detect", "margin", "between", "pair_by", "labels", "cluster"} & options.model_fields_set
-    if not options.against or any(getattr(options, name) for name in others) or len(options.rater) > 1:
-        raise OptionError("{error} needs {against}, one {rater} at most, and no other aim", "Such as {against} people.")
+    more = len(options.rater) > 1 or options.looks > 1
+    if not options.against or more or any(getattr(options, name) for name in others):
+        raise OptionError(
+            "{error} needs {against}, one {rater} and one look at most, and no other aim", "Such as {against} people."
+        )
     asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
     yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
 

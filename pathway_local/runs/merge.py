@@ -17,8 +17,8 @@ from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
 from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, found_facts, left_facts
 from pathway_local.runs.purge import CASES, OF_PARTS, TEXT, holds_texts
 from pathway_local.runs.record import CaseOutcome, Record
-from pathway_local.runs.run_cases import PSEUDONYMS, SETTING, remembered_columns
-from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
+from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import SETTING as PART
 from pathway_local.runs.split import part_of
 from pathway_local.system.private_file import WriterLock
@@ -29,7 +29,14 @@ Notify = Callable[[str], None]
 _BATCH = 1_000
 _REPLACED = "SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key WHERE rater_id = ? AND superseded = 1"
 _JOB = "command, facts, started, ended, status, counts"
-_JUDGING = f"SELECT {_JOB} FROM jobs WHERE json_type(facts, '$.raters') = 'array' ORDER BY id"
+_PART = "json_extract(facts, '$.part')"
+_JUDGING = f"SELECT {_JOB}, {_PART} FROM jobs WHERE json_type(facts, '$.raters') = 'array' ORDER BY id"
+_SAME_JOB = f"command = ? AND started = ? AND {_PART} IS ?"
+_END_JOB = f"UPDATE jobs SET facts = ?, ended = ?, status = ?, counts = ? WHERE ended IS NULL AND {_SAME_JOB}"
+_BAD_ROWS = """
+    SELECT source, case_id FROM cases JOIN outcomes ON case_key = key
+    WHERE rater_id = ? AND superseded = 0 AND source IS NOT NULL
+"""
 _ADD_JOB = f"INSERT INTO jobs ({_JOB}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -75,10 +82,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
         _refuse_removed(run, part)
         _tell_left(run, part, notify)
         _take_settings(run, part)
-        known = set(run.database.rows(_JUDGING))
-        jobs = [row for row in part.database.rows(_JUDGING) if row not in known]
-        with run.database.writing():
-            run.database.execute_all(_ADD_JOB, jobs)
+        _take_jobs(run, part)
         rubrics = part.rubrics()
         taken = 0
         for id, rater in part.raters():
@@ -175,14 +179,37 @@ def _tell_left(run: RunFile, part: RunFile, notify: Notify) -> None:
         notify(f"{part.path.name}: the last command that judged was {how}, so cases may be missing")
 
 
+def _take_jobs(run: RunFile, part: RunFile) -> None:
+    """Add the part's jobs that judged; one that had not ended in a copy merged before, or in this one, only once."""
+    db = run.database
+    known = set(db.rows(_JUDGING))
+    with db.writing():
+        for row in part.database.rows(_JUDGING):
+            command, facts, started, ended, status, counts, name = row
+            same = (command, started, name)
+            if row in known or db.change(_END_JOB, (facts, ended, status, counts, *same)):
+                continue
+            if ended is not None or not db.rows(f"SELECT 1 FROM jobs WHERE {_SAME_JOB}", *same):
+                db.execute(_ADD_JOB, row[:-1])
+
+
 def _take_settings(run: RunFile, part: RunFile) -> None:
-    """Add the settings of a part that the run lacks, and the columns of further inputs."""
+    """Add the settings of a part that the run lacks, and the columns of further inputs and those kept.
+
+    Raises RunFileError if one of them was judged without texts and the other holds some.
+    """
+    for bare, other in ((run, part), (part, run)):
+        if bare.get_setting(TEXTS) is False and other.get_setting(TEXTS) is not False and holds_texts(other):
+            how = f"`pathway-local runs purge {quote(str(other.path))} --text`"
+            raise RunFileError(f"{bare.path} was judged without texts, {other.path} holds some", f"Remove them: {how}.")
     known = run.settings()
     for name, value in part.settings().items():
         mine = known.get(name)
         if name == SETTING and isinstance(mine, dict) and isinstance(value, dict):
             mapping: dict[str, Value] = {**remembered_columns(part)[0], **remembered_columns(run)[0]}
             run.set_setting(name, {**value, **mine, "mapping": mapping})
+        elif name == KEEP and mine is not None:
+            remember_kept(run, [str(each) for each in value] if isinstance(value, list) else None)
         elif mine is None and name != PART:
             run.set_setting(name, value)
 
@@ -190,6 +217,7 @@ def _take_settings(run: RunFile, part: RunFile) -> None:
 def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: Notify) -> int:
     """Add the outcomes of a judge, each with its case; return how many the run did not have."""
     rater_id = run.add_rater(rater)
+    _forget_mended(run, part, id, rater_id)
     replaced = defaultdict[str, set[str]](set)
     for case_id, case_hash in part.database.rows(_REPLACED, id):
         replaced[case_id].add(case_hash)
@@ -209,6 +237,23 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     if stay:
         notify(f"{part.path.name}: {stay:,} verdicts of {rater.name} differ from the run's own, which stay")
     return taken
+
+
+def _forget_mended(run: RunFile, part: RunFile, id: int, rater_id: int) -> None:
+    """Remove the run's failures on bad rows of this part that it no longer has, unless others judged the file later."""
+    own = part_of(part)
+    still = set(part.database.rows(_BAD_ROWS, id))
+    bad: list[tuple[str, str]] = run.database.rows(_BAD_ROWS, rater_id)
+    for source in dict.fromkeys(source for source, _ in bad):
+        theirs = [job.started for job in part.jobs.all() if job.fact("cases").get("file") == source]
+        ours = [
+            job.started
+            for job in run.jobs.all()
+            if job.fact("cases").get("file") == source and job.facts.get(PART) in (None, str(own))
+        ]
+        if own and theirs and max(theirs) >= max(ours, default=""):
+            known = [case_id for file, case_id in bad if case_id not in own or (file, case_id) in still]
+            run.forget_bad_rows(rater_id, source, known)
 
 
 def _counts(new: Record, current: Record, replaced: set[str]) -> bool:

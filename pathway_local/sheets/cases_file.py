@@ -1,7 +1,9 @@
 """Cases files: the rows of a sheet as cases."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
@@ -18,7 +20,7 @@ from pathway_local.sheets.columns import (
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.likely_columns import likely_columns
-from pathway_local.sheets.nested_keys import SEPARATOR, listed_texts, nested_keys, with_nested
+from pathway_local.sheets.nested_keys import SAMPLE_ROWS, SEPARATOR, listed_texts, nested_keys, with_nested
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
@@ -26,8 +28,8 @@ from pathway_local.sheets.row import Row, flaw, shown
 SHORT = 40
 """Characters of the longest id that a message names."""
 
-ANSWERS = ("answer", "response_a", "response_b")
-"""Inputs, also under other names, that hold one answer: a list of several can't be one text, as passages can."""
+JOINED = ("retrieved_content", "ideal_answer")
+"""Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
 
 
 class CasesFile:
@@ -137,11 +139,15 @@ class CasesFile:
         return match
 
     def _lists(self) -> list[str]:
-        """Return the inputs' columns that have a list of texts in the first row."""
+        """Return the inputs' columns that have a list of texts in one of the first rows."""
         rows = (row for row in self.sheet.rows() if not row.blank) if self._source.has_lists else iter(())
-        first = next(rows, None)
-        full = with_nested(first, self._nested) if first else Row(0, 0)
-        return [column for column in self.inputs.values() if listed_texts(full, column)]
+        found: set[str] = set()
+        for row in islice(rows, SAMPLE_ROWS):
+            full = with_nested(row, self._nested)
+            for column in self.inputs.values():
+                with suppress(ValueError):  # the row is bad, and says so
+                    found |= {column} if listed_texts(full, column) else set()
+        return [column for column in dict.fromkeys(self.inputs.values()) if column in found]
 
     def _find_id_column(self) -> str | None:
         named = (same_column(name, self.columns) for name in names_of("ids"))
@@ -206,8 +212,11 @@ class CasesFile:
                 return f"its {shown(column)} holds {row.bad_cells[column]}"
             if column not in row.cells and name not in self.optional:
                 return f"the input {name} is missing: it has no {shown(column)}"
-            texts = listed_texts(row, column) if any(means_the_same(each, name) for each in ANSWERS) else None
-            if texts and len(texts) > 1:
+            try:
+                texts = listed_texts(row, column) or ()
+            except ValueError:
+                return f"its {shown(column)} is a list with more than texts: write it as one text"
+            if len(texts) > 1 and not any(means_the_same(each, name) for each in JOINED):
                 place = ".0" * (len(row.cells[column]) - len(row.cells[column].lstrip("[")))
-                return f"its {shown(column)} lists {len(texts)} answers: name one, such as --map {name}={column}{place}"
+                return f"its {shown(column)} lists {len(texts)} texts: name one, such as --map {name}={column}{place}"
         return ""

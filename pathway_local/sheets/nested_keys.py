@@ -49,14 +49,23 @@ SEPARATOR = "\n\n"
 
 
 def texts_in(value: object) -> list[str] | None:
-    """Return the texts of a list, also of one that is alone in another list; None for anything else."""
+    """Return the texts of a list, also of one that is alone in another list; None for anything else.
+
+    Raises ValueError for a list that has texts, lists or nothing among other things: it is neither texts nor messages.
+    """
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]
-    return value if isinstance(value, list) and value and all(isinstance(each, str) for each in value) else None
+    if not isinstance(value, list):
+        return None
+    if all(isinstance(each, str) for each in value):
+        return value
+    if any(each is None or isinstance(each, str | list) for each in value):
+        raise ValueError
+    return None
 
 
 def listed_texts(row: Row, column: str) -> list[str] | None:
-    """Return the texts in a cell that its file has as a list of texts; None for another cell."""
+    """Return the texts in a cell that its file has as a list of texts; None for another cell. ValueError as above."""
     text = row.cells.get(column, "")
     return texts_in(json.loads(text)) if row.kinds and row.kinds.get(column) and text.startswith("[") else None
 
