@@ -349,11 +349,17 @@ def test_a_plan_says_what_labels_would_let_it_keep(tmp_path: Path, run: Run) -> 
     assert run("plan", path, "--error", "0.1", "--against", "committee", "--half-width", "0.1").code == 2
 
 
+def test_a_promise_is_the_same_with_its_rubric_named(tmp_path: Path, run: Run) -> None:
+    promise = (handed_run(tmp_path / "my.run"), "--against", "committee", "--error", "0.1", "--store", "both")
+    for named in ((), ("--rubric", "sound"), ()):
+        assert run("handover", *promise, *named).code == 0
+
+
 def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run")
     run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")
     said = run("handover", path, "--against", "committee", "--error", "0.2", "--store", "both")
-    assert said.code and "options.error was 0.1, now 0.2" in said.err
+    assert said.code and "options.error was 0.1, now 0.2" in said.err and "--store NAME" in said.err
     assert "the panel both" in run("runs", "remove-rater", path, "committee/Ann", "--yes").words
 
 

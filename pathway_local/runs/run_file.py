@@ -375,7 +375,8 @@ class RunFile:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
         query = f"SELECT 1 FROM raters JOIN outcomes ON rater_id = raters.id WHERE raters.{column} = ? LIMIT 1"
         if self._db.rows(query, value):
-            hint = "Undo that change, name another run file, or give it another name (for a judge: --rater NAME)."
+            names = "--rater NAME for a judge, --store NAME for combined scores"
+            hint = f"Undo that change, name another run file, or give it another name ({names})."
             raise RaterChanged(f"{self.path}: it holds outcomes {what}", hint)
         self._db.execute(f"DELETE FROM raters WHERE {column} = ?", (value,))
 
