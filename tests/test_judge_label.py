@@ -13,7 +13,8 @@ from viewed import viewing
 from pathway_local.rater import LABEL
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
-from pathway_local.words.language import Language, languages
+from pathway_local.words import languages
+from pathway_local.words.language import Language
 
 SAYS = "a demonstration judge whose scores mean nothing"
 

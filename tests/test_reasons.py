@@ -10,7 +10,8 @@ import pytest
 import pathway_local
 from pathway_local.statistics.figure import Reason, Undefined, with_names
 from pathway_local.statistics.subgroups import NO_SECOND, TOO_LITTLE
-from pathway_local.words.language import ENGLISH, Language, languages
+from pathway_local.words import languages
+from pathway_local.words.language import ENGLISH, Language
 
 ROOMS = [Path(pathway_local.__file__).parent / room for room in ("statistics", "results")]
 MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Statistic", "why_constant")

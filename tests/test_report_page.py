@@ -26,7 +26,8 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.verdict import Failure, Score, Verdict
-from pathway_local.words.language import Language, languages
+from pathway_local.words import languages
+from pathway_local.words.language import Language
 
 CODE = Path(__file__).parents[1] / "pathway_local" / "pages"
 WORDS = CODE.parent / "words"

@@ -7,7 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
 from pathway_local.judging.option import ENCODING, HEADER_ROW, ID, MAP, MODELS
-from pathway_local.words.language import languages
+from pathway_local.words import languages
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
 RunToBe = Annotated[Path, typer.Argument(metavar="RUN", help="The run file; with --rubric it may be a new one.")]

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -13,14 +12,9 @@ from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, N
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.visible import visible
+from pathway_local.words import FOLDER, languages
 
-FOLDER = Path(__file__).parent
 ENGLISH = "en"
-
-
-def languages() -> list[str]:
-    """The languages that have a file of words, by their names: `de`, `en` …"""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 class _Options:
