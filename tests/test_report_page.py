@@ -254,7 +254,8 @@ def test_words_that_a_language_lacks_are_english_and_marked_so(tmp_path: Path, m
     english = (WORDS / "en.yaml").read_text(encoding="utf-8")
     (tmp_path / "en.yaml").write_text(english, encoding="utf-8")
     (tmp_path / "eo.yaml").write_text(english.replace("  no_people:", "  not_yet_said:"), encoding="utf-8")
-    monkeypatch.setattr("pathway_local.words.language.FOLDER", tmp_path)
+    for module in ("words", "words.language"):
+        monkeypatch.setattr(f"pathway_local.{module}.FOLDER", tmp_path)
     assert languages() == ["en", "eo"]
     lacking = Table("scores", {}, (), (), (Note("no_people", kind="warning"), Note("nothing_yet", kind="warning")))
     found = [(language, text[:10]) for text, language in lines([lacking], Language("eo"), "warning")]
