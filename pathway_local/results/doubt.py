@@ -6,7 +6,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.handover import SIGNS, differs, signs_of
+from pathway_local.results.handover import SIGNS, signs_of, wrong_by
 from pathway_local.results.label_design import LabelDesign, design_weights, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -31,23 +31,17 @@ def doubt_tables(
     run: RunFile, matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, plan: AgreementPlan
 ) -> Iterator[Table]:
     """Yield what the doubt of judges with probabilities says, by labels of a sample or, without one, by all."""
-    design, counted = own_design(matrix, people, who), np.isfinite(matrix.given[:, list(people)])
+    design, labels = own_design(matrix, people, who), matrix.given[:, list(people)]
     if isinstance(design, LabelDesign):
-        counted = design.labels
+        labels = np.where(design.labels, labels, np.nan)
     about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "reference": who}
     rows, notes, curves = list[dict[str, Cell]](), list[Note](), list[Table]()
     for judge in judges:
         sure, name = signs_of(run, matrix, judge)[:, SIGNS.index("confidence")], matrix.raters[judge].name
-        used = np.isfinite(sure) & counted.any(axis=1)
+        used = np.isfinite(sure) & np.isfinite(labels).any(axis=1)
         if not used.any():
             continue
-        labels = matrix.given[:, list(people)]
-        wrong = np.array(
-            [
-                differs(matrix, matrix.given[at, judge], labels[at][counted[at]].tolist(), 0)
-                for at in np.flatnonzero(used)
-            ]
-        ).astype(np.float64)
+        wrong = wrong_by(matrix, judge, labels, 0)[used]
         weigh = design_weights(matrix, [judge, *people])
         clusters = matrix.clusters(plan.cluster)[used] if plan.cluster else None
         found = doubt_figures(sure[used], wrong, clusters, weigh(used)[used] if weigh else None)

@@ -176,8 +176,8 @@ def _decision(
     used = sampled & _evenly_drawn(matrix, design.probability)
     if used.sum() < sampled.sum():
         notes.append(Note("labels_thinned", {"count": int(used.sum()), "all": int(sampled.sum())}, "note"))
-    wrong = _wrong(matrix, judge, np.where(counted & used[:, None], given, np.nan), options.within)
-    outside = np.where(np.isfinite(wrong), np.nan, _wrong(matrix, judge, given, options.within))
+    wrong = wrong_by(matrix, judge, np.where(counted & used[:, None], given, np.nan), options.within)
+    outside = np.where(np.isfinite(wrong), np.nan, wrong_by(matrix, judge, given, options.within))
     clusters = matrix.clusters(cluster) if cluster else None
     sure, tested = _order(data, matrix, judge, options.by, wrong)
     members = tuple(matrix.raters[at].name for at, own in zip(people, counted.T, strict=True) if own.any())
@@ -186,7 +186,7 @@ def _decision(
     return Decision(matrix, judge, people, members, options, sure, wrong, sampled, design.strata, found, tuple(notes))
 
 
-def _wrong(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
+def wrong_by(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
     """Whether a judge is wrong by people's `given` scores, (cases,): 1 or 0, NaN where either gave none."""
     wrong, there = np.full(len(given), np.nan), np.isfinite(given)
     for place in np.flatnonzero(there.any(axis=1) & np.isfinite(matrix.given[:, judge])):
