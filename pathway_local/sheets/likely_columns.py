@@ -20,7 +20,6 @@ ASKING = 0.5
 APART = 1.5
 """How much longer passages must be than other texts, or how much oftener a text must come again, to tell them apart."""
 
-
 LABEL = 40
 """Characters of the longest label or id."""
 
@@ -64,13 +63,12 @@ def likely_columns(sheet: Sheet, inputs: Collection[str], free: Sequence[str]) -
 def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the columns whose cells seem to name groups, such as chatbots, and those that tell all rows apart."""
     labels, ids = [], []
-    rows = [row.cells for row in islice((row for row in sheet.rows() if row.cells), SAMPLE_ROWS)]
-    for column in columns:
-        cells = [text for cells in rows if (text := cells.get(column, "").strip())]
+    rows, filled = _filled(sheet, columns)
+    for column, cells in filled.items():
         if not cells or max(map(len, cells)) > LABEL:
             continue
         different = set(cells)
-        if len(different) == len(rows) > 1:
+        if len(different) == rows > 1:
             ids.append(column)
         elif 1 < len(different) <= len(cells) / 2 and not all(_NUMBER.fullmatch(text) for text in different):
             labels.append(column)
@@ -85,13 +83,20 @@ def _outstanding(texts: Sequence[_Look], measure: Callable[[_Look], float], leas
     return ordered[0] if len(ordered) == 1 or measure(ordered[0]) >= APART * measure(ordered[1]) else None
 
 
+def _filled(sheet: Sheet, columns: Sequence[str]) -> tuple[int, dict[str, list[str]]]:
+    """Return how many of the first rows there are, and the cells of each column that hold something there."""
+    rows = [row.cells for row in islice((row for row in sheet.rows() if row.cells), SAMPLE_ROWS)]
+    return len(rows), {
+        column: [text for cells in rows if (text := cells.get(column, "").strip())] for column in columns
+    }
+
+
 def _texts(sheet: Sheet, columns: Sequence[str]) -> list[_Look]:
     """Return how those of the columns look that hold texts in most of the first rows."""
-    rows = [row.cells for row in islice((row for row in sheet.rows() if row.cells), SAMPLE_ROWS)]
+    rows, filled = _filled(sheet, columns)
     looks = []
-    for column in columns:
-        cells = [text for cells in rows if (text := cells.get(column, "").strip())]
-        words = median(len(text.split()) for text in cells) if 2 * len(cells) > len(rows) else 0
+    for column, cells in filled.items():
+        words = median(len(text.split()) for text in cells) if 2 * len(cells) > rows else 0
         if words >= LEAST_WORDS:
             asks = sum(text.endswith(("?", "？", "؟")) for text in cells) / len(cells)
             looks.append(_Look(column, asks, words, len(cells) / len(set(cells))))
