@@ -260,7 +260,7 @@ def _order(
 
 
 _HINTS: Mapping[str, str] = {
-    "confidence": "Probabilities come from local judges; judge again without `--probabilities off`.",
+    "confidence": "Probabilities come from local judges alone: name another one, or another {by}.",
     "distance": "It needs the probabilities of a local judge and a score with an order.",
     "mass": "Only a judge without a grammar tells it. Leave {by} out.",
     "judges": "It needs another judge's scores of the same cases.",
