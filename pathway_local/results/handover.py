@@ -13,7 +13,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note, NoteKind
 from pathway_local.rater import JUDGES
 from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
-from pathway_local.results.label_design import own_design
+from pathway_local.results.label_design import EVEN, own_design
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -31,9 +31,6 @@ SIGNS = get_args(By)[:-1]
 
 PLANNED = (100, 150, 200, 300, 400, 600, 800, 1000)
 """Numbers of labels for which the share to keep is told."""
-
-EVEN = 1.1
-"""Chances of being drawn that differ by less count as even, as in `label_design`."""
 
 
 class HandoverOptions(Options):

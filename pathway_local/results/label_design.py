@@ -14,6 +14,9 @@ from pathway_local.statistics.prediction_powered import BoolArray
 WORKED_ON = 0.5
 """The share of a sample that needs labels; fewer may be of cases that were picked."""
 
+EVEN = 1.1
+"""Chances of being drawn that differ by less count as even."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelDesign:
@@ -116,4 +119,4 @@ def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
 
 def _is_uneven(design: Design) -> bool:
     chances = design.probability[design.probability > 0]
-    return bool(design.sample.strata and chances.max() > 1.1 * chances.min())
+    return bool(design.sample.strata and chances.max() > EVEN * chances.min())
