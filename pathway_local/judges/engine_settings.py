@@ -13,8 +13,7 @@ from pathlib import Path
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import class_names, text_config, whole
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.system.installed import EITHER_BUILD, uses_gpu, vllm_version
-from pathway_local.system.machine import Machine
+from pathway_local.system.machine import EITHER_BUILD, Machine, uses_gpu, vllm_version
 
 SETTINGS: dict[str, type] = {
     "block_size": int,

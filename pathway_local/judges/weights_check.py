@@ -17,8 +17,7 @@ from pathway_local.judges.weights import (
     weight_files,
     weights_hash,
 )
-from pathway_local.system.installed import vllm_version
-from pathway_local.system.machine import GB, Machine
+from pathway_local.system.machine import GB, Machine, vllm_version
 
 _AGAIN = "Fetch or copy it again."
 
