@@ -22,11 +22,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.results.stand_in import TENTATIVE
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import corrected_difference
+from pathway_local.statistics.equal_judge import People, people_like, power
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
-from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.human_benchmark import human_benchmark, mean_of_people
 from pathway_local.statistics.intervals import (
     LEVEL,
     Effect,
@@ -57,6 +59,7 @@ SHARES: Mapping[str, tuple[float, ...]] = {
     "rare lows": (0.01, 0.01, 0.03, 0.10, 0.85),
 }
 SIZES = (50, 100, 200)
+STAND_INS = ((100, 3, 0.8), (300, 3, 0.7), (300, 3, 0.8), (300, 10, 0.7), (600, 2, 0.7), (600, 2, 0.8), (600, 5, 0.7))
 Scores = NDArray[np.float64]
 Shares = tuple[float, ...]
 Once = Callable[[np.random.Generator], tuple[bool, ...]]
@@ -371,6 +374,30 @@ def repeated_coverage(labelled: int, twice: int, replications: int) -> Shares:
     return how_often(stream("repeated", labelled, twice), replications, once)
 
 
+def stand_in_shown(cases: int, people: int, rank: float, margin: float, replications: int) -> Shares:
+    """People of whom two have that rank correlation rate some cases, and so does a judge who is one more of them.
+
+    Return the planned chance that `agreement` shows that the judge can stand in, and how often it does.
+    """
+    shares = np.repeat(LEVELS, [round(1000 * share) for share in SHARES["typical"]])[:, None]
+    like = people_like(shares, tuple(LEVELS), rank)
+    assert isinstance(like, People)
+    rated = like.drawn(np.random.default_rng(2), 100_000, 2)
+    alpha = _figure("alpha_ordinal", rated)
+    like = replace(like, alpha=alpha)
+    planned = power(like, np.ones((1, people), dtype=np.bool_), margin, TENTATIVE).chance(cases)
+    names = [str(each) for each in range(people + 1)]
+
+    def once(rng: np.random.Generator) -> tuple[bool, ...]:
+        scores = like.drawn(rng, cases, people + 1)
+        [found] = human_benchmark(scores[:, :people], scores[:, people:], "spearman", margin, names).averages
+        return (
+            found.standing in ("better", "not worse") and _figure("alpha_ordinal", scores[:, :people]) >= TENTATIVE,
+        )
+
+    return planned, *how_often(stream("stand in", cases, people, rank, margin), replications, once)
+
+
 def missed_coverage(labels: int, replications: int) -> Shares:
     """A good judge who gives a 4 or 5 to one failure in 25 cases. Return the coverage with and without a warning."""
     rng, held, warned = stream("missed", labels), np.zeros(2), np.zeros(2)
@@ -428,6 +455,10 @@ def further_tables(replications: int) -> Iterator[str]:
     yield f"\n{'half-width as planned':<34}{'expected width':>17}{'ours':>8}"
     for name, pilot, points in (("typical", 60, 0.1), ("typical", 120, 0.08), ("85% fives", 60, 0.07)):
         yield _line(f"{name}, {pilot} labels, {points}", planned_width(name, pilot, points, replications), 17)
+    yield f"\n{'stands in: cases, people, rank':<34}{'planned':>15}{'shown':>8}"
+    for cases, people, rank in STAND_INS:
+        found = stand_in_shown(cases, people, rank, 0.05, replications)
+        yield _line(f"{cases}, {people}, {rank:g}", found, 15)
     yield f"\n{'one failure in 25 is missed':<34}{'all files':>15}{'without warning':>17}"
     for labels in (60, 120, 240):
         yield _line(f"{labels} labels", missed_coverage(labels, replications), 15, 17)

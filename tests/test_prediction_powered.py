@@ -173,7 +173,7 @@ def test_noise_of_labels_may_make_an_interval_impossible_to_halve_within_the_fil
     judge, _, people = file_of(13, 150, 100)
     found = corrected_mean(judge, people, SCALE, Survey(noise=Noise(4.0, 99)))
     assert isinstance(found, Correction)
-    assert isinstance(found.more_labels, Undefined) and "all {cases} cases" in found.more_labels.reason
+    assert isinstance(found.more_labels, Undefined) and "all 150 cases" in found.more_labels.reason
 
 
 def test_few_dissenting_labels_are_warned_of_and_none_make_no_interval() -> None:

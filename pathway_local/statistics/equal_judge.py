@@ -21,7 +21,7 @@ from pathway_local.statistics.needed import LEAST, MANY, POWER
 from pathway_local.statistics.prediction_powered import BoolArray
 from pathway_local.statistics.resampling import GROUPS, counted_rows
 
-CASES, FEWER = 20_000, 2_000
+CASES, FEWER = 20_000, 500
 """Cases that are drawn: the number of cases that is needed then varies by 2% from one draw to the next. Of alpha, whose
 error a jackknife finds, fewer."""
 
@@ -76,7 +76,8 @@ def _places(rng: np.random.Generator, shares: FloatArray, seen: float, size: tup
     """The places of the levels that people choose, (cases, people), by what they see in cases of some quality."""
     bounds = [NORMAL.inv_cdf(place) for place in np.cumsum(shares)[:-1].tolist()]
     quality, own = rng.normal(size=(size[0], 1)), rng.normal(size=size)
-    return np.searchsorted(bounds, np.sqrt(seen) * quality + np.sqrt(1 - seen) * own)
+    found: IntArray = np.searchsorted(bounds, np.sqrt(seen) * quality + np.sqrt(1 - seen) * own)
+    return found
 
 
 def _rank_correlation(scores: FloatArray) -> float:
@@ -141,8 +142,8 @@ def power(people: People, given: BoolArray, margin: float, least: float) -> Powe
         target = mean_of_people(np.delete(rated, person, axis=1))
         used = np.isfinite(rated[:, person] + target)
         if used.any():
-            apart = _influence(scores[used, size], target[used]) - _influence(rated[used, person], target[used])
-            influence[used] += apart / used.mean() / size
+            judge, own = (_influence(each[used], target[used]) for each in (scores[:, size], rated[:, person]))
+            influence[used] += (judge - own) / used.mean() / size
     apart = 0.0
     if people.alpha is not None:
         rows = counted_rows(rated[:FEWER])
@@ -172,7 +173,7 @@ def _influence(first: FloatArray, second: FloatArray) -> FloatArray:
         return shift
 
     (a, at), (b, bt) = centred(first), centred(second)
-    both, one, other = (a @ b) / len(a), (a @ a) / len(a), (b @ b) / len(b)
+    both, one, other = (float(np.mean(each)) for each in (a * b, a * a, b * b))
     added = a * b + above(at, b) + above(bt, a) - 3 * both
     spread = (a**2 + 2 * above(at, a)) / one + (b**2 + 2 * above(bt, b)) / other - 6
     found: FloatArray = (added - both * spread / 2) / np.sqrt(one * other)
