@@ -107,9 +107,7 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
             raise UnknownName(f"value of {column}", value, known[:SHOWN_VALUES])
     if len(values) < 2 or len(set(values)) < len(values):
         listed = as_given(", ".join(map(shown, values[:SHOWN_VALUES])))
-        said = (
-            f"{{between}} needs two values of {as_given(shown(column))} or more, each once, and has {listed or 'none'}"
-        )
+        said = f"{{between}} needs two values of {as_given(shown(column))}, each once, and has {listed or 'none'}"
         raise OptionError(said, "Such as {between} chatbot=v1,v2.")
     if not equals and len(values) > MOST_UNASKED:
         pairs = len(values) * (len(values) - 1) // 2
@@ -140,6 +138,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
         yield Table("compare", {}, (), (), [Note("no_scores", kind="answer")], section=SECTION)
         return
     two = len(plan.values) == 2
+    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
     about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
     about |= dict(zip(("first", "second"), plan.values, strict=True)) if two else {}
     about |= {"cluster": plan.cluster} if plan.cluster else {}
@@ -150,7 +149,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
         Column("difference", "estimate"), Column("shown", "key", detail=two),
-        Column("corrected", "estimate"), Column("corrected_shown", "key", detail=two),
+        Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("margin", "number", detail=True), Column("family", "count", detail=True),
     ]  # fmt: skip
@@ -166,7 +165,6 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     yield Table(key, about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval")
     if ranked:
         yield order_table(ranked, about)
-    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]

@@ -45,18 +45,19 @@ def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
 
 
 def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
-    """Yield the order of each rater on each score that has a difference."""
+    """Yield the order of each rater on each score that has a difference, without chatbots of too few scores."""
     for (rubric, score, rater), together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
         pairs = list(together)
         given = [(each, each.found.difference) for each in pairs if not isinstance(each.found, Undefined)]
         if not given:
             continue
         sides = {side.name: side for each in pairs for side in (each.first, each.second)}
-        own = places(plan.values, _above(given))
+        sides = {name: side for name, side in sides.items() if side.scored >= plan.smallest}
+        own = places([*sides], _above(given))
         labelled = [
             (each, each.corrected.difference) for each in pairs if isinstance(each.corrected, CorrectedComparison)
         ]
-        by_people = places(plan.values, _above(labelled)) if len(labelled) == len(pairs) else None
+        by_people = places([*sides], _above(labelled)) if len(labelled) == len(pairs) else None
         ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -_mean(side)))
         yield Order(rubric, score, rater, ranked, own, by_people)
 
@@ -93,8 +94,9 @@ def order_table(found: Sequence[Order], about: Mapping[str, object]) -> Table:
 
 def sentences(each: Order) -> Iterator[Note]:
     """Say which chatbot comes first by the rater's scores, and by people's labels."""
-    for found, kind in ((each.places, "first"), (each.corrected, "best")):
-        if found:
-            leading = [name for name, (best, _) in found.items() if best == 1]
+    keys = (("order_first", "order_first_open"), ("order_best", "order_best_open"))
+    for found, (settled, still_open) in zip((each.places, each.corrected), keys, strict=True):
+        leading = [name for name, (best, _) in found.items() if best == 1] if found else []
+        if leading:
             told: dict[str, object] = {"rater": each.rater, "first": leading[0], "names": leading}
-            yield Note(f"order_{kind}" if len(leading) == 1 else f"order_{kind}_open", told, "answer")
+            yield Note(settled if len(leading) == 1 else still_open, told, "answer")
