@@ -14,13 +14,12 @@ from pathway_local.results import handover, stand_in
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
-from pathway_local.results.compare import sides
-from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
+from pathway_local.results.compare import CompareOptions, comparison_plan
+from pathway_local.results.comparison import Comparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.handover import By, HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.pairing import pairing
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -245,11 +244,12 @@ def _differences(
     data: Ratings, matrices: Sequence[RatingsMatrix], options: PlanOptions
 ) -> tuple[list[Planned], list[Note], Note]:
     """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
-    column, first, second = sides(options.between)
-    column, cluster = data.column(column), data.column(options.cluster)
-    paired = pairing(data, options.pair_by, column, (first, second))
+    asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
+    compared = comparison_plan(data, CompareOptions(**asked))
+    if len(compared.values) > 2:
+        raise OptionError("plan is about one difference of two values", "Such as {between} chatbot=v1,v2.")
     judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
-    every = comparisons(matrices, ComparisonPlan(column, first, second, paired, options.rater, cluster))
+    every = comparisons(matrices, compared)
     drafts = []
     for each in (one for one in every if options.rater or one.rater in judges):
         spread, source = _labels_spread(each) if options.labels else _spread(each)
@@ -260,8 +260,8 @@ def _differences(
     warnings = [note for matrix in matrices for note in alike(matrix)] if options.labels else []
     if options.labels:
         return drafts, warnings, Note("unit_labels")
-    unit = Note("unit_questions" if paired.name else "unit_cases")
-    return drafts, warnings, Note("unit_values", {"column": cluster}) if cluster else unit
+    unit = Note("unit_questions" if compared.pair_by else "unit_cases")
+    return drafts, warnings, Note("unit_values", {"column": compared.cluster}) if compared.cluster else unit
 
 
 def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], list[Note]]:
