@@ -1,4 +1,4 @@
-"""Checks of this machine: library versions that we tested together, the seal, the engine's environment, GPUs, memory and disk."""
+"""Checks of this machine: versions that we tested together, the seal, the environment, GPUs, memory and disk."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""One outcome of one case: to store in a run, and as read from it, in columns that the plain sqlite3 shell can query."""
+"""One outcome of one case: to store in a run, and read from it, in columns that the sqlite3 shell can query."""
 
 import json
 import math
