@@ -141,14 +141,21 @@ def import_ratings(
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
-        ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
-        for item in new:
-            rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
+        _put(run, job, [_with_model(run, rater, counts[rater.name]) for rater in raters], new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
+
+
+def _put(
+    run: RunFile, job: int, raters: Iterable[Rater], new: Iterable[Matched], sheets: Mapping[tuple[str, str], int]
+) -> None:
+    """Store the raters and their new ratings, each with the job that handed out its sheet or page."""
+    ids = {rater.name: run.add_rater(rater) for rater in raters}
+    for item in new:
+        rating, place = item.rating, item.place
+        run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
 
 
 def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], ask: Ask = lambda _: False) -> Imported:

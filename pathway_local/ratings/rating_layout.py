@@ -89,9 +89,7 @@ def find_layout(
     there. With `one_rater`, a single column belongs to the rater whom the import names.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
-    if id_column is not None and same_column(id_column, columns) is None:
-        raise no_column(id_column, columns, source)
-    for name in comments:
+    for name in (*([] if id_column is None else [id_column]), *comments):
         if same_column(name, columns) is None:
             raise no_column(name, columns, source)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
