@@ -61,8 +61,6 @@ def _config(folder: Path) -> Check:
 def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
     if not spec.engine:
         return Check("engine settings", "ok", "only the defaults")
-    if not vllm_version():
-        return Check("engine settings", "note", "not checked: vLLM is not installed")
     found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)
     return Check("engine settings", "ok", ", ".join(f"{name}: {value}" for name, value in found.items()))
 
