@@ -145,10 +145,10 @@ def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, level
 
 def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
     """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
-    if re.match(r'\s*["{}\[]', line):
+    if re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line):
         return ""
     whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
-    if whole and any_of("score").search(line) and any_of("fraction").search(any_of("negated").sub(" ", line)):
+    if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
         return f"by {OPEN}"
     if not (any_of("reply").search(line) or any_of("give").search(line)) or " or " in value.spelling:
         return ""

@@ -86,7 +86,8 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
         near = any(row < source.row(at) < row + 4 for at in marks)
-        if label and _kind(label[1]) not in {"", "conversation"} | have and not near and not source.lines[row + 1].strip():
+        alone = label and not near and not source.lines[row + 1].strip()
+        if label and alone and _kind(label[1]) not in {"", "conversation"} | have:
             missing.setdefault(_kind(label[1]), (label[1], row))
     return list(missing.values())
 

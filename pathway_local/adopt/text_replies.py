@@ -187,19 +187,20 @@ def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str,
 
 def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
-    found: list[Slot] = []
+    found, listed = list[Slot](), list[Slot]()
     otherwise = any(_runs(source)) or any_of("json").search(source.text)
     for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
         if any_of("reply").search(text) and any_of("only").search(text):
-            words = _items(source, row) if text.endswith(":") else words_in(text)
-            words = [word for word in words if not any_of("number").search(word)]
+            items = _items(source, row) if text.endswith(":") else []
+            words = [word for word in items or words_in(text) if not any_of("number").search(word)]
             if any_of("after").search(text):
                 return
             if len(words) > 1:
-                found.append(Slot("verdict", "", row, "text", words=tuple(words)))
+                (listed if items else found).append(Slot("verdict", "", row, "text", words=tuple(words)))
             elif any_of("number").search(text):
                 found.append(Slot("score", text, row, "number"))
+    found = listed or found
     if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
         yield _short(source, found[-1], "a set of words" if found[-1].words else "a number")
 
@@ -219,7 +220,7 @@ def _items(source: Source, row: int) -> list[str]:
     """Return the words in bullets right below a row."""
     found: list[str] = []
     for line in source.lines[row + 1 : row + 14]:
-        if item := _ITEM.match(line):
+        if (item := _ITEM.match(line)) and not item[1].isdecimal():
             found.append(item[1].strip())
         elif found or line.strip():
             break

@@ -50,7 +50,7 @@ def outputs_in(declared: str, lines: Sequence[str] = ()) -> dict[str, Any]:
     layout = "\n".join(lines)
     before = [name for name in fields if f"{{{name}}}" not in layout]
     if len(before) > min(1, len(fields) - 1):
-        said = ", ".join(name for name in fields if name not in before) or "none"
+        said = ", ".join(name for name in fields if name not in before) or "none of them"
         raise ValueError(f"--line must name all fields but one, such as {{grade}}; it names {said}")
     return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": fields}
 
