@@ -534,18 +534,3 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert run(*compare, "--margin", "nan").code == 2
     for wrong in ("chatbot=v1", "chatbot=v1,v1", "chatbot=", "chatbot=v1,v3", "bot=v1,v2"):
         assert run("compare", answers, "--between", wrong, "--pair-by", "question_id").code == 2
-
-
-def test_half_points_are_told_with_what_to_quote_instead(run: Run, tmp_path: Path) -> None:
-    ids = [f"s-{number}" for number in range(24)]
-    rated = cases(ids=ids)
-    halves = {name: Verdict({"score": Score((1, 2, 4.5, 5)[at % 4])}) for at, name in enumerate(ids)}
-    with RunFile.create(tmp_path / "half.run") as made:
-        add(made, "demo", said(*[1, 2, 4, 5] * 6, ids=ids), rows=rated)
-        add(made, "ann", halves, kind="human", rows=rated)
-    out = run("agreement", tmp_path / "half.run", "--json").out
-    assert "Quote Spearman" in " ".join(sentences(out))
-    (told,) = notes(out, "between_levels")
-    assert told.startswith("ann has scores between the levels") and "--figure spearman" in told
-    (pair,) = rows(out, "pairs")
-    assert pair["kappa_quadratic"]["value"] is None and pair["spearman"]["value"] > 0.9
