@@ -195,7 +195,7 @@ def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> No
     assert not [*unlike(high, ~missing, missing & (np.arange(40) == 0), "demo")], "one case says nothing"
 
 
-def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Path) -> None:
+def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path) -> None:
     answers = tmp_path / "answers.run"
     answers_run(answers, people=False).close()  # without a sample, so that no label is left out
     _, worth, _ = answered()
@@ -211,9 +211,8 @@ def test_half_points_count_where_a_figure_needs_no_levels(run: Run, tmp_path: Pa
     assert [kept[f"a-{place:03}"].scores["score"].value for place in range(60)] == list(halves[:60])
     found = figures_in(run("agreement", answers, "--json").out, "pairs", "gpt", "Dee")
     assert {name for name, row in found.items() if row["value"] is not None} == {
-        name for name, each in COEFFICIENTS.items() if each.cases == "pair" and not each.needs_levels
+        name for name, each in COEFFICIENTS.items() if each.cases == "pair"
     }
-    assert found["kappa"]["reason"] == "Dee has scores between the levels of the scale"
     difference = scores_of("gpt", worth)[:60] - halves[:60]
     assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
     shown = run("summary", answers)
@@ -227,7 +226,8 @@ def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
     make_panel(small, "people", ["ann", "bob"], "mean", [])
     small.commit()
     shown = run("agreement", small.path, "--rater", "demo", "--rater", "people", "--full")
-    assert "not defined, because people is a mean of others, which is not a level of the scale" in shown.words
+    assert "people: a mean of others is no level, so figures that count levels" in shown.words
+    assert "not defined, because people is a mean" not in shown.words
     out = run("agreement", small.path, "--json").out
     pairs = {(row["first"], row["second"]) for row in rows(out, "pairs")}
     assert ("demo", "people") in pairs

@@ -205,6 +205,8 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
     others = [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]
     if between := [name for name in others if name not in members]:
         yield Note("between_levels", {"raters": between}, "note")
+    if means := [name for name in others if name in members]:
+        yield Note("means_no_levels", {"raters": means}, "note")
     if len(matrix.grid) > len(matrix.levels):
         halves = sorted(set(matrix.grid) - set(matrix.levels))
         gave = [place for place in compared if np.isin(matrix.given[:, place], halves).any()]
