@@ -36,6 +36,7 @@ COMMANDS = {
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3", "--cluster", "student"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
+        ("handed.run", "--stand-in"),
     ),
     "compare": (
         ("answers.run", *BOTS),

@@ -105,7 +105,7 @@ def agreement(
 def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
     chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
-    matrix, left_out = _without_picked(whole)
+    matrix, left_out = without_picked(whole)
     clusters = matrix.clusters(plan.cluster) if plan.cluster else None
     again = [tuple(_single(matrix, name) for name in named) for named in plan.twice]
     chosen = [place for place in chosen if place not in {second for _, second in again}]
@@ -158,7 +158,7 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan)
     return corrected_means(whole, judges, members, people.reference, plan)
 
 
-def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
+def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
     for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():

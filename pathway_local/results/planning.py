@@ -1,4 +1,4 @@
-"""How many labels, questions or students a figure of a run needs, from the run's own spread."""
+"""How many labels, questions, students or people a figure of a run needs, from the run's own spread."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,8 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results import handover
+from pathway_local.results import handover, stand_in
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import CompareOptions, comparison_plan
@@ -26,7 +27,7 @@ from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Aim, Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
 
-AIM = "Aim (give one of the first four)"
+AIM = "Aim (give one of the first five)"
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -54,6 +55,15 @@ class PlanOptions(Options):
         Field(gt=0, lt=1),
         Says("SHARE", "Plan the labels that let a judge keep cases with this promise, as `handover` does.", AIM),
     ] = None
+    stand_in: Annotated[
+        bool,
+        Says(
+            "",
+            "Plan the cases and people that show that a judge as good as a person can stand in for one, as `agreement` "
+            "says it; with {margin}: how far it may fall short (default: 0.05).",
+            AIM,
+        ),
+    ] = False
     looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
@@ -75,7 +85,9 @@ class PlanOptions(Options):
         named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
         given = [(aim, points) for aim, points in named.items() if points is not None]
         if len(given) != 1:
-            raise OptionError("plan needs one aim", "Name one of {half_width}, {detect}, {margin} and {error}.")
+            raise OptionError(
+                "plan needs one aim", "Name one of {half_width}, {detect}, {margin}, {error} and {stand_in}."
+            )
         [(aim, points)] = given
         return Goal(aim, points, self.looks)
 
@@ -127,6 +139,9 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     if options.error is not None:
         yield from _handover(data, options)
         return
+    if options.stand_in:
+        yield from _stand_in(data, options)
+        return
     goal = options.goal
     options.check_figure()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
@@ -155,7 +170,7 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
 
 def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     """Yield the shares that judges can be expected to keep. Raises OptionError."""
-    others = {"half_width", "detect", "margin", "between", "pair_by", "labels", "cluster"} & options.model_fields_set
+    others = ("half_width", "detect", "margin", "stand_in", "between", "pair_by", "labels", "cluster")
     more = len(options.rater) > 1 or options.looks > 1
     if not options.against or more or any(getattr(options, name) for name in others):
         raise OptionError(
@@ -163,6 +178,16 @@ def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
         )
     asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
     yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
+
+
+def _stand_in(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+    """Yield how many cases and people show that a judge can stand in for a person. Raises OptionError."""
+    others = ("half_width", "detect", "between", "pair_by", "labels", "within", "cluster", "rater")
+    if options.looks > 1 or options.by != "confidence" or any(getattr(options, name) for name in others):
+        raise OptionError("{stand_in} goes with {margin}, {against} and {rubric} alone", "Leave the others out.")
+    matrices = [*data.matrices(data.rated(options.rubric, [options.against] if options.against else []))]
+    margin = AgreementPlan().margin if options.margin is None else options.margin
+    yield from stand_in.planned(matrices, options.against, margin)
 
 
 def _row(each: Planned, planned: int) -> dict[str, Cell]:
