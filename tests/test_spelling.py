@@ -244,9 +244,8 @@ def test_a_declared_score_is_no_comparison_and_a_declared_preference_finds_its_i
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run: Run = typing_in(tmp_path, monkeypatch, capsys)
-    (tmp_path / "p.txt").write_text(
-        'Which is better for {task}?\nA: {answer_a}\nB: {answer_b}\nWrite "[[A]]" or "[[B]]".\n'
-    )
+    prompt = 'Which is better for {task}?\nA: {answer_a}\nB: {answer_b}\nWrite "[[A]]" or "[[B]]".\n'
+    (tmp_path / "p.txt").write_text(prompt)
     for fields, swap in (("score: 1-5", {}), ("choice: prefer A > tie > B", {"answer_a": "answer_b"})):
         told = run("rubrics", "adopt", "p.txt", "--fields", fields, "--yes", "-o", "p.prompty", "--force")
         assert told.code == 0, told.err
