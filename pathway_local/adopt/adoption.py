@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
 from pathway_local.adopt.json_blocks import json_blocks, key_lists
-from pathway_local.adopt.pairs import preference, swap_of
+from pathway_local.adopt.pairs import others_of, preference, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
 from pathway_local.adopt.slots import Found, Source, as_name
@@ -62,6 +62,8 @@ def propose(prompt: Prompt) -> Proposal:
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
     questions = tuple(_questions(source, found, fields))
+    if swap and (others := others_of(list(inputs.said), swap)):
+        questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
