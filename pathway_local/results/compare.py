@@ -31,8 +31,7 @@ from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.sheets.row import shown
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
-from pathway_local.statistics.intervals import LEVEL
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 
 SECTION = "comparison"
 
@@ -299,17 +298,8 @@ def _finding(
     told |= {"apart": apart if round(difference, 2) else Note("as_high")}
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
-    told |= {"interval": interval, "wider": _wider(interval, family, plan.looks)}
+    told |= {"interval": interval}
     return Note("compared", told | {"shown": _shown(each, plan.margin, interval, rater)}, "answer")
-
-
-def _wider(interval: Interval, family: int, looks: int) -> Note | str:
-    """Why an interval is wider than one for a single test; empty if it is not."""
-    if percent(interval.level) == percent(LEVEL):
-        return ""
-    because = [Note("because_of_tests", {"count": family})] if family > 1 else []
-    because += [Note("because_of_looks", {"count": looks})] if looks > 1 else []
-    return Note("wider", {"because": because})
 
 
 def shown_by(difference: Estimate, margin: float) -> str | None:
