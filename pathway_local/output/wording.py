@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.note import NoteKind
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.statistics.figure import SAME_LEVEL, Estimate, Undefined, with_names
+from pathway_local.statistics.figure import Estimate, Undefined, with_names
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -166,8 +166,6 @@ class Wording:
             yield self.say("left_out_column", head=head, reason=self.say.reason(reason))
         if self._levels and not self._full:
             yield self.say("what_interval", level=self.say.level(LEVEL))
-            if max(self._levels) > LEVEL + SAME_LEVEL:
-                yield self.say("wider_together")
         elif self._methods:
             named = [
                 self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods
