@@ -20,8 +20,7 @@ from pathway_local.prompty.prompty_file import (  # fmt: skip
     text_of,
 )
 from pathway_local.rubrics.turn import MARKS
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pathway_local.rater import GROUP, Rater
-from pathway_local.ratings.matched_ratings import Matched
+from pathway_local.ratings.known_cases import Matched
 from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.rubrics.rubric import Rubric
