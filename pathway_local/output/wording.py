@@ -115,7 +115,8 @@ class Wording:
                 levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
                 lines = slice(0, 1 if len(levels) == 1 else None)
                 texts = [" ".join(second.split("\n")[lines]) for _, _, second in parts]
-                yield column, self.say.interval_head(*ends if self._full else ()), texts
+                several = len(levels) > 1 and not self._full
+                yield column, self.say("interval_alone") if several else self.say.interval_head(*ends), texts
         else:
             yield column, head, cells
 
