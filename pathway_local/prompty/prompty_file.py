@@ -163,11 +163,6 @@ def _check_length(text: str, where: str) -> None:
         raise RubricError(f"{where}: {len(text):,} characters are too long for a prompt", f"The limit is {LIMIT:,}.")
 
 
-def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
-    """Return the Jinja turns of a prompt. It is split on role markers before any input is filled in."""
-    return tuple(_jinja_turn(role, text, where, line) for role, text, line in _split_roles(body, where, first_line))
-
-
 def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
     """Yield each turn's role, text and first line; a prompt without role markers is one user turn."""
     marks = list(ROLE.finditer(body))
