@@ -185,7 +185,7 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
     turns: list[Turn] = []
     for role, text, line in parts:
         if template.syntax == "jinja2":
-            turns.append(_jinja_turn(role, text, where, line))
+            turns.append(checked_turn(role, text, where, line))
         else:
             turns.append(placed_turn(role, text, template.syntax, names))
     if template.syntax != "none" and not template.closing:
@@ -195,7 +195,8 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
     return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
 
 
-def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
+def checked_turn(role: str, text: str, where: str, line: int) -> Turn:
+    """Return the turn of a Jinja template that begins in this line. Raises RubricError, which names the line."""
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
         return jinja_turn(role, text)
