@@ -68,12 +68,27 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     assert output.text.splitlines()[-1] == "out of memory"
 
 
-def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_case(desk: Desk) -> None:
-    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+def _refused_with(config: EngineConfig, log: Path) -> int:
+    """The context that fits, by the error for one that does not."""
     with pytest.raises(OutOfMemory, match="a context of 2048 tokens needs") as raised:
-        Hosts([Host("vllm", config)])
+        Hosts([Host("vllm", config, log=log)])
     [fits] = map(int, re.findall(r"`context: (\d+)`", raised.value.hint))
+    return fits
+
+
+def test_a_load_that_fails_is_in_the_log_and_its_error_names_what_would_fit(desk: Desk) -> None:
+    log = desk.work / "engine.log"
+    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+    assert 0 < _refused_with(config, log) < 2048
+    [load] = _loads(log)
+    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
+
+
+@pytest.mark.soak
+def test_a_context_that_an_error_names_loads_and_the_log_holds_no_case(desk: Desk) -> None:
+    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     registry, log = desk.work / "models.yaml", desk.work / "engine.log"
+    fits = _refused_with(config, desk.work / "refused.log")
     fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
     registry.write_text(json.dumps({"fitting": fitting}))
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
