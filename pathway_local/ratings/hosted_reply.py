@@ -7,8 +7,7 @@ from typing import Any
 
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
-from pathway_local.ratings.loose_reading import LooseReading
-from pathway_local.ratings.reply_layout import read_layout
+from pathway_local.ratings.reply_layout import LooseReading, read_layout
 from pathway_local.ratings.score_text import BETWEEN, on_scale
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
