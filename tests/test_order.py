@@ -56,6 +56,12 @@ def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None
     assert "best place" in (tmp_path / "may.html").read_text()
 
 
+def test_a_level_that_all_intervals_share_is_said_once(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", {"Alfa": 0, "Beta": 0, "Gama": 0})
+    shown = run("compare", tmp_path / "may.run", "--between", "bot").out
+    assert "98.3% interval" in shown and "(98.3%)" not in shown
+
+
 def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run")
     three = run("compare", tmp_path / "may.run", "--between", "bot=Gama,Beta,Alfa", "--json").out

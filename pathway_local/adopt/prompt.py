@@ -27,6 +27,7 @@ _TEMPLATE = re.compile(
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
+_OUTPUTS = re.compile(r"^(?:outputs|outputSchema):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Prompt:
         return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
     def with_front(self, written: str) -> str:
-        """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
-        head = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
-        return head + written + (self.head[len(head) :] or "---\n") + self.body
+        """Return the new file: `written` ends the existing front matter, without its outputs, or becomes the front."""
+        begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
+        return _OUTPUTS.sub("", begin) + written + (self.head[len(begin) :] or "---\n") + self.body
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:

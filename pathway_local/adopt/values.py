@@ -148,7 +148,7 @@ def _rank(word: str) -> int | None:
 
 def gloss(word: str, source: Source) -> str:
     """Return what the prompt says a letter stands for, as in `"[[C]]" for a tie` or `A: CORRECT`; empty if nothing."""
-    means = r"[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-|(?<=\)))\s*[\"']?"
+    means = r"(?:[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-)|[\"'”`*\]]{0,4}\))\s*[\"']?"
     found = re.search(rf"(?<![\w\"])\[{{0,2}}\"?{re.escape(word)}{means}([^.;,)\n\"“`\[]{{1,80}})", source.text)
     return found[1].strip() if found else ""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.note import NoteKind
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.statistics.figure import Estimate, Undefined, with_names
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -98,7 +98,11 @@ class Wording:
             parts = [cell.partition("\n") for cell in cells]
             yield column, head, [first for first, _, _ in parts]
             if any(second for _, _, second in parts):
-                yield column, self.say.interval_head(*ends), [second.replace("\n", " ") for _, _, second in parts]
+                # A level that all intervals share stands in the head.
+                levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
+                lines = slice(0, 1 if len(levels) == 1 else None)
+                texts = [" ".join(second.split("\n")[lines]) for _, _, second in parts]
+                yield column, self.say.interval_head(*ends), texts
         else:
             yield column, head, cells
 
