@@ -20,6 +20,10 @@ from pathway_local.passes import EngineConfig
 from pathway_local.runs.run_file import RunFile
 
 
+LOADING = re.compile(r"^loading, .*\n", re.MULTILINE)
+"""The line above what an engine prints while it loads."""
+
+
 @pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
     return Desk(tmp_path, tiny_judge, "loud", {LOADING: "0", MARK: str(tmp_path / "mark")})
@@ -27,7 +31,7 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 def _loads(log: Path) -> list[str]:
     """What a log has of each load."""
-    first, *loads = re.split(r"^loading, .*\n", log.read_text(), flags=re.MULTILINE)
+    first, *loads = LOADING.split(log.read_text())
     assert "It holds no case text" in first
     return loads
 
@@ -80,7 +84,7 @@ def test_a_load_that_fails_is_in_the_log_and_its_error_names_what_would_fit(desk
     log = desk.work / "engine.log"
     config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     assert 0 < _refused_with(config, log) < 2048
-    [load] = _loads(log)
+    _, load = LOADING.split(log.read_text())
     assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
 
 
