@@ -19,8 +19,7 @@ from pathway_local.errors import OutOfMemory
 from pathway_local.passes import EngineConfig
 from pathway_local.runs.run_file import RunFile
 
-
-LOADING = re.compile(r"^loading, .*\n", re.MULTILINE)
+LOAD = re.compile(r"^loading, .*\n", re.MULTILINE)
 """The line above what an engine prints while it loads."""
 
 
@@ -31,7 +30,7 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 def _loads(log: Path) -> list[str]:
     """What a log has of each load."""
-    first, *loads = LOADING.split(log.read_text())
+    first, *loads = LOAD.split(log.read_text())
     assert "It holds no case text" in first
     return loads
 
@@ -84,7 +83,7 @@ def test_a_load_that_fails_is_in_the_log_and_its_error_names_what_would_fit(desk
     log = desk.work / "engine.log"
     config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     assert 0 < _refused_with(config, log) < 2048
-    _, load = LOADING.split(log.read_text())
+    _, load = LOAD.split(log.read_text())
     assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
 
 
