@@ -13,7 +13,7 @@ from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.purge import purge
-from pathway_local.cli.terminal import data, need_consent, notice, talk, tell
+from pathway_local.cli.terminal import data, need_consent, notice, talk
 from pathway_local.judging.option import columns_by_input
 from pathway_local.rater import HANDOVER, PanelRule, Rater
 from pathway_local.ratings.kept_columns import keep_columns
@@ -162,7 +162,6 @@ def merge(
     read_privately(run, *parts)
     merged = merge_parts(run, parts, sys.argv, notice)
     talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
-    tell(f"audit hash {merged.head} (store it elsewhere to detect tampering later)")
 
 
 def _tell(run: Path, removed: Removed) -> None:
