@@ -9,6 +9,7 @@ from pathlib import Path
 import faulty_judges
 import pytest
 from faulty_judges import RUBRIC, Judge, Noisy, PairScript, Script, ScriptedCache, rows, store_facts
+from json_page import check_section, noting_tables
 from typed_here import Run, sentences, typing_in
 from typed_here import rows as rows_of
 
@@ -21,6 +22,7 @@ from pathway_local.probes.drawing import ProbeSet
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.probe_result import NO_SCORE
 from pathway_local.results.self_test import SelfTest, self_test, self_test_tables
+from pathway_local.results.table import Table
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
@@ -187,7 +189,20 @@ ASKED = [
 ]  # fmt: skip
 
 
-def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:
+def _of_what_was_left_out(tests: list[SelfTest]) -> list[Table]:
+    """The tables that a test has which could not use or judge some of its cases."""
+    [test] = tests
+    judges = [
+        replace(judge, failures={"x": 1}, results=tuple(replace(each, unused={"x": 1}) for each in judge.results))
+        for judge in test.judges
+    ]
+    lacking = replace(test, judges=tuple(judges), test=replace(test.test, skipped={"x": 1}))
+    return [each for each in self_test_tables(lacking) if each.key in ("no_verdict", "unused", "skipped")]
+
+
+def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(
+    typed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = typed(*ASKED)
     assert said.code == 0, said
     assert said.out.index(NECESSARY) < said.out.index("probe")
@@ -199,6 +214,13 @@ def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: R
     page = html.unescape((tmp_path / "t.html").read_text())
     assert "Bestehen ist notwendig" in page and "gullible" in page and "topic1x" not in page
     assert "nicht bestanden" in page and "eine Zahl der Antwort geändert" in page and "Passing" not in page
+    tables, found = noting_tables(monkeypatch), list[SelfTest]()
+
+    def noted(test: SelfTest) -> list[Table]:
+        found.append(test)
+        return self_test_tables(test)
+
+    monkeypatch.setattr("pathway_local.cli.self_test.self_test_tables", noted)
     printed = typed(*ASKED, "--json").out
     told = json.loads(printed)[0]
     assert (told["table"], told["cases"], sentences(printed)) == ("probes", CASES, [NECESSARY])
@@ -210,12 +232,7 @@ def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: R
         if (row["judge"], row["probe"], row["change"]) == ("gullible", "injection", "plea")
     ]
     assert plea["passed"] < CASES
-    documented = (Path(__file__).parents[1] / "docs" / "json.md").read_text()
-    for table in json.loads(printed):
-        keys = [key for key in table if key not in ("table", "rows", "notes")] + [
-            key for row in table["rows"] for key in row
-        ]
-        assert all(f"`{table['table']}.{key}`" in documented for key in keys), table["table"]
+    check_section("judges test", [*tables, *_of_what_was_left_out(found)])
     share = results["right", "gold"]["share"]
     assert (share["value"], share["interval"]) == (1.0, "Wilson")
     assert "topic1x" not in printed and "c1" not in printed

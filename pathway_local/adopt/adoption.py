@@ -7,17 +7,15 @@ from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
 from pathway_local.adopt.json_blocks import json_blocks, key_lists
-from pathway_local.adopt.pairs import preference, swap_of
+from pathway_local.adopt.pairs import others_of, preference, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
-from pathway_local.adopt.slots import Found, Source
+from pathway_local.adopt.slots import Found, Source, as_name
 from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.rubrics.declaration import spelling_of
-from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.spelling import field_of
 
 _WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
@@ -54,7 +52,8 @@ def propose(prompt: Prompt) -> Proposal:
         return Proposal(inputs, questions=inputs.questions)
     values = values_of(found.slots, source, levels)
     alone = sum(value.scores and not value.words for value in values) == 1
-    values = [_with_doubts(value, alone, source, levels) if value.scores else value for value in values]
+    own = {slot.name.lower() for slot in found.slots}
+    values = [_with_doubts(value, own, alone, source, levels) if value.scores else value for value in values]
     swap, values = _compared(source, values, swap_of(list(inputs.said)))
     names = [slot.name for slot in found.slots]
     fields = {
@@ -63,6 +62,8 @@ def propose(prompt: Prompt) -> Proposal:
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
     questions = tuple(_questions(source, found, fields))
+    if swap and (others := others_of(list(inputs.said), swap)):
+        questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
@@ -81,9 +82,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
     template = {"format": syntax, "parser": "prompty" if prompt.roles else "text", "closing": proposal.closing}
     if "template" not in prompt.front and (proposal.closing or syntax != "jinja2" or not prompt.roles):
         front["template"] = {key: value for key, value in template.items() if value}
-    declared = OutputFormat.load({"layout": proposal.layout, "fields": dict(proposal.fields)}).outputs
-    fields = {name: spelling_of(each) for name, each in declared.fields.items()}
-    front["outputs"] = {"layout": declared.layout, "fields": fields}
+    front["outputs"] = {"layout": proposal.layout, "fields": dict(proposal.fields)}
     asked = "".join(f"# {question}\n" for question in proposal.questions)
     return prompt.with_front(write_front(front) + ("" if confirmed else f"{asked}confirmed: false\n"))
 
@@ -112,6 +111,9 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
     named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
     questions = [found.question] * bool(found.question)
+    if (end := re.search(r"\n *([A-Z][\w ]{2,30}):\s*\Z", source.text)) and found.recogniser == "labelled slots":
+        missing = as_name(end[1]) not in fields
+        questions += [f'the prompt ends with "{end[1]}:": must the reply hold it?'] * missing
     questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         questions.append("the response that the judge chooses counts as the better one: is that meant?")
@@ -123,7 +125,7 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     return questions
 
 
-def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]) -> Value:
+def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, levels: list[Levels]) -> Value:
     """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
     if _is_open(value.spelling):
         return value
@@ -132,16 +134,16 @@ def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]
     ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
-    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, ends))}
+    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, own, ends))}
     if ends and (min(ends), max(ends)) not in spans:
         marks |= dict.fromkeys(others, OPEN)
     spelling = " ".join([value.spelling, *list(marks.values())[:1]])
     return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
 
 
-def _doubt(line: str, value: Value, ends: list[float]) -> str:
+def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
     """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
-    if re.match(r'\s*["{}\[]', line):
+    if re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line):
         return ""
     whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
     if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
@@ -151,7 +153,7 @@ def _doubt(line: str, value: Value, ends: list[float]) -> str:
     begins = rf"{any_of('give').pattern}(?: \w+){{0,3}}?\s+"
     given = [float(each) for each in re.findall(rf"(?i){begins}(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)]
     words = re.findall(rf"(?i)(?:{begins}|,? \bor\s+|[.,;:]\s+(?:please )?(?:answer|say)\s+){_WORD}", line)
-    known = {word.lower() for word in value.words}
+    known = own | {word.lower() for word in value.words}
     said = [*BESIDE.findall(line), *(word for word in words if not any_of("number").search(word))]
     beyond = ends and (any_of("never").search(line) or any(not min(ends) <= each <= max(ends) for each in given))
     return OPEN if beyond or any(word.lower() not in known for word in said) else ""

@@ -20,14 +20,14 @@ from pathway_local.prompty.prompty_file import (  # fmt: skip
     text_of,
 )
 from pathway_local.rubrics.turn import MARKS
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
+_OUTPUTS = re.compile(r"^(?:outputs|outputSchema):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Prompt:
         return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
     def with_front(self, written: str) -> str:
-        """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
-        head = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
-        return head + written + (self.head[len(head) :] or "---\n") + self.body
+        """Return the new file: `written` ends the existing front matter, without its outputs, or becomes the front."""
+        begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
+        return _OUTPUTS.sub("", begin) + written + (self.head[len(begin) :] or "---\n") + self.body
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:

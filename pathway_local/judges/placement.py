@@ -18,8 +18,7 @@ from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
-from pathway_local.system.installed import GPU_BUILD, uses_gpu
-from pathway_local.system.machine import GB, Device, Machine
+from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
 PAGE = 16
 STATES_PER_CASE = 2

@@ -12,8 +12,7 @@ from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock
 from pathway_local.prompty.prompty_file import Prompty, split_turns
 from pathway_local.rubrics.turn import Turn, placed_turn
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 KEYS = {"name", "description", "criteria", "levels", "inputs", "notes", "rules", "rubric", "score_rubric"}
 FLOW_KEYS = {"required_inputs", "required_output"}

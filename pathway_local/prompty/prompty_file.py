@@ -12,8 +12,7 @@ from pathway_local.errors import RubricError
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import ModelBlock, read_model
 from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 # No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
 ROLE = re.compile(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from pathway_local.rater import GROUP, Rater
-from pathway_local.ratings.matched_ratings import Matched
+from pathway_local.ratings.known_cases import Matched
 from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.rubrics.rubric import Rubric
@@ -62,7 +62,7 @@ def between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
     for rater, count in found.items():
         yield (
             f"{rater}: {count} ratings lie between levels of the scale and are kept as they are; "
-            "figures that need levels, such as kappa, are not defined for them"
+            "`agreement` counts half points as levels, and says what to quote for other numbers"
         )
 
 

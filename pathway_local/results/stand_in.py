@@ -98,7 +98,10 @@ class _Answer:
 
     @property
     def alpha_name(self) -> str:
-        return "alpha_nominal" if self.found.nominal else "alpha_ordinal"
+        if self.found.nominal:
+            return "alpha_nominal"
+        with_levels = all(rater.on_scale for rater in self.found.raters if rater.name in self.people)
+        return "alpha_ordinal" if with_levels else "alpha_interval"
 
     @property
     def people_disagree(self) -> bool:

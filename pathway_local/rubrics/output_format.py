@@ -19,7 +19,7 @@ from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.system.yaml_places import first_complaint
+from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.verdict import storable
 
 Detail = Literal["full", "through-score", "score"]
@@ -229,6 +229,10 @@ def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:
 
 
 def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
+    if lost := re.search(r"\\[A-Za-z]+\{(\w+)\}", layout):
+        hint = "Two braces stand for one in the reply, and a third pair marks the field."
+        whole = lost[0].replace("{", "{{{").replace("}", "}}}")
+        raise FormatError(f"outputs.layout: {lost[0]} would lose its braces; write {whole}", hint)
     try:
         pieces = list(Formatter().parse(layout))
     except ValueError as error:
