@@ -14,7 +14,6 @@ HEADS = ("pair", "both", *(f"coefficient {n}" for n in range(9)))
 ROWS = tuple(
     (name, str(place), *(f"0.{n}{place}\n-0.{n}1 to 0.{n}9" for n in range(9))) for place, name in enumerate(NAMES)
 )
-ENGLISH = Language("en")
 TABLE = Worded("agreement", HEADS, ROWS, 2)
 
 
@@ -26,7 +25,7 @@ def test_nothing_is_cut_and_nothing_left_out(
         markup=False, emoji=False, highlight=False, width=width, height=25, force_terminal=True, no_color=True
     )
     monkeypatch.setattr(show, "data", screen)
-    show.draw(TABLE, ENGLISH)
+    show.draw(TABLE, Language("en"))
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert all(len(line) <= width for line in shown.splitlines())
     parts = 1 + shown.count("agreement, continued")
@@ -44,7 +43,7 @@ def test_without_a_terminal_a_table_stays_in_one_piece(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(show, "data", Screen(markup=False, emoji=False, highlight=False, width=120, height=25))
-    show.draw(TABLE, ENGLISH)
+    show.draw(TABLE, Language("en"))
     assert "continued" not in capsys.readouterr().out
 
 
@@ -55,7 +54,7 @@ def test_a_name_wider_than_the_terminal_stays_whole(
     screen = Screen(markup=False, emoji=False, highlight=False, width=80, height=25, force_terminal=True, no_color=True)
     monkeypatch.setattr(show, "data", screen)
     rows = tuple((name, "0.5\n0.4 to 0.6") for name in names)
-    show.draw(Worded("agreement", ("rater", "kappa"), rows), ENGLISH)
+    show.draw(Worded("agreement", ("rater", "kappa"), rows), Language("en"))
     shown = capsys.readouterr().out.splitlines()
     assert all(any(name in line for line in shown) for name in names)
     assert shown.count("  kappa: 0.5, 0.4 to 0.6") == 2

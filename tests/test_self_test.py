@@ -278,7 +278,7 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
 def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
     warm = ("--n", "2", "--temperature", "0.5", "--leave-out", "alone")
     done = typed(*ASKED, *warm)
-    assert done.code == 0 and "more of them (--n) may." in done.words, "only `alone` has a limit, and was left out"
+    assert done.code == 0 and "test more (--n)." in done.words, "only `alone` has a limit, and was left out"
     with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
         found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
     assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2
