@@ -13,7 +13,7 @@ from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.import_notes import alike, between_levels, imported_before, left_out, replaced
+from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
@@ -143,7 +143,6 @@ def import_ratings(
             cases.remember(run)
         _put(run, job, [_with_model(run, rater, counts[rater.name]) for rater in raters], new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
 
