@@ -61,7 +61,7 @@ def start(
         Dialog(choices, say).hold()
     except typer.Abort:
         talk.say(say.text("start", "stopped", {"file": str(file)}))
-        raise
+        raise typer.Exit(1) from None  # without click's own "Aborted!"
 
 
 @dataclass
@@ -201,6 +201,8 @@ class Dialog:
         while True:
             sheet = self.choices.sheet()
             self._rows = first_rows(sheet)
+            for said in sheet.notes:
+                talk.say(said)
             self._tell("sheet", file=self.choices.file.name, columns=len(sheet.columns))
             for column in sheet.columns:
                 talk.say(example(column, self._rows), indent=5)
@@ -215,6 +217,8 @@ class Dialog:
     def _rubric(self) -> None:
         names, best = builtin_names(), self.choices.best_rubric()
         shown = [f"{name}: {load_rubric(name).description}" for name in names]
+        if self.choices.lang != "en":
+            self._tell("rubrics_in_english")
         chosen = self._choose("rubric", [*shown, self._told("new"), self._told("own")], names.index(best) + 1)
         self.choices.map = {}
         if chosen <= len(names):
