@@ -1,6 +1,7 @@
 """Tables about a judge's doubt: how often it is wrong where it is sure, and whether its confidence means anything."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,14 +14,15 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
-from pathway_local.statistics.intervals import scale_mean, wilson
+from pathway_local.statistics.intervals import wilson
+from pathway_local.statistics.resampling import Statistic, counted_rows
 
 STEPS = 10
 """Points of the curve."""
 
 COLUMNS = (
     Column("judge", "rater"), Column("labelled", "count"), Column("wrong_share", "share"),
-    Column("area_gain", "estimate"), Column("overconfidence", "estimate"),
+    Column("area_gain", "estimate"), Column("overconfidence", "estimate"), Column("calibration", "estimate"),
 )  # fmt: skip
 CURVE = (
     Column("surest"), Column("labelled", "count"), Column("wrong_part", "estimate"), Column("confidence", "number"),
@@ -43,11 +45,13 @@ def doubt_tables(
             continue
         wrong = wrong_by(matrix, judge, labels, 0)[used]
         weigh = design_weights(matrix, [judge, *people])
+        weights = weigh(used)[used] if weigh else np.ones(len(wrong))
         clusters = matrix.clusters(plan.cluster)[used] if plan.cluster else None
-        found = doubt_figures(sure[used], wrong, clusters, weigh(used)[used] if weigh else None)
-        rows.append({"judge": name, "labelled": len(wrong), "wrong_share": float(wrong.mean()), **found})
+        found = doubt_figures(sure[used], wrong, clusters, weights)
+        share = float(np.average(wrong, weights=weights))
+        rows.append({"judge": name, "labelled": len(wrong), "wrong_share": share, **found})
         notes.append(Note(_said(found["area_gain"]), {"judge": name, "people": who}))
-        curve = list(_curve(sure[used], wrong, clusters))
+        curve = list(_curve(sure[used], wrong, clusters, weights))
         told = about | {"judge": name}
         curves.append(_table("risk", told, CURVE, curve, (), chart=True))
     if rows:
@@ -55,20 +59,35 @@ def doubt_tables(
         yield from curves
 
 
-def _curve(sure: FloatArray, wrong: FloatArray, clusters: IntArray | None) -> Iterator[dict[str, Cell]]:
-    """Yield the share of wrong cases among the surest tenth, two tenths and so on; cases alike stay together."""
+def _curve(
+    sure: FloatArray, wrong: FloatArray, clusters: IntArray | None, weights: FloatArray
+) -> Iterator[dict[str, Cell]]:
+    """Yield the share of wrong cases among the surest tenth, two tenths and so on; cases alike stay together.
+
+    `weights` say how many cases each stands for.
+    """
     order = np.argsort(-sure, kind="stable")
-    wanted = np.maximum(1, np.round(len(wrong) * np.arange(1, STEPS + 1) / STEPS)).astype(int)
-    ends = np.searchsorted(-sure[order], -sure[order][wanted - 1], side="right")
+    reached = np.cumsum(weights[order]) / weights.sum()
+    wanted = np.searchsorted(reached, np.arange(1, STEPS + 1) / STEPS - 1e-9)
+    ends = np.searchsorted(-sure[order], -sure[order][wanted], side="right")
     for end in np.unique(ends):
         first = order[:end]
         share = Estimate(float(wrong[first].mean()), wilson(float(wrong[first].sum()), len(first)))
-        if clusters is not None:
-            share = scale_mean(wrong[first], (0.0, 1.0), clusters[first])
+        if clusters is not None or np.ptp(weights):
+            rows = counted_rows(wrong[first][:, None], None if clusters is None else clusters[first], weights[first])
+            share = rows.estimate(
+                {"": Statistic(partial(_mean, rows.rows[:, 0]), "", least=0.0, most=1.0, share=True)}
+            )[""]
         yield {
-            "surest": f"{100 * len(first) / len(wrong):.0f}%", "labelled": len(first), "wrong_part": share,
-            "confidence": float(sure[first].mean()),
+            "surest": f"{100 * reached[end - 1]:.0f}%", "labelled": len(first), "wrong_part": share,
+            "confidence": float(np.average(sure[first], weights=weights[first])),
         }  # fmt: skip
+
+
+def _mean(values: FloatArray, weighed: FloatArray) -> FloatArray:
+    """The mean of values (rows,) under each weighting (R, rows)."""
+    found: FloatArray = weighed @ values / weighed.sum(axis=1)
+    return found
 
 
 def _table(
