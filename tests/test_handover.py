@@ -19,8 +19,8 @@ from typed_here import Run
 from pathway_local.case import CaseRef
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
-from pathway_local.results.doubt import _curve
-from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs, people_say
+from pathway_local.results.doubt import _curve, differs, people_say
+from pathway_local.results.handover import Decision, HandoverOptions, decisions
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
