@@ -42,7 +42,7 @@ def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None
         each = found[place]["difference"]
         assert (each["low"], each["high"]) == pytest.approx(tuple(ends))
         assert found[place]["family"] == 3
-    assert [each["shown"] for each in found] == ["not shown", "first higher", "first higher"]
+    assert [each["shown"] for each in found] == ["not shown", "first", "first"]
     ranked = rows(printed, "order")
     assert [(each["chatbot"], each["best"], each["worst"]) for each in ranked] == [
         *((name, 1, 2) for name in sorted(BOTS, key=lambda name: -np.mean(scores[name]))[:2]), ("Gama", 3, 3),
@@ -86,7 +86,7 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     corrected = rows(printed, "corrected_pairs")
     assert len(corrected) == 3 and {each["family"] for each in corrected} == {3}
     assert [each["corrected_shown"] for each in rows(printed, "compare_pairs")] == [
-        "not shown", "first higher", "first higher",
+        "not shown", "first", "first",
     ]  # fmt: skip
     last = rows(printed, "order")[2]
     assert (last["chatbot"], last["corrected_best"], last["corrected_worst"]) == ("Gama", 3, 3)

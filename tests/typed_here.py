@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pathway_local.cli import imports, main, panel, read, show
+from pathway_local.cli import imports, main, read, runs, show
 from pathway_local.cli.terminal import Screen
 
 
@@ -27,7 +27,7 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (imports, panel, read, show)
+TABLES = (imports, read, runs, show)
 
 
 def rows(out: str, table: str) -> list[dict[str, Any]]:

@@ -142,7 +142,7 @@ def _rank(word: str) -> int | None:
     word = " ".join(word.lower().replace("_", " ").split())
     if is_in("negative", word) or is_in("positive", word):
         return 2 * is_in("positive", word)
-    opposite = re.sub(r"^(?:not |non-|un|in|im|ir|dis|nicht |no )", "", word)
+    opposite = re.sub(rf"^(?:{table()['opposites']})", "", word)
     return 0 if opposite != word and is_in("positive", opposite) else 1 if is_in("partial", word) else None
 
 

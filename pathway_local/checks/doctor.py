@@ -129,7 +129,7 @@ def _trail(path: Path) -> Check:
         trail = AuditTrail(run.database)
         trail.check()
         check_content(run.database)
-        return Check("audit trail", "ok", f"as recorded; the outcomes match it; audit hash {trail.head()}")
+        return Check("audit trail", "ok", "as recorded; the outcomes match it")
 
 
 def _judges(path: Path) -> list[Rater]:

@@ -7,8 +7,7 @@ from typing import Any
 
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
-from pathway_local.ratings.loose_reading import LooseReading
-from pathway_local.ratings.reply_layout import read_layout
+from pathway_local.ratings.reply_layout import LooseReading, read_layout
 from pathway_local.ratings.score_text import BETWEEN, on_scale
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
@@ -59,7 +58,7 @@ def read_reply(text: str, output_format: OutputFormat, echoes: Echoes, *, unfini
         try:
             in_json = output_format.in_json
             loose = (
-                read_json(text, output_format) if in_json else read_layout(text, output_format, unfinished=unfinished)
+                _read_json(text, output_format) if in_json else read_layout(text, output_format, unfinished=unfinished)
             )
         except (ReplyError, RecursionError) as error:
             reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
@@ -90,7 +89,7 @@ def _verdict(values: Mapping[str, Value], output_format: OutputFormat, rest: lis
     return Verdict(scores, fields, tuple(marks))
 
 
-def read_json(text: str, output_format: OutputFormat) -> LooseReading:
+def _read_json(text: str, output_format: OutputFormat) -> LooseReading:
     """Return the values of a reply that is the layout's JSON object, in a code fence or without. Raises ReplyError."""
     reading = LooseReading()
     try:

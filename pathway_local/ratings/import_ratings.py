@@ -13,12 +13,12 @@ from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.import_notes import alike, between_levels, imported_before, left_out, replaced
+from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
-from pathway_local.ratings.loose_reading import SPACING
 from pathway_local.ratings.rating_layout import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
+from pathway_local.ratings.reply_layout import SPACING
 from pathway_local.ratings.samples import Sample, inclusions, samples
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
@@ -132,10 +132,8 @@ def import_ratings(
         left += [*reading.problems, *changed]
     else:
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += left_out(left)
-    reading.notices += between_levels(matched, reading.rubric)
-    reading.notices += imported_before(run, file, raters)
-    reading.notices += replaced(new, stored)
+    reading.notices += [*left_out(left), *between_levels(matched, reading.rubric)]
+    reading.notices += [*imported_before(run, file, raters), *replaced(new, stored)]
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
@@ -143,7 +141,6 @@ def import_ratings(
             cases.remember(run)
         _put(run, job, [_with_model(run, rater, counts[rater.name]) for rater in raters], new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
 
