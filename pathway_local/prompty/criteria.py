@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock
-from pathway_local.prompty.prompty_file import Prompty, split_turns
+from pathway_local.prompty.prompty_file import Prompty, people_in, split_turns
 from pathway_local.rubrics.turn import Turn, placed_turn
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.yaml_places import Places
 
-KEYS = {"name", "description", "criteria", "levels", "inputs", "notes", "rules", "rubric", "score_rubric"}
+KEYS = {"name", "description", "criteria", "levels", "inputs", "notes", "people", "rules", "rubric", "score_rubric"}
 FLOW_KEYS = {"required_inputs", "required_output"}
 INPUTS = ("instruction", "response")
 PROMETHEUS = "Feedback: {feedback} [RESULT] {score}"
@@ -61,6 +61,7 @@ def criteria_prompty(text: str, where: str) -> Prompty:
         notes=str(block.get("notes") or ""),
         places=places,
         rules=block.get("rules"),
+        people=people_in(block, places),
     )
 
 
@@ -68,7 +69,7 @@ def _read(block: Mapping[str, object], places: Places) -> _Criteria:
     strange = sorted(key for key in block if key not in KEYS | FLOW_KEYS and not _SCORE.fullmatch(key))
     if strange:
         known = (
-            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, rules."
+            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, people, rules."
         )
         raise RubricError(f"{places.of(strange[0])}: unknown key {strange[0]!r}", known)
     criteria = block.get("criteria")

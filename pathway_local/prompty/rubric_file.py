@@ -50,6 +50,7 @@ def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
         pair=read_pair(prompty, output_format, inputs),
         format_from="criteria" if criteria else "file",
         confirmed=prompty.confirmed,
+        people=prompty.people,
     )
 
 
