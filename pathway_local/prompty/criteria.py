@@ -61,16 +61,15 @@ def criteria_prompty(text: str, where: str) -> Prompty:
         notes=str(block.get("notes") or ""),
         places=places,
         rules=block.get("rules"),
-        people=people_in(block, places),
+        people=people_in(block, places) or (read.criteria if block.get("description") else ""),
     )
 
 
 def _read(block: Mapping[str, object], places: Places) -> _Criteria:
     strange = sorted(key for key in block if key not in KEYS | FLOW_KEYS and not _SCORE.fullmatch(key))
     if strange:
-        known = (
-            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, people, rules."
-        )
+        known = "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, "
+        known += "people, rules."
         raise RubricError(f"{places.of(strange[0])}: unknown key {strange[0]!r}", known)
     criteria = block.get("criteria")
     if not isinstance(criteria, str) or not criteria.strip():
