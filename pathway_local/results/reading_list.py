@@ -15,7 +15,7 @@ from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
-from pathway_local.results.table import Table
+from pathway_local.results.table import Column, Table
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
@@ -28,6 +28,15 @@ By = Literal["score", "confidence", "disagreement", "failure", "flips"]
 
 Ranks = dict[str, list[tuple[float, int, str]]]
 """For each score the cases to read first: what they are ranked by, their rows and their ids."""
+
+MOST_CHARTED = 12
+"""Groups of a column in a chart."""
+
+LEVELS = (
+    Column("rater", "rater"), Column("group"), Column("n", "count"), Column("mean", "estimate"),
+    Column("distribution", "counts"),
+)  # fmt: skip
+"""The columns behind a chart of levels by group."""
 
 SLACK = 1000
 """Cases that a ranking may hold beyond its top before it drops those below."""
@@ -238,10 +247,13 @@ def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[st
 
 def groups_in(data: Ratings) -> Groups:
     """Return the groups of a run's cases, from one pass over its outcomes."""
-    columns, found = group_columns(data.run), list[Table]()
+    columns, found, raters = group_columns(data.run), list[Table](), [rater.name for rater in data.raters]
     for column, groups in zip(columns, tally(data.records(), data.rubrics, columns), strict=True):
-        tables = summary_tables(data, groups, column)
-        found += [replace(each, notes=(), chart="levels") for each in tables if each.key == "groups"]
+        tables = summary_tables(data, groups, column) if len({each.group for each in groups}) <= MOST_CHARTED else ()
+        for each in tables:
+            if each.key == "groups":
+                rows = sorted(each.rows, key=lambda row: raters.index(str(row["rater"])))
+                found.append(replace(each, columns=LEVELS, rows=rows, notes=(), chart="levels"))
     return Groups(columns, found)
 
 

@@ -130,7 +130,7 @@ def _level_table(
     index: VerdictIndex, by: str, rubric: str, score: str, found: Mapping[tuple[str, str], Mapping[float, int]]
 ) -> Table:
     declared = index.rubrics[rubric].format.scores[score]
-    columns = [*([Column("group")] if by else []), Column("rater", "rater"), Column("distribution", "counts")]
+    columns = [Column("rater", "rater"), *([Column("group")] if by else []), Column("distribution", "counts")]
     rows: list[dict[str, Cell]] = []
     for (group, rater), counts in found.items():
         levels = tuple(

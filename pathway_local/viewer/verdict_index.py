@@ -64,7 +64,7 @@ _LEVELS = """
     FROM shown JOIN verdicts USING (case_key) JOIN raters ON raters.id = rater AND raters.rubric = shown.rubric
     JOIN scores ON scores.verdict = verdicts.id JOIN cases ON cases.key = case_key
     LEFT JOIN json_each(cases.metadata) AS kept ON kept.key = ?
-    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 4, 3, 5
 """
 
 
