@@ -6,13 +6,11 @@ Every row draws from a stream of random numbers that its own name seeds.
 
 In the first table, each replication makes a file of 2,000 cases. People's scores come from a known distribution; the
 judge errs by 0.7 of a level, is 0.3 too generous, and fails on 2% of the cases; n cases, drawn at random, have labels.
-"file" compares with the mean of that file, "population" with the mean of the distribution. "warned" is the share of
-replications in which the command warns that the interval may be too short.
+"warned" is the share of replications in which the command warns that the interval may be too short.
 
 In the second table, students ask different numbers of questions, and a share of the variance of the scores (or of the
 differences of two chatbots) lies between students. "as one size" is the usual interval for clusters of one size, C - 1
-degrees of freedom and the factor C/(C - 1), for comparison. "corrected" is the mean of a population, corrected by the
-labels of half of the cases.
+degrees of freedom and the factor C/(C - 1), for comparison.
 
 The other tables show our interval (or test) beside the usual one; each function below says what is drawn.
 """
@@ -24,11 +22,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pathway_local.results.stand_in import TENTATIVE
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import corrected_difference
+from pathway_local.statistics.equal_judge import People, people_like, power
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
-from pathway_local.statistics.human_benchmark import mean_of_people
+from pathway_local.statistics.human_benchmark import human_benchmark, mean_of_people
 from pathway_local.statistics.intervals import (
     LEVEL,
     Effect,
@@ -43,7 +43,6 @@ from pathway_local.statistics.needed import Goal, needed
 from pathway_local.statistics.prediction_powered import (
     Correction,
     Survey,
-    Target,
     corrected_mean,
     label_noise,
     unseen_errors,
@@ -60,7 +59,7 @@ SHARES: Mapping[str, tuple[float, ...]] = {
     "rare lows": (0.01, 0.01, 0.03, 0.10, 0.85),
 }
 SIZES = (50, 100, 200)
-TARGETS: tuple[Target, ...] = ("file", "population")
+STAND_INS = ((100, 3, 0.8), (300, 3, 0.7), (300, 3, 0.8), (300, 10, 0.7), (600, 2, 0.7), (600, 2, 0.8), (600, 5, 0.7))
 Scores = NDArray[np.float64]
 Shares = tuple[float, ...]
 Once = Callable[[np.random.Generator], tuple[bool, ...]]
@@ -93,18 +92,18 @@ def holds(estimate: Estimate, mean: float) -> bool:
     return isinstance(interval, Interval) and interval.low <= mean <= interval.high
 
 
-def coverage(shares: tuple[float, ...], labels: int, target: Target, replications: int) -> Shares:
+def coverage(shares: tuple[float, ...], labels: int, replications: int) -> Shares:
     """Return the shares of replications whose corrected and plain interval cover the mean, and that warn."""
 
     def once(rng: np.random.Generator) -> tuple[bool, ...]:
         truth, judge, people = a_file(rng, shares, labels)
-        mean = float(truth.mean()) if target == "file" else float(LEVELS @ np.array(shares))
-        found = corrected_mean(judge, people, (1, 5), Survey(target))
+        mean = float(truth.mean())
+        found = corrected_mean(judge, people, (1, 5))
         if isinstance(found, Undefined):
             return False, False, False
         return holds(found.corrected, mean), holds(found.labels_only, mean), bool(found.warnings)
 
-    return how_often(stream("calibrate", shares, labels, target), replications, once)
+    return how_often(stream("calibrate", shares, labels), replications, once)
 
 
 STUDENTS: Mapping[str, Sequence[int]] = {
@@ -116,10 +115,7 @@ BETWEEN = (0.0, 0.1, 0.3, 1.0)
 
 
 def clustered_coverage(sizes: Sequence[int], between: float, replications: int) -> Shares:
-    """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size.
-
-    Then ours of the mean of a population that the labels of half of the cases correct.
-    """
+    """Return the shares of replications whose interval covers the mean: ours, and that for clusters of one size."""
     students = np.repeat(np.arange(len(sizes)), sizes)
 
     def once(rng: np.random.Generator) -> tuple[bool, ...]:
@@ -128,11 +124,7 @@ def clustered_coverage(sizes: Sequence[int], between: float, replications: int) 
         totals = np.bincount(students, (scores - scores.mean()) / len(scores))
         error = float(np.sqrt(len(totals) / (len(totals) - 1) * np.sum(totals**2)))
         usual = t_interval(float(scores.mean()), error, len(totals) - 1, len(totals))
-        judge = scores + rng.normal(0, 0.7, len(scores))
-        labels = np.where(drawn_of(rng, len(scores), len(scores) // 2), scores, np.nan)
-        found = corrected_mean(judge, labels, (-9, 9), Survey("population", clusters=students))
-        corrected = isinstance(found, Correction) and holds(found.corrected, 0.0)
-        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high, corrected
+        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high
 
     return how_often(stream("clusters", sizes, between), replications, once)
 
@@ -382,6 +374,30 @@ def repeated_coverage(labelled: int, twice: int, replications: int) -> Shares:
     return how_often(stream("repeated", labelled, twice), replications, once)
 
 
+def stand_in_shown(cases: int, people: int, rank: float, margin: float, replications: int) -> Shares:
+    """People of whom two have that rank correlation rate some cases, and so does a judge who is one more of them.
+
+    Return the planned chance that `agreement` shows that the judge can stand in, and how often it does.
+    """
+    shares = np.repeat(LEVELS, [round(1000 * share) for share in SHARES["typical"]])[:, None]
+    like = people_like(shares, tuple(LEVELS), rank)
+    assert isinstance(like, People)
+    rated = like.drawn(np.random.default_rng(2), 100_000, 2)
+    alpha = _figure("alpha_ordinal", rated)
+    like = replace(like, alpha=alpha)
+    planned = power(like, np.ones((1, people), dtype=np.bool_), margin, TENTATIVE).chance(cases)
+    names = [str(each) for each in range(people + 1)]
+
+    def once(rng: np.random.Generator) -> tuple[bool, ...]:
+        scores = like.drawn(rng, cases, people + 1)
+        [found] = human_benchmark(scores[:, :people], scores[:, people:], "spearman", margin, names).averages
+        return (
+            found.standing in ("better", "not worse") and _figure("alpha_ordinal", scores[:, :people]) >= TENTATIVE,
+        )
+
+    return planned, *how_often(stream("stand in", cases, people, rank, margin), replications, once)
+
+
 def missed_coverage(labels: int, replications: int) -> Shares:
     """A good judge who gives a 4 or 5 to one failure in 25 cases. Return the coverage with and without a warning."""
     rng, held, warned = stream("missed", labels), np.zeros(2), np.zeros(2)
@@ -439,6 +455,10 @@ def further_tables(replications: int) -> Iterator[str]:
     yield f"\n{'half-width as planned':<34}{'expected width':>17}{'ours':>8}"
     for name, pilot, points in (("typical", 60, 0.1), ("typical", 120, 0.08), ("85% fives", 60, 0.07)):
         yield _line(f"{name}, {pilot} labels, {points}", planned_width(name, pilot, points, replications), 17)
+    yield f"\n{'stands in: cases, people, rank':<34}{'planned':>15}{'shown':>8}"
+    for cases, people, rank in STAND_INS:
+        found = stand_in_shown(cases, people, rank, 0.05, replications)
+        yield _line(f"{cases}, {people}, {rank:g}", found, 15)
     yield f"\n{'one failure in 25 is missed':<34}{'all files':>15}{'without warning':>17}"
     for labels in (60, 120, 240):
         yield _line(f"{labels} labels", missed_coverage(labels, replications), 15, 17)
@@ -452,18 +472,17 @@ def _line(name: str, shares: Shares, *widths: int) -> str:
 def main(replications: int) -> None:
     """Print all tables."""
     print(f"{replications:,} replications, each share within about {1.96 * (0.95 * 0.05 / replications) ** 0.5:.3f}")
-    print(f"{'scores':<10}{'labels':>7}{'target':>12}{'corrected':>11}{'labels only':>13}{'warned':>8}")
+    print(f"{'scores':<10}{'labels':>7}{'corrected':>11}{'labels only':>13}{'warned':>8}")
     for name, shares in SHARES.items():
         for labels in SIZES:
-            for target in TARGETS:
-                corrected, plain, warned = coverage(shares, labels, target, replications)
-                print(f"{name:<10}{labels:>7}{target:>12}{corrected:>11.3f}{plain:>13.3f}{warned:>8.0%}", flush=True)
-    heads = f"{'between students':>17}{'interval':>10}{'as one size':>13}{'corrected':>11}"
+            corrected, plain, warned = coverage(shares, labels, replications)
+            print(f"{name:<10}{labels:>7}{corrected:>11.3f}{plain:>13.3f}{warned:>8.0%}", flush=True)
+    heads = f"{'between students':>17}{'interval':>10}{'as one size':>13}"
     print(f"\n{'students with questions':<24}{heads}")
     for name, sizes in STUDENTS.items():
         for between in BETWEEN:
-            ours, plain, corrected = clustered_coverage(sizes, between, replications)
-            print(f"{name:<24}{between:>17.0%}{ours:>10.3f}{plain:>13.3f}{corrected:>11.3f}", flush=True)
+            ours, plain = clustered_coverage(sizes, between, replications)
+            print(f"{name:<24}{between:>17.0%}{ours:>10.3f}{plain:>13.3f}", flush=True)
     for line in further_tables(max(replications // 5, 1)):
         print(line, flush=True)
 

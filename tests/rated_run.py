@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
@@ -132,6 +133,35 @@ def judged_run(path: Path, rubric: Rubric = TINY, rows: Iterable[Case] | None = 
     scores = {name: Score(4) for name in rubric.format.scores}
     add(run, "demo", {case.id: Verdict(scores) for case in given}, rubric, rows=given)
     return run
+
+
+BOTS = {"Alfa": 0.0, "Beta": 0.2, "Gama": -1.5}
+"""Three chatbots and how much better than a middle one they are."""
+
+
+def several_run(path: Path, bots: Mapping[str, float] = BOTS, *, labelled: bool = False, questions: int = 30) -> None:
+    """A run of several chatbots on the same questions; if `labelled`, with a person's labels of a sample."""
+    draws = Random(5)
+    rows = [
+        Case(
+            f"{bot}-{at}", {"question": f"question {at}", "answer": f"{bot} {at}"}, {"bot": bot}, at * len(bots) + place
+        )
+        for at in range(questions)
+        for place, bot in enumerate(bots, 1)
+    ]
+    worth = {row.id: 3.2 + bots[row.metadata["bot"]] + draws.gauss(0, 0.8) for row in rows}
+
+    def verdicts(which: Iterable[Case], lift: float) -> dict[str, Outcome]:
+        values = {row.id: min(5, max(1, round(worth[row.id] + lift + draws.gauss(0, 0.3)))) for row in which}
+        return {name: Verdict({"score": Score(2 if value == 3 else value)}) for name, value in values.items()}
+
+    with judged_run(path, rows=rows) as made:
+        drawn = [place for place in range(len(rows)) if place % 3 or place % 2]
+        add(made, "demo", verdicts(rows, 0.4), rows=rows)
+        if labelled:
+            store_draw(made, rows, drawn)
+            own = [rows[place] for place in drawn]
+            add(made, "ann", verdicts(own, 0), kind="human", rows=own, sheet=True)
 
 
 def scores_of(run: RunFile, rater: str, score: str = "score") -> dict[str, int | str]:

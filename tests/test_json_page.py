@@ -10,7 +10,7 @@ import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
 from handed_run import handed_run
-from rated_run import add, cases, judged_run, said, store_draw
+from rated_run import add, cases, judged_run, said, several_run, store_draw
 from typed_here import Run, typing_in
 
 from pathway_local.results.panel import make_panel
@@ -36,11 +36,13 @@ COMMANDS = {
         ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
         ("answers.run", *BOTS, "--half-width", "0.3", "--cluster", "student"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
+        ("handed.run", "--stand-in"),
     ),
     "compare": (
         ("answers.run", *BOTS),
         ("answers.run", *BOTS, "--min-group", "1000"),
         ("answers.run", *BOTS, "--cluster", "student", "--rater", "committee"),
+        ("several.run", "--between", "bot", "--cluster", "bot"),
         ("pairs.run", "--pairs", "bot_a,bot_b"),
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
@@ -66,6 +68,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         store_draw(made, cases(ids=ids), range(16))
         add(made, "demo", said(*[1, 4, 3, 5] * 6, ids=ids), rows=cases(ids=ids))
         add(made, "ann", said(*[1, 4, 3, 4] * 4, ids=ids[:16]), kind="human", rows=cases(ids=ids), sheet=True)
+    several_run(tmp_path / "several.run", labelled=True)
     compared_run(tmp_path / "pairs.run").close()
     handed_run(tmp_path / "handed.run")
     handed_run(tmp_path / "rated.run", later=True)

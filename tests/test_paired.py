@@ -55,7 +55,7 @@ def test_clusters_of_very_uneven_size_are_noted(sizes: list[int], effective: flo
     found = paired_comparison(first, np.full(len(clusters), 3.0), clusters=clusters)
     assert found.effective == pytest.approx(effective, abs=0.01)
     side = Side("v1", len(clusters), len(clusters))
-    plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), cluster="student")
+    plan = ComparisonPlan("chatbot", ("v1", "v2"), Pairing("question"), cluster="student")
     notes = notes_on(Comparison("r", "score", "demo", side, side, 0, 0, found), plan)
     said = f"the 20 of them tell as much as about {effective:.0f} with equally many questions"
     assert any(said in SAY.note(note) for note in notes) == noted
@@ -77,7 +77,7 @@ def test_only_labels_say_which_chatbot_is_better(
     first = 3 + np.array(differences * 3)
     found = paired_comparison(first, np.full(len(first), 3.0))
     side, effect = Side("v1", len(first), len(first)), found.effect
-    plan = ComparisonPlan("chatbot", "v1", "v2", Pairing("question"), margin=margin)
+    plan = ComparisonPlan("chatbot", ("v1", "v2"), Pairing("question"), margin=margin)
     labels = CorrectedDifference((6, 6), 1.0, effect, effect, None)
     corrected = CorrectedComparison(7, len(first), labels, found.difference, len(first))
     each = Comparison("r", "score", "demo", side, replace(side, name="v2"), 0, 0, found, corrected)

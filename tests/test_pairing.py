@@ -60,11 +60,15 @@ def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run
         assert by_text["rows"] == by_column["rows"]
         assert (by_text["pair_by"], by_column["pair_by"]) == ("question", "question_id")
     shown = run("compare", tmp_path / "may.run", *between).words
-    assert "answered by v1 and by v2: paired by question, 160 of 160 shared" in shown and "--pair-by" not in shown
+    assert (
+        "v1 and v2 answered the same questions" in shown
+        and "(by question: 160 of 160 in common)" in shown
+        and "--pair-by" not in shown
+    )
     assert "Each question counts as independent" in shown and "Each case counts" not in shown
     assert run("report", tmp_path / "may.run", *between, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
-    assert "The same questions, answered by v1 and by v2: paired by question, 160 of 160" in page
+    assert "compared question by question (by question: 160 of 160 in common)" in page
     planned = run("plan", tmp_path / "may.run", *between, "--rater", "demo", "--detect", 0.1)
     assert "questions" in planned.words, planned
 
@@ -120,8 +124,8 @@ def test_a_rubric_that_reads_no_question_is_paired_by_that_of_another(run: Run, 
         (
             ("scene", "role"),
             [{"scene": f"scene {at // 2}", "role": f"role {at // 2}"} for at in range(24)],
-            "Alfa and Gama share texts of scene and role, so the sides are compared as two groups: name the one that "
-            "both answered, such as --pair-by scene.",
+            "Alfa and Gama share texts of scene and role, so the sides are compared as groups: name the one that all "
+            "of them answered, such as --pair-by scene.",
         ),
     ],
 )
@@ -133,10 +137,13 @@ def test_why_the_sides_are_not_paired_is_told_as_it_is(
     found = compared(run, tmp_path / "may.run")
     assert found["pair_by"] is None and any(each["text"].startswith(note) for each in found["notes"]), found["notes"]
     shown = run("compare", tmp_path / "may.run", *BETWEEN).words
-    assert "compared as two groups: not paired." in shown and "Each case counts as independent" in shown
+    assert (
+        "compared as groups, by the mean of all their answers, and not question by question." in shown
+        and "Each case counts as independent" in shown
+    )
     assert run("report", tmp_path / "may.run", *BETWEEN, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
-    assert "Cases of Alfa and cases of Gama, compared as two groups: not paired." in page
+    assert "Alfa and Gama are compared as groups" in page
 
 
 def test_an_input_without_a_usual_name_pairs_if_it_is_the_only_shared_one(run: Run, tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from agreement_run import answers_run
-from rated_run import cases, judged_run
+from rated_run import add, cases, judged_run
+from rated_run import said as given
 from typed_here import Run, Said, rows, typing_in
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
@@ -143,8 +145,52 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         ((*MEAN, "--within", "1"), "--within needs --error"),
         (("--against", "committee", "--error", "0.1", "--looks", "5"), "one look at most"),
         ((*MEAN, "--labels"), "--against plans labels anyway"),
+        (("--stand-in", *MEAN), "--stand-in goes with --margin, --against and --rubric alone"),
+        (("--stand-in", "--looks", "2"), "--stand-in goes with"),
+        (("--stand-in", "--against", "committee", "--error", "0.1"), "no other aim"),
     ],
 )
 def test_what_makes_no_plan_is_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
     refused = run("plan", "a.run", *arguments)
     assert refused.code == 2 and said in refused.err, refused
+
+
+def agreed_run(path: Path, people: int, noise: float) -> None:
+    """A run of 60 cases that a judge and so many people scored, who see the same with such errors of their own."""
+    rng, ids = np.random.default_rng(6), [f"s-{number}" for number in range(1, 61)]
+    quality = rng.normal(1.5, 1.2, 60)
+    with judged_run(path, rows=cases(ids=ids)) as made:
+        for name in ("demo", "ann", "bob", "cy")[: people + 1]:
+            places = np.clip(np.round(quality + rng.normal(0, noise, 60)), 0, 3).astype(int).tolist()
+            outcomes = given(*([1, 2, 4, 5][place] for place in places), ids=ids)
+            add(made, name, outcomes, rows=cases(ids=ids), kind="judge" if name == "demo" else "human")
+
+
+def test_plan_says_how_many_cases_and_people_show_that_a_judge_can_stand_in(run: Run, tmp_path: Path) -> None:
+    agreed_run(tmp_path / "agreed.run", 3, 0.4)
+    [table] = ok(run("plan", "agreed.run", "--stand-in", "--json"))
+    assert (table["cases"], table["margin"]) == (60, 0.05)
+    assert [row["people"] for row in table["rows"]] == [2, 3, 5, 10]
+    needed, chances = ([row[key] for row in table["rows"]] for key in ("needed", "chance"))
+    assert needed == sorted(needed, reverse=True) and chances == sorted(chances)
+    assert all((chance >= 0.8) == (cases <= 60) for chance, cases in zip(chances, needed, strict=True))
+    words = ok(run("plan", "agreed.run", "--stand-in"))
+    assert re.search(r"The 60 cases that 3 people rated show in [\d.]+% of the files that a judge as good", words)
+    assert f"3 people {needed[1]}" in words and "No number of cases" not in words
+    [wider] = ok(run("plan", "agreed.run", "--stand-in", "--margin", "0.15", "--json"))
+    assert wider["rows"][1]["needed"] < needed[1]
+    [two] = ok(run("plan", "agreed.run", "--stand-in", "--against", "ann", "--json"))
+    assert [note["key"] for note in two["notes"]] == ["stand_in_needed", "stand_in_assumed"]
+
+
+def test_plan_says_that_no_number_of_cases_is_enough_where_people_disagree(run: Run) -> None:
+    words = ok(run("plan", "a.run", "--stand-in"))
+    assert "No number of cases or people is enough: the people agree too little among themselves (alpha 0.5" in words
+    assert "cases for 80%" not in words
+
+
+def test_plan_says_what_it_assumes_where_nobody_has_rated(run: Run, tmp_path: Path) -> None:
+    agreed_run(tmp_path / "alone.run", 0, 0.4)
+    words = ok(run("plan", "alone.run", "--stand-in"))
+    assert "we assume a rank correlation of 0.70" in words and "show in" not in words
+    assert re.search(r"so many cases are needed, if everybody rates all of them: 2 people \d+, 3 people \d+", words)

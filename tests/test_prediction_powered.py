@@ -9,7 +9,6 @@ from pathway_local.statistics.prediction_powered import (
     Correction,
     Noise,
     Survey,
-    Target,
     corrected_mean,
     cross_fitted_slopes,
     label_noise,
@@ -31,8 +30,8 @@ def file_of(seed: int, cases: int, labels: int) -> tuple[Scores, Scores, Scores]
     return judge, truth, people
 
 
-def correct(judge: Scores, people: Scores, target: Target = "file", **codes: NDArray[np.int64] | None) -> Correction:
-    found = corrected_mean(judge, people, SCALE, Survey(target, **codes))
+def correct(judge: Scores, people: Scores, strata: NDArray[np.int64] | None = None) -> Correction:
+    found = corrected_mean(judge, people, SCALE, Survey(strata=strata))
     assert isinstance(found, Correction)
     return found
 
@@ -90,23 +89,6 @@ def test_the_mean_of_a_file_follows_its_formula() -> None:
     assert found.slope == pytest.approx(np.polyfit(f, y, 1)[0], abs=0.01)
 
 
-def test_the_mean_of_a_population_follows_its_formula() -> None:
-    judge, _, people = file_of(4, 400, 80)
-    labelled = np.isfinite(people)
-    y, f, rest = people[labelled], judge[labelled], judge[~labelled]
-    slopes = leave_one_out_slopes(y, f) / (1 + 80 / 320)
-    residuals = y - slopes * (f - rest.mean())
-    found = correct(judge, people, "population")
-    assert found.corrected.value == pytest.approx(residuals.mean())
-    assert found.slope == pytest.approx(slopes.mean())
-    by_file = y - leave_one_out_slopes(y, f) * (f - judge.mean())
-    spread = by_file - by_file.mean()
-    kurtosis = 80 * np.sum(spread**4) / np.sum(spread**2) ** 2
-    freedom = min(79.0, 160 / (kurtosis - 1 + 2 / 79))
-    variance = residuals.var(ddof=1) / 80 + slopes.mean() ** 2 * rest.var(ddof=1) / 320
-    assert implied_error(found.corrected, freedom) ** 2 == pytest.approx(variance)
-
-
 def test_a_good_judge_shortens_the_interval_and_a_useless_one_hardly_lengthens_it() -> None:
     judge, _, people = file_of(5, 2000, 100)
     assert width(correct(judge, people).corrected) < 0.6 * width(correct(judge, people).labels_only)
@@ -142,32 +124,6 @@ def test_when_every_case_is_labelled_the_file_has_no_uncertainty_left() -> None:
     assert isinstance(found.corrected.interval, Interval)
     assert found.corrected.interval.low == found.corrected.interval.high == pytest.approx(truth.mean())
     assert found.more_labels == Undefined("every case is labelled")
-    assert width(correct(judge, truth, "population").corrected) > 0.2
-
-
-@pytest.mark.parametrize("target", ["file", "population"])
-def test_clusters_widen_the_interval_and_copies_add_nothing(target: Target) -> None:
-    judge, _, people = file_of(9, 600, 120)
-    copies = [np.repeat(scores, 3) for scores in (judge, people)]
-    alone = correct(judge, people, target)
-    together = correct(*copies, target, clusters=np.repeat(np.arange(600), 3))
-    assert together.corrected.value == pytest.approx(alone.corrected.value)
-    assert width(together.corrected) == pytest.approx(width(alone.corrected))
-    assert width(correct(*copies, target).corrected) < 0.7 * width(alone.corrected)
-
-
-def test_uneven_students_do_not_make_the_interval_for_a_population_too_short() -> None:
-    rng = np.random.default_rng(12)
-    students = np.repeat(np.arange(20), [60] + [3] * 19)
-    held = 0
-    for _ in range(300):
-        truth = rng.normal(size=20)[students] + rng.normal(size=117)
-        judge = truth + rng.normal(0, 0.7, 117)
-        people = np.where(rng.random(117) < 0.5, truth, np.nan)
-        found = corrected_mean(judge, people, (-9, 9), Survey("population", clusters=students))
-        assert isinstance(found, Correction) and isinstance(found.corrected.interval, Interval)
-        held += found.corrected.interval.low <= 0 <= found.corrected.interval.high
-    assert held > 275  # of 300; 247 with C/(C - 1) alone
 
 
 def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
@@ -179,14 +135,12 @@ def test_labels_drawn_unequally_by_stratum_are_weighted_back() -> None:
     drawn = np.concatenate([rng.permutation(900)[:50], 900 + rng.permutation(100)[:50]])
     people[drawn] = truth[drawn]
     assert correct(judge, people).labels_only.value == pytest.approx(3.0, abs=0.2)
-    for target in ("file", "population"):
-        found = correct(judge, people, target, strata=strata)
-        assert found.labels_only.value == pytest.approx(truth.mean(), abs=0.2)
-        assert found.corrected.value == pytest.approx(truth.mean(), abs=0.1)
-    labels_only = correct(judge, people, strata=strata).labels_only
+    found = correct(judge, people, strata)
+    assert found.labels_only.value == pytest.approx(truth.mean(), abs=0.2)
+    assert found.corrected.value == pytest.approx(truth.mean(), abs=0.1)
     parts = [(0.9, people[:900], 900), (0.1, people[900:], 100)]
     variance = sum(w**2 * (1 - 50 / size) * np.nanvar(part, ddof=1) / 50 for w, part, size in parts)
-    assert implied_error(labels_only, 99) ** 2 == pytest.approx(variance, rel=0.1)
+    assert implied_error(found.labels_only, 99) ** 2 == pytest.approx(variance, rel=0.1)
 
 
 def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None:
@@ -206,19 +160,19 @@ def test_groups_share_the_slope_and_one_without_labels_gets_the_reason() -> None
         assert width(own.corrected) == pytest.approx(width(subset.corrected), rel=0.05)
 
 
-@pytest.mark.parametrize("target", ["file", "population"])
-def test_that_many_more_labels_do_halve_the_interval(target: Target) -> None:
+def test_that_many_more_labels_do_halve_the_interval() -> None:
     judge, truth, people = file_of(12, 20_000, 100)
-    before = correct(judge, people, target)
+    before = correct(judge, people)
     assert isinstance(before.more_labels, int)
     unlabelled = np.random.default_rng(3).permutation(np.flatnonzero(np.isnan(people)))[: before.more_labels]
     people[unlabelled] = truth[unlabelled]
-    assert width(correct(judge, people, target).corrected) == pytest.approx(width(before.corrected) / 2, rel=0.15)
+    assert width(correct(judge, people).corrected) == pytest.approx(width(before.corrected) / 2, rel=0.15)
 
 
-def test_a_population_interval_may_be_impossible_to_halve_within_the_file() -> None:
+def test_noise_of_labels_may_make_an_interval_impossible_to_halve_within_the_file() -> None:
     judge, _, people = file_of(13, 150, 100)
-    found = correct(judge, people, "population")
+    found = corrected_mean(judge, people, SCALE, Survey(noise=Noise(4.0, 99)))
+    assert isinstance(found, Correction)
     assert isinstance(found.more_labels, Undefined) and "all 150 cases" in found.more_labels.reason
 
 
@@ -243,8 +197,7 @@ def test_too_few_labels_say_so() -> None:
     assert corrected_mean(judge, people, SCALE, Survey(strata=strata)) == Undefined("1 of 2 strata have no label")
 
 
-@pytest.mark.parametrize("target", ["file", "population"])
-def test_the_interval_covers_the_mean_of_skewed_scores_as_often_as_it_says(target: Target) -> None:
+def test_the_interval_covers_the_mean_of_skewed_scores_as_often_as_it_says() -> None:
     rng = np.random.default_rng(16)
     shares = np.array([0.02, 0.02, 0.03, 0.08, 0.85])
     hits = 0
@@ -252,9 +205,8 @@ def test_the_interval_covers_the_mean_of_skewed_scores_as_often_as_it_says(targe
         truth = rng.choice([1.0, 2, 3, 4, 5], p=shares, size=1000)
         judge = np.where(rng.random(1000) < 0.75, truth, np.clip(truth + rng.choice([-1, 1], 1000), 1, 5))
         people = np.where(np.arange(1000) < 100, truth, np.nan)
-        interval = correct(judge, people, target).corrected.interval
-        aim = truth.mean() if target == "file" else shares @ np.arange(1, 6)
-        hits += isinstance(interval, Interval) and interval.low <= aim <= interval.high
+        interval = correct(judge, people).corrected.interval
+        hits += isinstance(interval, Interval) and interval.low <= truth.mean() <= interval.high
     assert 0.91 <= hits / 400 <= 0.985
 
 

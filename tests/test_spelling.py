@@ -224,11 +224,18 @@ def test_a_prompt_is_adopted_with_a_declaration(
     assert list(rubric.inputs) == ["question", "answer"]
     assert rubric.format.scores["grade"].levels == {-1: "unclear", 0: "I", 1: "P", 2: "C"}
     assert rubric.format.outputs.layout == "{reasoning}\n\nGRADE: {grade}"
-    for declared in ("grade I < P", "grade: banana", "reason: text"):
+    how = "docs/rubrics.md lists how to spell a field"
+    for declared, hint in (
+        ("grade I < P", how),
+        ("grade: banana", how),
+        ("reason: text", "Declare at least one score"),
+    ):
         refused = run("rubrics", "adopt", "p.txt", "--fields", declared, "-o", "x.prompty")
         assert refused.code == 2
-        assert "docs/rubrics.md lists how to spell a field" in refused.err
+        assert hint in refused.err
         assert not (tmp_path / "x.prompty").exists()
+    lost = run("rubrics", "adopt", "p.txt", "--fields", "grade: 1-5", "--line", "\\boxed{grade}", "-o", "x.prompty")
+    assert lost.code == 2 and r"write \boxed{{{grade}}}" in lost.err
     again = run("rubrics", "adopt", "p.prompty", "--fields", "score: 1-5", "-o", "x.prompty")
     assert again.code == 2 and "outputs already" in again.err
 

@@ -323,6 +323,26 @@ def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(here: C
     purge_cases(here(PARTS[0]), [second, third], {}, ["purge"])
     merged(here, PARTS[0])
     assert not outcomes(here("all.run")).keys() & {first, second, third}
+    [fourth, fifth, *_] = outcomes(here("all.run"))
+    purge_cases(here("all.run"), [fourth], {}, ["purge"])
+    purge_cases(here(PARTS[0]), [fifth], {}, ["purge"])
+    assert "still holds cases" in refused(here, PARTS[0]), "as many, but others"
+    purge_cases(here(PARTS[0]), [fourth], {}, ["purge"])
+    merged(here, PARTS[0])
+    assert fourth not in outcomes(here("all.run")) and fifth in outcomes(here("all.run"))
+    trail = here("all.run").read_bytes()
+    assert fourth.encode() not in trail
+
+
+def test_a_case_that_the_part_never_held_does_not_keep_it_from_being_merged(
+    shop: Shop, here: Callable[..., Path]
+) -> None:
+    parts = split_run(here("two.run"), 2, ["split"])
+    shop.judge(here("two.run"))
+    [case, *rest] = outcomes(here("two.run"))
+    purge_cases(here("two.run"), [case], {}, ["purge"])
+    merge_parts(here("two.run"), parts, ["merge"], print)
+    assert list(outcomes(here("two.run"))) == rest
 
 
 def test_parts_with_and_without_texts_are_not_mixed_and_all_kept_columns_stay(
@@ -353,8 +373,13 @@ def test_a_row_that_was_mended_in_its_part_is_no_failure_of_the_run(shop: Shop, 
         return [case for case, each in outcomes(here("two.run")).items() if " line " in case]
 
     assert len(bad(2, 5, 9, 11)) == 4
+    old = [here(f"old-{part.name}") for part in parts]
+    for part, copy in zip(parts, old, strict=True):
+        shutil.copy(part, copy)
     assert len(bad(5)) == 1
     assert bad() == []
+    merge_parts(here("two.run"), old, ["merge"], print)
+    assert not [case for case in outcomes(here("two.run")) if " line " in case], "an old copy brings none back"
 
 
 def test_a_job_that_a_copy_of_a_part_has_not_ended_is_there_once(here: Callable[..., Path]) -> None:

@@ -10,7 +10,7 @@ from pathway_local.adopt.json_blocks import json_blocks, key_lists
 from pathway_local.adopt.pairs import preference, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
-from pathway_local.adopt.slots import Found, Source
+from pathway_local.adopt.slots import Found, Source, as_name
 from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
@@ -54,7 +54,8 @@ def propose(prompt: Prompt) -> Proposal:
         return Proposal(inputs, questions=inputs.questions)
     values = values_of(found.slots, source, levels)
     alone = sum(value.scores and not value.words for value in values) == 1
-    values = [_with_doubts(value, alone, source, levels) if value.scores else value for value in values]
+    own = {slot.name.lower() for slot in found.slots}
+    values = [_with_doubts(value, own, alone, source, levels) if value.scores else value for value in values]
     swap, values = _compared(source, values, swap_of(list(inputs.said)))
     names = [slot.name for slot in found.slots]
     fields = {
@@ -112,6 +113,9 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
     named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
     questions = [found.question] * bool(found.question)
+    if (end := re.search(r"\n *([A-Z][\w ]{2,30}):\s*\Z", source.text)) and found.recogniser == "labelled slots":
+        missing = as_name(end[1]) not in fields
+        questions += [f'the prompt ends with "{end[1]}:": must the reply hold it?'] * missing
     questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         questions.append("the response that the judge chooses counts as the better one: is that meant?")
@@ -123,7 +127,7 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     return questions
 
 
-def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]) -> Value:
+def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, levels: list[Levels]) -> Value:
     """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
     if _is_open(value.spelling):
         return value
@@ -132,16 +136,16 @@ def _with_doubts(value: Value, alone: bool, source: Source, levels: list[Levels]
     ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
-    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, ends))}
+    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, own, ends))}
     if ends and (min(ends), max(ends)) not in spans:
         marks |= dict.fromkeys(others, OPEN)
     spelling = " ".join([value.spelling, *list(marks.values())[:1]])
     return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
 
 
-def _doubt(line: str, value: Value, ends: list[float]) -> str:
+def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
     """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
-    if re.match(r'\s*["{}\[]', line):
+    if re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line):
         return ""
     whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
     if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
@@ -151,7 +155,7 @@ def _doubt(line: str, value: Value, ends: list[float]) -> str:
     begins = rf"{any_of('give').pattern}(?: \w+){{0,3}}?\s+"
     given = [float(each) for each in re.findall(rf"(?i){begins}(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)]
     words = re.findall(rf"(?i)(?:{begins}|,? \bor\s+|[.,;:]\s+(?:please )?(?:answer|say)\s+){_WORD}", line)
-    known = {word.lower() for word in value.words}
+    known = own | {word.lower() for word in value.words}
     said = [*BESIDE.findall(line), *(word for word in words if not any_of("number").search(word))]
     beyond = ends and (any_of("never").search(line) or any(not min(ends) <= each <= max(ends) for each in given))
     return OPEN if beyond or any(word.lower() not in known for word in said) else ""

@@ -8,6 +8,8 @@ from pathway_local.adopt.slots import Source, as_name, places_of
 from pathway_local.adopt.words import any_of, is_in, table
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
+_FOREIGN = re.compile(r"\$[A-Z][A-Z_]+\$|%\(\w+\)s")
+"""Marks of inputs in other tools, which no rubric can have."""
 _LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
 _TAIL = re.compile(
     r"(?i)^(?:and|the|an?|its|both|one|user'?s?)\s+|\s+(?:is|are|below|that|which|for|from|of|provided|in|based|it|by)\b.*$"
@@ -35,6 +37,8 @@ def inputs_of(prompt: Prompt) -> Inputs:
             f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
             for said, row in _unmarked(source, list(marks.names))
         ]
+        foreign = dict.fromkeys(_FOREIGN.findall(source.text))
+        questions += [f"is {mark} the mark of an input? The judge would read it as it stands" for mark in foreign]
         if not {_kind(name) for name in marks.names} - {"", "question"}:
             questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
         return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
@@ -81,7 +85,9 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
                 missing.setdefault(kind, (said, row))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
-        if label and _kind(label[1]) not in {"", "conversation"} | have and not source.lines[row + 1].strip():
+        near = any(row < source.row(at) < row + 4 for at in marks)
+        alone = label and not near and not source.lines[row + 1].strip()
+        if label and alone and _kind(label[1]) not in {"", "conversation"} | have:
             missing.setdefault(_kind(label[1]), (label[1], row))
     return list(missing.values())
 

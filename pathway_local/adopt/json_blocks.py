@@ -18,9 +18,6 @@ _TOKEN = re.compile(
 _BULLET = re.compile(
     r"^(\s*)(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?([A-Za-z]\w*)[\"'`”]?[*_]*\s*((?:\([^()\n]*\))?\s*[:=–—-]\s*[*_]*\s*.*)$"
 )
-_INLINE = re.compile(
-    r"[\"`“']([A-Za-z]\w*)[\"`”']\s*(\([^()\n]*\)|,\s*(?:an?|the|eine?|une?)\s[^\"`,.;]{1,80}|:\s*[^\"`,.;]{1,60})?"
-)
 _BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?\b.*|(?:true|false)(?:\s*(?:/|\||or|,)\s*(?:false|true|null))*\W*)")
 
 Key = tuple[int, str, str, int]
@@ -147,9 +144,11 @@ def key_lists(source: Source) -> Iterator[Found]:
         if any_of("json").search(line) and any_of("keys").search(near) and (keys := _bullets(source, row)):
             yield Found("a list of JSON keys", "json", tuple(slots_of(keys)))
             return
+    described = rf"\([^()\n]*\)|,\s*{any_of('article').pattern}\s[^\"`,.;]{{1,80}}|:\s*[^\"`,.;]{{1,60}}"
+    inline = re.compile(rf"[\"`“']([A-Za-z]\w*)[\"`”']\s*({described})?")
     for row, line in enumerate(source.lines):
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line):
-            named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in _INLINE.finditer(sentence)]
+            named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in inline.finditer(sentence)]
             if any_of("json").search(sentence) and (len(named) > 1 or (named and any_of("keys").search(sentence))):
                 yield Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
                 return

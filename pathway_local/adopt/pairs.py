@@ -49,7 +49,7 @@ def _side(word: str, source: Source) -> int | None:
     if found := _GRADED.fullmatch(word.strip()):
         first, second = _SIDES[found[1].lower()], _SIDES[found[3].lower()]
         return first * {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}[found[2]] if first == -second else None
-    bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]]", " ", word)).strip().lower(), gloss(word, source)
+    bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]()]", " ", word)).strip().lower(), gloss(word, source)
     if bare in _SIDES:
         marks = re.findall(_MARK, told)
         return None if marks and _SIDES[marks[0].lower()] != _SIDES[bare] else _SIDES[bare]

@@ -3,26 +3,37 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from pathway_local.adopt.slots import Source
 from pathway_local.adopt.words import any_of
 
 _NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
-_RANGE = re.compile(
-    rf"(?i)(?<![\w.,/%+-])(?:(?:between|zwischen|entre|de|of)\s+({_NUMBER}){_REMARK}\s+(?:and|und|et|y|e|a|à)"
-    rf"|\+?({_NUMBER}){_REMARK}\s*(?:[-–—~]|\.\.+|to|through|bis|à|hasta|até))\s*\+?({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
-)
-_LIST = re.compile(
-    rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}(?:(?:\s*[,/|]\s*(?:or |and |oder |und )?"
-    rf"|\s+(?:or|and|oder|ou|o)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
-)
 _STEP = re.compile(
     r"(?i)(?:steps|increments|multiples) of (\d+(?:\.\d+)?)|(\d+\.\d+)[ -](?:point )?(?:increments?|steps?)"
 )
 _BAND = re.compile(r"(?i)^[^\w\n]*(?:scores?|ratings?)?(?: of)?[\s\"'*([]*$|\b(?:scores?|ratings?) of[\s\"'(]*$")
 """Stands before a part of a scale, as in "- 1-2: bad" or "scores of 1-2 are for …"."""
 _LEVEL = re.compile(r"^[^\w\n]*(?P<word>[^\W\d]+:? |)(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>[^\n]*)")
+
+
+@cache
+def _range() -> re.Pattern[str]:
+    between, and_, to = (any_of(group).pattern for group in ("between", "and", "to"))
+    return re.compile(
+        rf"(?i)(?<![\w.,/%+-])(?:{between}\s+({_NUMBER}){_REMARK}\s+{and_}"
+        rf"|\+?({_NUMBER}){_REMARK}\s*(?:[-–—~]|\.\.+|{to}))\s*\+?({_NUMBER})(?![\w%]|[.,]\d|[-/]\d)"
+    )
+
+
+@cache
+def _list() -> re.Pattern[str]:
+    or_, and_ = any_of("or").pattern, any_of("and").pattern
+    return re.compile(
+        rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
+        rf"(?:(?:\s*[,/|]\s*(?:(?:{or_}|{and_}) )?|\s+(?:{or_}|and)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ def scales(text: str, row: int) -> Iterator[Scale]:
     """Yield each scale that a line states, in figures."""
     step = next((each[1] or each[2] for each in [_STEP.search(text)] if each), "")
     taken: list[tuple[int, int]] = []
-    for found in _LIST.finditer(text):
+    for found in _list().finditer(text):
         values = [float(each) for each in re.findall(_NUMBER, re.sub(r"\([^()]*\)", "", found[0]))]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
@@ -91,7 +102,7 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         by = "?" if interval else f"{gaps.pop():g}" if len(gaps) == 1 else ""
         spelling = _spelled(values[0], values[-1], by) if by else " < ".join(f"{value:g}" for value in values)
         yield Scale(spelling, row, values[0], values[-1])
-    for found in _RANGE.finditer(text):
+    for found in _range().finditer(text):
         first, last = found[1] or found[2], found[3]
         low, high = sorted((float(first), float(last)))
         inside = any(start < found.end() and found.start() < end for start, end in taken)
@@ -128,9 +139,16 @@ def levels_in(source: Source) -> list[Levels]:
         told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
         if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and told and not counted:
-            names = {number: _title(found["name"]) for _, number, found in sorted(run, key=lambda each: each[1])}
+            whole = {number: _title(found["name"] + _goes_on(source, row)) for row, number, found in run}
+            names = dict(sorted(whole.items()))
             made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))
     return made
+
+
+def _goes_on(source: Source, row: int) -> str:
+    """Return the rest of a sentence that goes on in the next line, which then begins with blanks or a small letter."""
+    rest = "".join(source.lines[row + 1 : row + 2])
+    return f" {rest.strip()}" if re.match(r"\s{2,}\w|[^\W\d_A-Z]", rest) else ""
 
 
 def _title(text: str) -> str:

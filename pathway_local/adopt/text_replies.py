@@ -35,7 +35,9 @@ _FENCED = re.compile(
     r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\boxed\{)\s*(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
-_ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?([^\"'`”*\n:–(]{1,40}?)[\"'`”]?[*_]*\s*(?:$|[:–(-])")
+_ITEM = re.compile(
+    r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
+)
 _USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
 
 
@@ -83,7 +85,8 @@ def _start(source: Source, tag: str) -> str:
 
 def labelled_parts(source: Source) -> Iterator[Found]:
     """Yield the format of each run of labels with slots, such as `Score: [1-5]`."""
-    for run in _runs(source):
+    every = list(_runs(source))
+    for run in every:
         layout, begin = "", run[0][1].row
         for before, slot in run:
             gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
@@ -93,7 +96,9 @@ def labelled_parts(source: Source) -> Iterator[Found]:
         if at_end and any_of("reasons").search("\n".join(source.lines[:begin])) and not any(map(_is_text, slots)):
             layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", begin, "text"), *slots]
         if len({slot.name for slot in slots}) == len(slots):
-            yield Found("labelled slots", layout, tuple(slots))
+            times = sum([slot.name for _, slot in each] == [slot.name for _, slot in run] for each in every)
+            asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
+            yield Found("labelled slots", layout, tuple(slots), question=asked)
 
 
 def _is_text(slot: Slot) -> bool:
@@ -182,20 +187,22 @@ def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str,
 
 def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
-    found: list[Slot] = []
-    for told in _SENTENCE.finditer(source.text) if not any(_runs(source)) else ():
+    found, listed = list[Slot](), list[Slot]()
+    otherwise = any(_runs(source)) or any_of("json").search(source.text)
+    for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
         if any_of("reply").search(text) and any_of("only").search(text):
-            words = words_in(text) or (_items(source, row) if text.endswith(":") else [])
-            words = [word for word in words if not any_of("number").search(word)]
+            items = _items(source, row) if text.endswith(":") else []
+            words = [word for word in items or words_in(text) if not any_of("number").search(word)]
             if any_of("after").search(text):
                 return
             if len(words) > 1:
-                found.append(Slot("verdict", "", row, "text", words=tuple(words)))
+                (listed if items else found).append(Slot("verdict", "", row, "text", words=tuple(words)))
             elif any_of("number").search(text):
                 found.append(Slot("score", text, row, "number"))
+    found = listed or found
     if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
-        yield _short(source, found[0], "a set of words" if found[0].words else "a number")
+        yield _short(source, found[-1], "a set of words" if found[-1].words else "a number")
 
 
 def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
@@ -213,7 +220,7 @@ def _items(source: Source, row: int) -> list[str]:
     """Return the words in bullets right below a row."""
     found: list[str] = []
     for line in source.lines[row + 1 : row + 14]:
-        if item := _ITEM.match(line):
+        if (item := _ITEM.match(line)) and not item[1].isdecimal():
             found.append(item[1].strip())
         elif found or line.strip():
             break

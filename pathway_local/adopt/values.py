@@ -106,7 +106,8 @@ def words_in(text: str) -> list[str]:
     if len(found) > 1:
         return list(dict.fromkeys(found))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(r"\s*[|/]\s*|,?\s+(?:or|oder|ou|o)\s+|,\s*", plain)]
+    between = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
+    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(between, plain)]
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
     return list(dict.fromkeys(parts)) if fits else []
 

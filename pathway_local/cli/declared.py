@@ -30,7 +30,8 @@ def declared_outputs(fields: str, lines: Sequence[str] | None) -> dict[str, Any]
         OutputFormat.load(outputs)
     except (ValueError, RubricError) as error:
         said = str(error).removeprefix("outputs.fields: ")
-        raise UsageError(said, "docs/rubrics.md lists how to spell a field.") from None
+        hint = error.hint if isinstance(error, RubricError) else ""
+        raise UsageError(said, hint or "docs/rubrics.md lists how to spell a field.") from None
     return outputs
 
 

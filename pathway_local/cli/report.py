@@ -18,9 +18,7 @@ from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import Look, report_page
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
-from pathway_local.results.compare import sides
-from pathway_local.results.comparison import ComparisonPlan
-from pathway_local.results.pairing import pairing
+from pathway_local.results.compare import CompareOptions, comparison_plan
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import ReadingList, reading_lists
 from pathway_local.results.report import ReportPlan
@@ -44,7 +42,9 @@ def report(
     run: Run,
     out: Page,
     by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
-    between: Annotated[str, option("COLUMN=A,B", "Compare two values, e.g. chatbot=v1,v2.", CASES)] = "",
+    between: Annotated[
+        str, option("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.", CASES)
+    ] = "",
     pair_by: PairBy = "",
     cluster: Cluster = "",
     min_group: Annotated[
@@ -79,19 +79,16 @@ def report(
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):
         raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
-    with naming(option_name):
-        column, first, second = sides(between) if between else ("", "", "")
     to_read: list[ReadingList] = []
     if cases:
         warn_of_texts(out)
         read_privately(cases, run)
     with RunFile.read(run) as read, read.database.snapshot():
         data = Ratings(read)
-        by, column, cluster = map(data.column, (by, column, cluster))
-        compared = None
-        if between:
-            paired = pairing(data, pair_by, column, (first, second), min_group)
-            compared = ComparisonPlan(column, first, second, paired, (), cluster, 0.0, min_group)
+        by, cluster = map(data.column, (by, cluster))
+        asked = CompareOptions(between=between, pair_by=pair_by, cluster=cluster, min_group=min_group)
+        with naming(option_name):
+            compared = comparison_plan(data, asked) if between else None
         found = read_for_report(data, ReportPlan(by, min_group, compared, against, cluster))
         if cases:
             rubrics = list(found.rubrics.values())

@@ -11,7 +11,9 @@ from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.rubrics.turn import MARKS, Syntax, Turn, input_of
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")
-_MATHS = re.compile(r"\$(?=\S)[^$\n]*(?<=\S)\$(?!\w)|\$\$.+?\$\$|\\[A-Za-z]+(?:\{[^{}\n]*\})+", re.DOTALL)
+_MATHS = re.compile(
+    r"\$(?=\S)(?![A-Z][A-Z_]+\$)[^$\n]*(?<=\S)\$(?!\w)|\$\$.+?\$\$|\\[A-Za-z]+(?:\{[^{}\n]*\})+", re.DOTALL
+)
 """Formulas: $x$ has a dollar at both ends, and \\frac{a}{b} puts braces behind a command."""
 
 

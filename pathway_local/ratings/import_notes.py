@@ -62,7 +62,7 @@ def between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
     for rater, count in found.items():
         yield (
             f"{rater}: {count} ratings lie between levels of the scale and are kept as they are; "
-            "figures that need levels, such as kappa, are not defined for them"
+            "`agreement` counts half points as levels, and says what to quote for other numbers"
         )
 
 

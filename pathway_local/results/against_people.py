@@ -256,6 +256,8 @@ class _Test:
             figure = "kappa"
         names = (self.matrix.raters[first].name, self.matrix.raters[second].name)
         off = why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)])
+        if off and not self.plan.figure:
+            figure = BENCHMARK_FIGURE
         if off and COEFFICIENTS[figure].needs_levels:
             refused = undefined_estimate(off)
             return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
@@ -265,7 +267,7 @@ class _Test:
             figure,
             self.plan.margin,
             names,
-            tuple(map(float, self.matrix.levels)),
+            tuple(map(float, self.matrix.grid)),
             clusters=self.clusters,
             weights=self._weights([first, second], 1),
         )

@@ -105,7 +105,7 @@ def agreement(
 def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
     chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
-    matrix, left_out = _without_picked(whole)
+    matrix, left_out = without_picked(whole)
     clusters = matrix.clusters(plan.cluster) if plan.cluster else None
     again = [tuple(_single(matrix, name) for name in named) for named in plan.twice]
     chosen = [place for place in chosen if place not in {second for _, second in again}]
@@ -123,7 +123,7 @@ def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], 
         rubric=matrix.rubric,
         score=matrix.score,
         nominal=matrix.nominal,
-        levels=matrix.levels,
+        levels=matrix.grid,
         special=matrix.special,
         cases=len(matrix.case_ids),
         plan=plan,
@@ -158,7 +158,7 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan)
     return corrected_means(whole, judges, members, people.reference, plan)
 
 
-def _without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
+def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
     """The matrix without labels from outside the samples that people worked on, and notes about them."""
     given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
     for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
@@ -202,10 +202,19 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("own_members", kind="note")
     if any(matrix.raters[place].kind == "adjudicated" for place in compared):
         yield Note("agreed_scores", {"name": ADJUDICATED}, "note")
+    others = [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]
+    if between := [name for name in others if name not in members]:
+        yield Note("between_levels", {"raters": between}, "note")
+    if means := [name for name in others if name in members]:
+        yield Note("means_no_levels", {"raters": means}, "note")
+    if len(matrix.grid) > len(matrix.levels):
+        halves = sorted(set(matrix.grid) - set(matrix.levels))
+        gave = [place for place in compared if np.isin(matrix.given[:, place], halves).any()]
+        names = [matrix.raters[place].name for place in gave if matrix.raters[place].on_scale]
+        low, next_one, *_, high = matrix.grid
+        yield Note("half_points", {"raters": names, "low": low, "next": next_one, "high": high}, "note")
     for place in compared:
         rater = matrix.raters[place]
-        if not rater.on_scale and rater.kind != "panel":
-            yield Note("between_levels", {"rater": rater.name}, "note")
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
 
@@ -218,7 +227,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     found = pair_agreement(
         scores[:, first],
         scores[:, second],
-        tuple(map(float, matrix.levels)),
+        tuple(map(float, matrix.grid)),
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,
@@ -257,7 +266,7 @@ def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntA
     weights, given = design_weights(matrix, places), np.isfinite(matrix.given[:, columns]).sum(axis=1)
     found = reliability(
         matrix.on_scale[:, columns],
-        tuple(map(float, matrix.levels)),
+        tuple(map(float, matrix.grid)),
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,

@@ -42,6 +42,9 @@ PAIR = "Comparing two judges"
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
 """Figures of pairs that are shown unasked."""
 
+NO_LEVELS = ("spearman", "mean_difference", "mean_absolute_error")
+"""The same where no two raters both keep to levels."""
+
 TWO = (Column("first", "rater"), Column("second", "rater"))
 
 Row = dict[str, Cell]
@@ -215,20 +218,25 @@ class _Tables:
 
     def pairs(self) -> Iterator[Table]:
         found, plan = self.found, self.plan
-        of_pairs = coefficients(of_pairs=True, nominal=found.nominal)
+        levels = any(pair.first.on_scale and pair.second.on_scale for pair in (*found.pairs, *found.twice))
+        of_pairs = coefficients(of_pairs=True, nominal=found.nominal, levels=levels)
         columns = [*TWO, Column("cases", "count"), Column("first_coverage", "share", detail=True)]
-        columns += [Column("second_coverage", "share", detail=True), *_figures(of_pairs, BRIEF)]
+        columns += [
+            Column("second_coverage", "share", detail=True),
+            *_figures(of_pairs, BRIEF if levels else NO_LEVELS),
+        ]
         yield from self._table("pairs", columns, [self._pair(pair) for pair in found.pairs])
         rows: list[Row] = [
             {**_names(pair), **pair.special.counts, **pair.special.figures} for pair in found.pairs if pair.special
         ]
         counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
         own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
-        levels = {"levels": list(found.special)}
-        yield from self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about=levels)
+        about = {"levels": list(found.special)}
+        yield from self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about=about)
         rows = [self._pair(pair) for pair in found.twice]
         brief = ("exact", "kappa") if found.nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
-        yield from self._table("twice", [*TWO, Column("cases", "count"), *_figures(of_pairs, brief)], rows)
+        columns = [*TWO, Column("cases", "count"), *_figures(of_pairs, brief if levels else NO_LEVELS)]
+        yield from self._table("twice", columns, rows)
         rows = [
             {**_names(pair), "groups": pair.at_level.groups, "used": pair.at_level.used, **pair.at_level.figures}
             for pair in found.pairs
@@ -250,7 +258,9 @@ class _Tables:
         return {**_names(pair), "cases": pair.agreement.cases, **covered, **pair.agreement.figures}
 
     def together(self) -> Iterator[Table]:
-        of_sets = coefficients(of_pairs=False, nominal=self.found.nominal)
+        off = {rater.name for rater in self.found.raters if not rater.on_scale}
+        levels = any(off.isdisjoint(each.members) for each in self.found.sets)
+        of_sets = coefficients(of_pairs=False, nominal=self.found.nominal, levels=levels)
         rows: list[Row] = [
             {
                 "raters": each.name, "members": Names(each.members), "count": each.found.raters,

@@ -1,10 +1,12 @@
-"""Which of two chatbots each rater scores higher: differences as tables, and what they show in words."""
+"""Which of several chatbots each rater scores higher: differences as tables, and what they show in words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from shlex import quote
 from typing import Annotated
 
 from pydantic import Field
 
+from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike_people import alike
@@ -21,15 +23,23 @@ from pathway_local.results.analysis import (
 )
 from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.kept_column import counted_values
+from pathway_local.results.order import Order, order_table, orders, sentences
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import RankingPlan, ranking_tables
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
 from pathway_local.statistics.intervals import LEVEL
 
 SECTION = "comparison"
+
+MOST_UNASKED = 12
+"""Values of a column that are all compared unasked: 66 pairs."""
+
+SHOWN_VALUES = 20
 
 UNEVEN = 0.5
 """Effective clusters per cluster below which a note says that they are uneven."""
@@ -38,7 +48,9 @@ UNEVEN = 0.5
 class CompareOptions(Options):
     """What to compare, and what counts as equal."""
 
-    between: Annotated[str, Says("COLUMN=A,B", "The two values to compare, e.g. chatbot=v1,v2.")] = ""
+    between: Annotated[
+        str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
+    ] = ""
     pair_by: Annotated[
         str, Says("NAME", "Column or input with the question both answered; default: found in the run.")
     ] = ""
@@ -54,10 +66,10 @@ class CompareOptions(Options):
 
 
 def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
-    """Show which of two chatbots each rater scores higher on the same questions, with intervals.
+    """Show which chatbots each rater scores higher on the same questions, with intervals, and their order.
 
-    Answers are compared question by question, or as two groups if they share no questions, such as two languages. With
-    {pairs}, rank any number of chatbots by a rubric that compares two responses (a Bradley–Terry model).
+    Answers are compared question by question, or as groups if they share no questions, such as two languages. With
+    {pairs}, rank chatbots by a rubric that compares two responses (a Bradley–Terry model).
     """
     if options.pairs:
         for name in ("between", "pair_by"):
@@ -76,23 +88,47 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
         return
     if not options.between:
         raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
-    column, first, second = sides(options.between)
     rubrics = data.rated(options.rubric, options.rater)
-    column, cluster = data.column(column), data.column(options.cluster)
-    by = pairing(data, options.pair_by, column, (first, second), options.min_group)
-    compared = ComparisonPlan(
-        column, first, second, by, options.rater, cluster, options.margin, options.min_group, options.looks
-    )
-    yield from comparison_tables([*data.matrices(rubrics)], compared)
+    yield from comparison_tables([*data.matrices(rubrics)], comparison_plan(data, options))
 
 
-def sides(between: str) -> tuple[str, str, str]:
-    """The column and both values. Raises OptionError."""
-    column, _, values = between.partition("=")
-    names = [name.strip() for name in values.split(",")]
-    if not column or len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise OptionError(f"{{between}} {as_given(between)} is not COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
-    return column, names[0], names[1]
+def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
+    """Return what to compare, as these options say. Raises PathwayError for columns and values."""
+    name, equals, named = options.between.partition("=")
+    if not name.strip() or bool(equals) > bool(named.strip(" ,")):
+        given = as_given(options.between)
+        raise OptionError(f"{{between}} {given} is not COLUMN or COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
+    column, cluster = data.column(name), data.column(options.cluster)
+    counted = counted_values(data.run, column)
+    known = [value for value in counted if value]
+    values = _named(named, known) if equals else known
+    for value in values:
+        if value not in known:
+            raise UnknownName(f"value of {column}", value, known[:SHOWN_VALUES])
+    if len(values) < 2 or len(set(values)) < len(values):
+        listed = as_given(", ".join(map(shown, values[:SHOWN_VALUES])))
+        said = f"{{between}} needs two values of {as_given(shown(column))}, each once, and has {listed or 'none'}"
+        raise OptionError(said, "Such as {between} chatbot=v1,v2.")
+    if not equals and len(values) > MOST_UNASKED:
+        pairs = len(values) * (len(values) - 1) // 2
+        said = f"{as_given(shown(column))} has {len(values)} values in the run, which make {pairs} pairs"
+        raise OptionError(said, f"Name those to compare: {{between}} {as_given(quote(f'{column}=A,B,C'))}.")
+    by = pairing(data, options.pair_by, column, values, options.min_group)
+    return ComparisonPlan(
+        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group, options.looks,
+        0 if equals else counted[""],
+    )  # fmt: skip
+
+
+def _named(named: str, known: Collection[str]) -> list[str]:
+    """The values in a list with commas; a value with commas of its own is taken whole where the column has it."""
+    parts, values = named.split(","), list[str]()
+    while parts:
+        joined = (",".join(parts[:end]).strip() for end in range(1, len(parts) + 1))
+        taken, value = next(((end, one) for end, one in enumerate(joined, 1) if one in known), (1, parts[0].strip()))
+        values.append(value)
+        parts = parts[taken:]
+    return values
 
 
 def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -> Iterator[Table]:
@@ -101,41 +137,49 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     if not found:
         yield Table("compare", {}, (), (), [Note("no_scores", kind="answer")], section=SECTION)
         return
-    about = {"between": plan.between, "first": plan.first, "second": plan.second, "pair_by": plan.pair_by or None}
+    two = len(plan.values) == 2
+    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
+    about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
+    about |= dict(zip(("first", "second"), plan.values, strict=True)) if two else {}
     about |= {"cluster": plan.cluster} if plan.cluster else {}
-    shared = [Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
-    paired = ("pairs", "wins", "ties", "losses")
+    names = [] if two else [Column("first"), Column("second")]
+    shared = [*names, Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
     columns = [
-        *shared, *(Column(name, "count") for name in (paired if plan.pair_by else ())),
+        *shared, Column("pairs", "count"),
+        *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
-        Column("difference", "estimate"), Column("corrected", "estimate"),
+        Column("difference", "estimate"), Column("shown", "key", detail=two),
+        Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("margin", "number", detail=True), Column("family", "count", detail=True),
     ]  # fmt: skip
+    ranked = [] if two else [*orders(found, plan)]
+    told: list[tuple[Comparison | Order, tuple[Note, ...]]]
+    told = [(each, (*(sentences_on(each, plan) if two else ()), *notes_on(each, plan))) for each in found]
+    told += [(each, tuple(sentences(each))) for each in ranked]
     several = len({(each.rubric, each.score) for each in found}) > 1
     notes = [*_paired(plan), *_shared(found, plan)]
-    for each in found:
-        said = (*sentences_on(each, plan), *notes_on(each, plan))
-        notes += [_under(each, note) for note in said] if several else said
+    notes += [_under(each, note) if several else note for each, said in told for note in said]
     notes += [note for matrix in matrices for note in alike(matrix)]
-    yield Table(
-        "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
-    )
-    by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
+    key = "compare" if two else "compare_pairs"
+    yield Table(key, about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval")
+    if ranked:
+        yield order_table(ranked, about)
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
         columns = [*shared, *counts, *estimates, Column("slope", "number"), Column("sample"), Column("family", "count")]
         rows = [_corrected_row(each, corrected) for each, corrected in by_people]
-        yield Table("corrected_differences", about, columns, rows, detail=True, section=SECTION)
+        key = "corrected_differences" if two else "corrected_pairs"
+        yield Table(key, about, columns, rows, detail=True, section=SECTION)
 
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
-    row: dict[str, Cell] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
+    row: dict[str, Cell] = {**_names(each)}
     if isinstance(each.found, Undefined):
         row["difference"] = undefined_estimate(each.found.reason)
     else:
-        row["difference"] = each.found.difference
+        row |= {"difference": each.found.difference, "shown": shown_by(each.found.difference, plan.margin)}
         if plan.pair_by:
             row |= {"pairs": each.found.pairs, "wins": each.found.wins}
             row |= {"ties": each.found.ties, "losses": each.found.losses}
@@ -144,28 +188,36 @@ def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
     if isinstance(each.corrected, Undefined):
         row["corrected"] = undefined_estimate(each.corrected.reason)
     elif each.corrected:
-        row["corrected"] = each.corrected.difference
-    told = {"unpaired": each.unpaired, "several": each.several, "margin": plan.margin, "family": each.family}
-    return {**row, **told}
+        told = each.corrected.difference
+        row |= {"corrected": told, "corrected_shown": shown_by(told, plan.margin)}
+    row |= {"unpaired": each.unpaired, "several": each.several, "margin": plan.margin, "family": each.family}
+    return row
+
+
+def _names(each: Comparison) -> dict[str, Cell]:
+    return {
+        "first": each.first.name, "second": each.second.name, "rubric": each.rubric, "score": each.score,
+        "rater": each.rater,
+    }  # fmt: skip
 
 
 def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str, Cell]:
     labels = corrected.found.labels
     return {
-        "rubric": each.rubric, "score": each.score, "rater": each.rater, "pairs": corrected.questions,
+        **_names(each), "pairs": corrected.questions,
         "first_labels": labels[0], "second_labels": labels[1], "labels_only": corrected.found.labels_only.estimate(),
         "corrected": corrected.difference, "slope": corrected.found.slope, "sample": corrected.seed,
         "family": corrected.family,
     }  # fmt: skip
 
 
-def _under(each: Comparison, said: Note) -> Note:
+def _under(each: Comparison | Order, said: Note) -> Note:
     return Note("under_score", {"rubric": each.rubric, "score": each.score, "said": said}, said.kind)
 
 
 def _paired(plan: ComparisonPlan) -> Iterator[Note]:
     by = plan.pairing
-    told: dict[str, object] = {"name": by.name, "first": plan.first, "second": plan.second}
+    told: dict[str, object] = {"name": by.name, "values": list(plan.values)}
     if by.texts is not None:
         yield Note("paired_shared", {**told, "shared": by.shared, "different": by.different})
     else:
@@ -184,13 +236,16 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
         yield plan.pairing.note
     if plan.looks > 1:
         yield Note("looks", {"count": plan.looks}, "note")
+    if plan.without:
+        yield Note("without_value", {"count": plan.without, "column": plan.between}, "note")
 
 
 def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """Which questions and answers do not count, and which few count most."""
     if not isinstance(each.found, Undefined):
         sides = {"first": each.first.name, "second": each.second.name}
-        if each.unpaired or each.first.scored < each.first.cases or each.second.scored < each.second.cases:
+        missing = each.first.scored < each.first.cases or each.second.scored < each.second.cases
+        if len(plan.values) == 2 and (each.unpaired or missing):
             told = {"rater": each.rater, **sides, "first_scored": each.first.scored, "first_cases": each.first.cases}
             told |= {"second_scored": each.second.scored, "second_cases": each.second.cases}
             yield Note("scored_of", told, "note")
@@ -212,7 +267,8 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     found = each.found
     reason = found if isinstance(found, Undefined) else found.difference.value
     if isinstance(reason, Undefined):
-        yield Note("not_compared", {**by, "first": plan.first, "second": plan.second, "reason": reason}, "answer")
+        sides = {"first": each.first.name, "second": each.second.name}
+        yield Note("not_compared", {**by, **sides, "reason": reason}, "answer")
     elif isinstance(found, PairedComparison):
         yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.family, each.rater)
     corrected = each.corrected
@@ -238,13 +294,13 @@ def _finding(
     points = {"points": abs(difference)}
     apart = Note("points_above" if difference > 0 else "points_below", points)
     of = Note("of_cases", {"first": each.first.scored, "second": each.second.scored})
-    told: dict[str, object] = {"who": who, "first": plan.first, "second": plan.second}
+    told: dict[str, object] = {"who": who, "first": each.first.name, "second": each.second.name}
     told |= {"of": Note("of_questions", {"count": questions}) if plan.pair_by else of}
     told |= {"apart": apart if round(difference, 2) else Note("as_high")}
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
     told |= {"interval": interval, "wider": _wider(interval, family, plan.looks)}
-    return Note("compared", told | {"shown": _shown(plan, interval, rater)}, "answer")
+    return Note("compared", told | {"shown": _shown(each, plan.margin, interval, rater)}, "answer")
 
 
 def _wider(interval: Interval, family: int, looks: int) -> Note | str:
@@ -256,21 +312,34 @@ def _wider(interval: Interval, family: int, looks: int) -> Note | str:
     return Note("wider", {"because": because})
 
 
-def _shown(plan: ComparisonPlan, interval: Interval, rater: str) -> Note:
-    """Which side an interval shows ahead. Only people's labels say which is better, a `rater` scores it higher."""
-    margin = plan.margin
+def shown_by(difference: Estimate, margin: float) -> str | None:
+    """What a difference's interval shows, as a key of words; None without an interval."""
+    interval = difference.interval
+    if isinstance(interval, Undefined):
+        return None
     near = -margin < interval.low and interval.high < margin
-    told: dict[str, object] = {"margin": margin, "rater": rater}
-    unclear = Note("scores_unclear" if rater else "unclear", told)
     if interval.low > 0 or interval.high < 0:
-        told["name"] = plan.first if interval.low > 0 else plan.second
-        ahead = Note("scores_higher" if rater else "is_better", told)
-        return Note("though_near", {"ahead": ahead, "margin": margin}) if near else ahead
+        return f"{'first' if interval.low > 0 else 'second'} higher{' within the margin' if near else ''}"
     if near:
-        return Note("scores_alike" if rater else "neither_better", told)
+        return "alike"
     if margin and (interval.low > -margin or interval.high < margin):
-        told |= {"name": plan.first if interval.low > -margin else plan.second, "unclear": unclear}
-        return Note("scores_not_lower" if rater else "not_worse", told)
+        return f"{'first' if interval.low > -margin else 'second'} not lower"
+    return "not shown"
+
+
+def _shown(each: Comparison, margin: float, interval: Interval, rater: str) -> Note:
+    """Which side an interval shows ahead. Only people's labels say which is better, a `rater` scores it higher."""
+    side, _, key = (shown_by(Estimate(0.0, interval), margin) or "").partition(" ")
+    told: dict[str, object] = {"margin": margin, "rater": rater}
+    told["name"] = each.first.name if side == "first" else each.second.name
+    unclear = Note("scores_unclear" if rater else "unclear", told)
+    if key.startswith("higher"):
+        ahead = Note("scores_higher" if rater else "is_better", told)
+        return Note("though_near", {"ahead": ahead, "margin": margin}) if key != "higher" else ahead
+    if side == "alike":
+        return Note("scores_alike" if rater else "neither_better", told)
+    if key == "not lower":
+        return Note("scores_not_lower" if rater else "not_worse", told | {"unclear": unclear})
     return unclear
 
 
@@ -278,7 +347,7 @@ ANALYSIS = Analysis(
     CompareOptions,
     compare,
     (
-        "pathway-local compare my.run --between chatbot=v1,v2",
+        "pathway-local compare my.run --between chatbot",
         "pathway-local compare my.run --pairs bot_a,bot_b --out ranking.csv",
     ),
 )

@@ -1,18 +1,25 @@
-"""Two chatbots on the same questions: how a rater's scores of one differ from those of the other."""
+"""Chatbots on the same questions, two at a time: how a rater's scores of one differ from those of the other."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import UnknownName
 from pathway_local.rater import JUDGES
 from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.families import at_holm_levels, level_of_looks
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, Undefined
+from pathway_local.statistics.figure import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    Reason,
+    Undefined,
+    undefined_estimate,
+)
 from pathway_local.statistics.intervals import (
     Effect,
     cluster_codes,
@@ -20,29 +27,31 @@ from pathway_local.statistics.intervals import (
     effective_clusters,
     linked_clusters,
     mean_effect,
+    scale_mean,
 )
 
-SHOWN_VALUES = 20
+NO_MEAN = undefined_estimate("there is no score")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """Compares cases with `first` in the column `between` to those with `second`, question by question.
+    """Compares cases with each two of the `values` in the column `between`, question by question.
 
-    `pairing` says which cases answer the same question, or that they are two groups. `raters` are named (none: all);
+    `pairing` says which cases answer the same question, or that they are groups. `without` counts the cases that have
+    none of the column's values. `raters` are named (none: all);
     pairs with the same value of `cluster` depend on each other. Differences up to `margin` points count as equal.
     Comparisons of fewer pairs than `smallest` are not shown. So many `looks` at growing data share the error.
     """
 
     between: str
-    first: str
-    second: str
+    values: tuple[str, ...]
     pairing: Pairing
     raters: Sequence[str] = ()
     cluster: str = ""
     margin: float = 0.0
     smallest: int = 10
     looks: int = 1
+    without: int = 0
 
     @property
     def pair_by(self) -> str:
@@ -69,12 +78,13 @@ class PairedComparison:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One chatbot: how many cases it has, how many of them got a score on the scale, and the variance of those."""
+    """One chatbot: how many cases it has, how many of them got a score on the scale, their variance and their mean."""
 
     name: str
     cases: int
     scored: int
     variance: float = 0.0
+    mean: Estimate = NO_MEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +108,16 @@ class Comparison:
 
 
 def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
-    """Each rater's scores of both, for each of these scores, as one family of tests; corrected ones are another family.
+    """Each rater's scores of each two, for each of these scores, as one family of tests; corrected ones are another.
 
     Without Holm's levels, 15 comparisons of equal chatbots show a difference about half the time; with them, in 5% of
-    the files. Raises UsageError for columns and values.
+    the files. Raises UsageError for columns.
     """
     found = []
     for matrix in matrices:
+        coded = _coded(matrix, plan)
         for place in matrix.places(plan.raters) or matrix.scoring():
-            found.append(_compare(matrix, place, plan))
+            found += [_compare(coded, place, names, plan) for names in combinations(plan.values, 2)]
     return _one_family(found, level_of_looks(plan.looks))
 
 
@@ -130,25 +141,42 @@ def _one_family(found: Sequence[Comparison], level: float) -> list[Comparison]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Coded:
+    """A matrix with each case's value, question and cluster as codes; `known` counts the questions, None: not paired.
+
+    Without clusters, each question depends on itself alone, or each case where they are not paired.
+    """
+
+    matrix: RatingsMatrix
+    sides: IntArray
+    names: Sequence[str]
+    questions: IntArray | None
+    known: int
+    clusters: IntArray | None
+
+
+def _coded(matrix: RatingsMatrix, plan: ComparisonPlan) -> _Coded:
+    sides, names = matrix.codes(plan.between)
+    questions, known = plan.pairing.codes(matrix) if plan.pair_by else (None, 0)
+    return _Coded(matrix, sides, names, questions, known, matrix.clusters(plan.cluster) if plan.cluster else None)
+
+
+@dataclass(frozen=True, slots=True)
 class _Sides:
-    """Which cases are on which side, their questions (None: not paired) and clusters, and what came out."""
+    """Which cases are on which side, their clusters, and what came out."""
 
     own: Sequence[NDArray[np.bool_]]
-    questions: IntArray | None
     clusters: IntArray
     found: PairedComparison
     unpaired: int = 0
     several: int = 0
 
 
-def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Comparison:
-    sides, names = matrix.codes(plan.between)
-    for name in (plan.first, plan.second):
-        if name not in names:
-            raise UnknownName(f"value of {plan.between}", name, names[:SHOWN_VALUES])
+def _compare(coded: _Coded, place: int, names: tuple[str, str], plan: ComparisonPlan) -> Comparison:
+    matrix = coded.matrix
     scores = matrix.on_scale[:, place]
-    own = [sides == names.index(name) for name in (plan.first, plan.second)]
-    both = _by_questions(matrix, scores, own, plan) if plan.pair_by else _apart(matrix, scores, own, plan)
+    own = [coded.sides == (coded.names.index(name) if name in coded.names else len(coded.names)) for name in names]
+    both = _by_questions(coded, scores, own) if plan.pair_by else _apart(coded, scores, own)
     found: PairedComparison | Undefined = both.found
     if matrix.nominal:
         found = Undefined("the scale is nominal, so no score is above another")
@@ -156,8 +184,8 @@ def _compare(matrix: RatingsMatrix, place: int, plan: ComparisonPlan) -> Compari
         found = Undefined(_too_few(both.found.pairs, plan))
     corrected = None
     if isinstance(found, PairedComparison) and matrix.raters[place].kind in JUDGES:
-        corrected = corrected_comparison(matrix, place, both.own, both.questions, both.clusters)
-    first, second = (_side(name, side, scores) for name, side in zip((plan.first, plan.second), both.own, strict=True))
+        corrected = corrected_comparison(matrix, place, both.own, coded.questions, both.clusters)
+    first, second = (_side(coded, name, side, scores) for name, side in zip(names, both.own, strict=True))
     return Comparison(
         rubric=matrix.rubric,
         score=matrix.score,
@@ -178,23 +206,21 @@ def _too_few(pairs: int, plan: ComparisonPlan) -> str:
     return few if pairs else "no question got scores of both"
 
 
-def _by_questions(
-    matrix: RatingsMatrix, scores: FloatArray, own: Sequence[NDArray[np.bool_]], plan: ComparisonPlan
-) -> _Sides:
+def _by_questions(coded: _Coded, scores: FloatArray, own: Sequence[NDArray[np.bool_]]) -> _Sides:
     """Compare the sides question by question."""
     # A case with an empty cell or text belongs to no question, so it has no partner.
-    questions, known = plan.pairing.codes(matrix)
+    questions, known = coded.questions, coded.known
+    assert questions is not None, "callers compare groups where cases are not paired"
     own = [(questions >= 0) & side for side in own]
     means, counts = zip(*(_by_question(scores, questions, side, known) for side in own), strict=True)
     both = np.isfinite(means[0]) & np.isfinite(means[1])
     clusters = None
-    if plan.cluster and known:
+    if coded.clusters is not None and known:
         # Questions that share a value on either side, through others too, belong together.
-        used, codes = own[0] | own[1], matrix.clusters(plan.cluster)
-        clusters = linked_clusters(questions[used], codes[used], known)
+        used = own[0] | own[1]
+        clusters = linked_clusters(questions[used], coded.clusters[used], known)
     return _Sides(
         own,
-        questions,
         questions if clusters is None else clusters[questions],
         paired_comparison(means[0], means[1], clusters=clusters),
         int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
@@ -202,15 +228,20 @@ def _by_questions(
     )
 
 
-def _apart(matrix: RatingsMatrix, scores: FloatArray, own: Sequence[NDArray[np.bool_]], plan: ComparisonPlan) -> _Sides:
+def _apart(coded: _Coded, scores: FloatArray, own: Sequence[NDArray[np.bool_]]) -> _Sides:
     """Compare the means of the sides as two groups; a cluster may reach into both."""
-    clusters = matrix.clusters(plan.cluster) if plan.cluster else np.arange(len(scores), dtype=np.int64)
-    return _Sides(own, None, clusters, unpaired_comparison(scores, own, clusters))
+    clusters = np.arange(len(scores), dtype=np.int64) if coded.clusters is None else coded.clusters
+    return _Sides(own, clusters, unpaired_comparison(scores, own, clusters))
 
 
-def _side(name: str, side: NDArray[np.bool_], scores: FloatArray) -> Side:
-    scored = scores[side & np.isfinite(scores)]
-    return Side(name, int(side.sum()), len(scored), float(scored.var(ddof=1)) if len(scored) > 1 else 0.0)
+def _side(coded: _Coded, name: str, side: NDArray[np.bool_], scores: FloatArray) -> Side:
+    kept = side & np.isfinite(scores)
+    scored, levels = scores[kept], coded.matrix.levels
+    if not len(scored) or coded.matrix.nominal:
+        return Side(name, int(side.sum()), len(scored))
+    clusters = coded.questions if coded.clusters is None else coded.clusters
+    mean = scale_mean(scored, (float(levels[0]), float(levels[-1])), None if clusters is None else clusters[kept])
+    return Side(name, int(side.sum()), len(scored), float(scored.var(ddof=1)) if len(scored) > 1 else 0.0, mean)
 
 
 def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArray | None = None) -> PairedComparison:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import eq
 
@@ -45,6 +46,11 @@ def kept_column(run: RunFile, asked: str) -> tuple[str, int]:
         _refuse_inputs(run, column)
         raise NotKept(column)
     return column, lacking
+
+
+def counted_values(run: RunFile, column: str) -> Counter[str]:
+    """Return how many cases have each value of a kept column, in their order; the empty one counts those without."""
+    return Counter(each.get(column, "") for each in _kept(run))
 
 
 def repeated_columns(run: RunFile) -> dict[str, int]:

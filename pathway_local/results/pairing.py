@@ -1,8 +1,10 @@
-"""Which answers of two chatbots belong to the same question: by a kept column, or by the hashes of an input's texts."""
+"""Which answers of chatbots belong to the same question: by a kept column, or by the hashes of an input's texts."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -24,8 +26,8 @@ from pathway_local.statistics.figure import IntArray
 class Pairing:
     """Cases with the same value of the kept column `name` answer the same question.
 
-    With `texts`, `name` is an input, `texts` has a code of its text by case id, and `shared` of its `different` texts
-    are on both sides. Without a `name`, cases are not paired, and `note` says why and how to pair them.
+    With `texts`, `name` is an input, `texts` has a code of its text by case id, and two sides or more have `shared` of
+    its `different` texts. Without a `name`, cases are not paired, and `note` says why and how to pair them.
     """
 
     name: str = ""
@@ -44,11 +46,11 @@ class Pairing:
 
 
 def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
-    """Return how to pair cases with these two values of the kept column `between`.
+    """Return how to pair cases with these values of the kept column `between`.
 
-    They are paired by the column or input that is `asked` for, else by their questions if the sides have at least
-    `smallest` in common, and at least half of the side with fewer. A run keeps keyed hashes of its texts, which are
-    enough for this. Raises UsageError for a column that the run does not keep.
+    They are paired by the column or input that is `asked` for, else by their questions if each two sides of at least
+    `smallest` questions have so many in common, and at least half of the side with fewer. A run keeps keyed hashes of
+    its texts, which are enough for this. Raises UsageError for a column that the run does not keep.
     """
     rubrics = list(data.rubrics.values())
     if name := input_named(data.run, asked) if asked else "":
@@ -56,10 +58,17 @@ def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smal
     if asked:
         return Pairing(data.column(asked))
     tried = [_by_texts(data.run, rubrics, names, between, values) for names in _candidates(rubrics)]
-    fitting = [found for found, fewest in tried if found.shared >= smallest and 2 * found.shared >= fewest]
+    fitting = [found for found, sides in tried if _fits(sides, smallest)]
     if len(fitting) == 1:
         return fitting[0]
     return Pairing(note=_why_apart(fitting or [found for found, _ in tried if found.different], values))
+
+
+def _fits(sides: Sequence[set[int]], smallest: int) -> bool:
+    """Whether sides have so many questions in common that they must have answered the same ones."""
+    pairs = list(combinations([side for side in sides if len(side) >= smallest], 2))
+    needed = [max(smallest, min(map(len, pair)) / 2) for pair in pairs]
+    return bool(pairs) and all(len(one & other) >= least for (one, other), least in zip(pairs, needed, strict=True))
 
 
 def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
@@ -72,17 +81,18 @@ def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
 
 def _by_texts(
     run: RunFile, rubrics: Sequence[Rubric], names: Sequence[str], between: str, values: Sequence[str]
-) -> tuple[Pairing, int]:
-    """Return the pairing by the texts of these inputs, and how many texts the side with fewer has."""
+) -> tuple[Pairing, list[set[int]]]:
+    """Return the pairing by the texts of these inputs, and each side's texts."""
     texts = dict(_coded(run, rubrics, names))
-    sides: tuple[set[int], set[int]] = (set(), set())
+    sides: dict[str, set[int]] = {value: set() for value in values}
     with decoding(run.path):
         for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
             value = json.loads(metadata).get(between)
-            if value in values and case_id in texts:
-                sides[values.index(value)].add(texts[case_id])
-    first, second = sides
-    return Pairing(names[0], texts, len(first & second), len(first | second)), min(len(first), len(second))
+            if value in sides and case_id in texts:
+                sides[value].add(texts[case_id])
+    answered = Counter(text for side in sides.values() for text in side)
+    shared = sum(count > 1 for count in answered.values())
+    return Pairing(names[0], texts, shared, len(answered)), list(sides.values())
 
 
 def _coded(run: RunFile, rubrics: Sequence[Rubric], names: Collection[str]) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""How many labels, questions or students a figure of a run needs, from the run's own spread."""
+"""How many labels, questions, students or people a figure of a run needs, from the run's own spread."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results import handover
+from pathway_local.results import handover, stand_in
+from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
-from pathway_local.results.compare import sides
-from pathway_local.results.comparison import Comparison, ComparisonPlan, comparisons
+from pathway_local.results.compare import CompareOptions, comparison_plan
+from pathway_local.results.comparison import Comparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.handover import By, HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.pairing import pairing
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -27,7 +27,7 @@ from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Aim, Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
 
-AIM = "Aim (give one of the first four)"
+AIM = "Aim (give one of the first five)"
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -55,6 +55,15 @@ class PlanOptions(Options):
         Field(gt=0, lt=1),
         Says("SHARE", "Plan the labels that let a judge keep cases with this promise, as `handover` does.", AIM),
     ] = None
+    stand_in: Annotated[
+        bool,
+        Says(
+            "",
+            "Plan the cases and people that show that a judge as good as a person can stand in for one, as `agreement` "
+            "says it; with {margin}: how far it may fall short (default: 0.05).",
+            AIM,
+        ),
+    ] = False
     looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
@@ -76,7 +85,9 @@ class PlanOptions(Options):
         named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
         given = [(aim, points) for aim, points in named.items() if points is not None]
         if len(given) != 1:
-            raise OptionError("plan needs one aim", "Name one of {half_width}, {detect}, {margin} and {error}.")
+            raise OptionError(
+                "plan needs one aim", "Name one of {half_width}, {detect}, {margin}, {error} and {stand_in}."
+            )
         [(aim, points)] = given
         return Goal(aim, points, self.looks)
 
@@ -128,6 +139,9 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     if options.error is not None:
         yield from _handover(data, options)
         return
+    if options.stand_in:
+        yield from _stand_in(data, options)
+        return
     goal = options.goal
     options.check_figure()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
@@ -156,7 +170,7 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
 
 def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     """Yield the shares that judges can be expected to keep. Raises OptionError."""
-    others = {"half_width", "detect", "margin", "between", "pair_by", "labels", "cluster"} & options.model_fields_set
+    others = ("half_width", "detect", "margin", "stand_in", "between", "pair_by", "labels", "cluster")
     more = len(options.rater) > 1 or options.looks > 1
     if not options.against or more or any(getattr(options, name) for name in others):
         raise OptionError(
@@ -164,6 +178,16 @@ def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
         )
     asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
     yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
+
+
+def _stand_in(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+    """Yield how many cases and people show that a judge can stand in for a person. Raises OptionError."""
+    others = ("half_width", "detect", "between", "pair_by", "labels", "within", "cluster", "rater")
+    if options.looks > 1 or options.by != "confidence" or any(getattr(options, name) for name in others):
+        raise OptionError("{stand_in} goes with {margin}, {against} and {rubric} alone", "Leave the others out.")
+    matrices = [*data.matrices(data.rated(options.rubric, [options.against] if options.against else []))]
+    margin = AgreementPlan().margin if options.margin is None else options.margin
+    yield from stand_in.planned(matrices, options.against, margin)
 
 
 def _row(each: Planned, planned: int) -> dict[str, Cell]:
@@ -220,11 +244,12 @@ def _differences(
     data: Ratings, matrices: Sequence[RatingsMatrix], options: PlanOptions
 ) -> tuple[list[Planned], list[Note], Note]:
     """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
-    column, first, second = sides(options.between)
-    column, cluster = data.column(column), data.column(options.cluster)
-    paired = pairing(data, options.pair_by, column, (first, second))
+    asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
+    compared = comparison_plan(data, CompareOptions(**asked))
+    if len(compared.values) > 2:
+        raise OptionError("plan is about one difference of two values", "Such as {between} chatbot=v1,v2.")
     judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
-    every = comparisons(matrices, ComparisonPlan(column, first, second, paired, options.rater, cluster))
+    every = comparisons(matrices, compared)
     drafts = []
     for each in (one for one in every if options.rater or one.rater in judges):
         spread, source = _labels_spread(each) if options.labels else _spread(each)
@@ -235,8 +260,8 @@ def _differences(
     warnings = [note for matrix in matrices for note in alike(matrix)] if options.labels else []
     if options.labels:
         return drafts, warnings, Note("unit_labels")
-    unit = Note("unit_questions" if paired.name else "unit_cases")
-    return drafts, warnings, Note("unit_values", {"column": cluster}) if cluster else unit
+    unit = Note("unit_questions" if compared.pair_by else "unit_cases")
+    return drafts, warnings, Note("unit_values", {"column": compared.cluster}) if compared.cluster else unit
 
 
 def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], list[Note]]:

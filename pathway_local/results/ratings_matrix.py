@@ -4,9 +4,10 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -23,7 +24,7 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import Number, Verdict
+from pathway_local.verdict import Number, Verdict, plain
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -40,7 +41,7 @@ _DAY_FIRST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}\b|[0-9]{1,2}/[0-
 
 @dataclass(frozen=True, slots=True)
 class MatrixRater:
-    """A rater's column. `on_scale` is false if its scores are no levels: a panel's means, half points between levels.
+    """A rater's column. `on_scale` is false if its scores are no levels of the grid: a panel's means, 3.7 on 1 to 5.
 
     `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
     left out because their cases had other texts, `picked` the scores that are left out because chance did not choose
@@ -89,7 +90,8 @@ class RatingsMatrix:
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
-    `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `jobs` has the job
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it; `grid` has half
+    points between the levels as well, if a rater gave some. `jobs` has the job
     that imported each person's score, and `sheets` the one that handed out the sheet or page with it: 0 where it is not
     known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
     """
@@ -107,6 +109,7 @@ class RatingsMatrix:
     jobs: IntArray
     sheets: IntArray
     designs: tuple[Design, ...] = ()
+    grid: tuple[Number, ...] = ()
 
     @property
     def on_scale(self) -> FloatArray:
@@ -282,14 +285,16 @@ class _Gathered:
         found = []
         for number, (name, declared) in enumerate(self.scores.items()):
             given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
+            levels = tuple(value for value in declared.values if value not in declared.special)
+            raters, has_halves = self._columns(given, declared, halves := _half_points(levels, declared))
             found.append(
                 RatingsMatrix(
                     rubric=self.rubric.name,
                     score=name,
                     nominal=declared.scale == "nominal",
-                    levels=tuple(value for value in declared.values if value not in declared.special),
+                    levels=levels,
                     special=declared.special,
-                    raters=tuple(self._columns(given, declared)),
+                    raters=raters,
                     case_ids=tuple(ids),
                     given=given,
                     expected=expected,
@@ -297,6 +302,7 @@ class _Gathered:
                     jobs=imports,
                     sheets=sheets,
                     designs=designs,
+                    grid=tuple(sorted((*levels, *halves))) if has_halves else levels,
                 )
             )
         return found
@@ -312,12 +318,31 @@ class _Gathered:
                 sheets[:, place] = ANY_SHEET
         return sheets
 
-    def _columns(self, given: FloatArray, declared: ScoreField) -> Iterator[MatrixRater]:
+    def _columns(
+        self, given: FloatArray, declared: ScoreField, halves: Sequence[Number]
+    ) -> tuple[tuple[MatrixRater, ...], bool]:
+        """The raters, and whether one of them gave half points and nothing else between the levels."""
         scored = np.isfinite(given).sum(axis=0)
         between = np.isfinite(given) & ~np.isin(given, declared.values)
-        for place, (_, rater) in enumerate(self.raters):
-            counts = (int(scored[place]), self.failures[place], self.other_texts[place])
-            yield MatrixRater(rater.name, rater.kind, not (_is_mean(rater) or between[:, place].any()), *counts)
+        strange = between & ~np.isin(given, halves)
+        means = np.array([_is_mean(rater) for _, rater in self.raters], dtype=np.bool_)
+        on_scale = ~(means | strange.any(axis=0))
+        found = tuple(
+            MatrixRater(
+                rater.name, rater.kind, bool(on_scale[place]), int(scored[place]), self.failures[place],
+                self.other_texts[place],
+            )
+            for place, (_, rater) in enumerate(self.raters)
+        )  # fmt: skip
+        return found, bool(between[:, on_scale].any())
+
+
+def _half_points(levels: Sequence[Number], declared: ScoreField) -> tuple[Number, ...]:
+    """The points halfway between neighbouring levels; none where levels are not equally far apart."""
+    apart = {round(high - low, 9) for low, high in pairwise(levels)}
+    if declared.scale == "nominal" or len(apart) != 1:
+        return ()
+    return tuple(plain((low + high) / 2) for low, high in pairwise(levels))
 
 
 def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, int]) -> Design:

@@ -229,6 +229,10 @@ def _merged(parts: Sequence[Part] | Iterator[Part]) -> tuple[Part, ...]:
 
 
 def _text_parts(layout: str, fields: Mapping[str, AnyField]) -> Iterator[Part]:
+    if lost := re.search(r"\\[A-Za-z]+\{(\w+)\}", layout):
+        hint = "Two braces stand for one in the reply, and a third pair marks the field."
+        whole = lost[0].replace("{", "{{{").replace("}", "}}}")
+        raise FormatError(f"outputs.layout: {lost[0]} would lose its braces; write {whole}", hint)
     try:
         pieces = list(Formatter().parse(layout))
     except ValueError as error:

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from string import Formatter
 from typing import Any
 
 from pathway_local.verdict import Number
@@ -49,16 +48,10 @@ def outputs_in(declared: str, lines: Sequence[str] = ()) -> dict[str, Any]:
     if not lines:
         return {"layout": "json", "fields": fields}
     layout = "\n".join(lines)
-    try:
-        named = [name for _, name, _, _ in Formatter().parse(layout) if name is not None]
-    except ValueError:
-        raise ValueError("--line has a brace without its partner: write {{ and }} for plain braces") from None
-    before = [name for name in fields if name not in named]
-    if not named or len(before) > 1:
-        said = ", ".join(named) or "none"
+    before = [name for name in fields if f"{{{name}}}" not in layout]
+    if len(before) > min(1, len(fields) - 1):
+        said = ", ".join(name for name in fields if name not in before) or "none of them"
         raise ValueError(f"--line must name all fields but one, such as {{grade}}; it names {said}")
-    if missing := next((name for name in named if name not in fields), None):
-        raise ValueError(f"--line names {missing!r}, which --fields does not declare, such as {missing}: A | B")
     return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": fields}
 
 

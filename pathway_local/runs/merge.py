@@ -15,7 +15,7 @@ from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
 from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, found_facts, left_facts
-from pathway_local.runs.purge import CASES, OF_PARTS, TEXT, holds_texts
+from pathway_local.runs.purge import CASES, EVERY_CASE, GONE, TEXT, holds_texts, marks_of
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
 from pathway_local.runs.run_file import TEXTS, RunFile
@@ -155,15 +155,14 @@ def _names(facts: Mapping[str, Value]) -> set[str]:
 
 
 def _holds_purged(entries: Sequence[TrailEntry], gone: Sequence[TrailEntry], part: RunFile) -> bool:
-    """Whether fewer cases were purged from the part than, of its cases, from the run."""
-    name = str(part_of(part))
-    of_run = [named.get(name) for each in entries if isinstance(named := each.facts.get(OF_PARTS), dict)]
-    of_part = [each.facts.get(CASES) for each in gone if each.event == PURGE and each.facts.get("removed") == CASES]
-    return _total(of_part) < _total(of_run)
+    """Whether the part holds a case that was purged from the run, and never from the part."""
+    missing = _purged(entries) - _purged(gone)
+    return bool(missing) and not missing.isdisjoint(marks_of(part, [id for (id,) in part.database.rows(EVERY_CASE)]))
 
 
-def _total(counts: Sequence[Value]) -> int:
-    return sum(count for count in counts if isinstance(count, int))
+def _purged(entries: Sequence[TrailEntry]) -> set[Value]:
+    marks = (entry.facts.get(GONE) for entry in entries)
+    return {mark for own in marks if isinstance(own, list) for mark in own}
 
 
 def _tell_left(run: RunFile, part: RunFile, notify: Notify) -> None:
@@ -218,6 +217,7 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     """Add the outcomes of a judge, each with its case; return how many the run did not have."""
     rater_id = run.add_rater(rater)
     _forget_mended(run, part, id, rater_id)
+    stale = {case_id for source, case_id in part.database.rows(_BAD_ROWS, id) if not _judged_last(run, part, source)}
     replaced = defaultdict[str, set[str]](set)
     for case_id, case_hash in part.database.rows(_REPLACED, id):
         replaced[case_id].add(case_hash)
@@ -226,7 +226,7 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     while batch := list(islice(records, _BATCH)):
         current = {each.case_id: each for each in run.records(rater.name, rater.rubric, [r.case_id for r in batch])}
         new = list[Record]()
-        for each in batch:
+        for each in (record for record in batch if record.case_id not in stale):
             own = current.get(each.case_id)
             if own is None or _counts(each, own, replaced[each.case_id]):
                 new.append(each)
@@ -240,20 +240,25 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
 
 
 def _forget_mended(run: RunFile, part: RunFile, id: int, rater_id: int) -> None:
-    """Remove the run's failures on bad rows of this part that it no longer has, unless others judged the file later."""
+    """Remove the run's failures on bad rows of this part that it no longer has, unless the file was judged later."""
     own = part_of(part)
     still = set(part.database.rows(_BAD_ROWS, id))
     bad: list[tuple[str, str]] = run.database.rows(_BAD_ROWS, rater_id)
     for source in dict.fromkeys(source for source, _ in bad):
-        theirs = [job.started for job in part.jobs.all() if job.fact("cases").get("file") == source]
-        ours = [
-            job.started
-            for job in run.jobs.all()
-            if job.fact("cases").get("file") == source and job.facts.get(PART) in (None, str(own))
-        ]
-        if own and theirs and max(theirs) >= max(ours, default=""):
+        if own and _judged_last(run, part, source):
             known = [case_id for file, case_id in bad if case_id not in own or (file, case_id) in still]
             run.forget_bad_rows(rater_id, source, known)
+
+
+def _judged_last(run: RunFile, part: RunFile, source: str) -> bool:
+    """Whether nobody judged this part's cases in the file later: neither the run nor a newer copy of the part."""
+    theirs = [job.started for job in part.jobs.all() if job.fact("cases").get("file") == source]
+    ours = [
+        job.started
+        for job in run.jobs.all()
+        if job.fact("cases").get("file") == source and job.facts.get(PART) in (None, str(part_of(part)))
+    ]
+    return bool(theirs) and max(theirs) >= max(ours, default="")
 
 
 def _counts(new: Record, current: Record, replaced: set[str]) -> bool:

@@ -1,9 +1,9 @@
 """Removes texts, some cases, or everything about cases, from a run file: overwritten, not only marked as free."""
 
+import hashlib
 import json
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,14 +15,15 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, SPLIT, recorded_change
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
+from pathway_local.runs.split import PARTS, part_of
 from pathway_local.sheets.columns import same_column
-from pathway_local.verdict import DRAW, MEAN, SPREAD, Value
+from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
 
 What = Literal["text", "all"]
 TEXT: What = "text"
 
-CASES, OF_PARTS = "cases", "of parts"
-"""What a purge of some cases removed, and the fact that counts them for each part that may hold some, named K/N."""
+CASES, GONE = "cases", "marks of the cases"
+"""What a purge of some cases removed; and in a run with parts, and in a part, the fact that holds a mark of each id."""
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
@@ -41,7 +42,7 @@ _REMOVE_TEXTS = f"""
 """
 
 
-_EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
+EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
 _HANDED_OUT = "SELECT DISTINCT job_id FROM handouts WHERE case_id IN ({})"
 _OF_CASES = {
     "inclusions": "DELETE FROM inclusions WHERE case_id = ?",
@@ -98,11 +99,10 @@ def holds_texts(run: RunFile) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Cases of a run to purge: their ids, the files written from the run that may hold them, how many a part has."""
+    """Cases of a run to purge: their ids, and the files written from the run that may hold them."""
 
     ids: Sequence[str]
     files: Sequence[str]
-    parts: Mapping[str, int]
 
 
 def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> Chosen:
@@ -110,7 +110,7 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
 
     Raises UsageError for an id that the run lacks and if no case has the values, NotKept for a column that it lacks.
     """
-    known = dict.fromkeys(case_id for (case_id,) in run.database.rows(_EVERY_CASE))
+    known = dict.fromkeys(case_id for (case_id,) in run.database.rows(EVERY_CASE))
     for number, case_id in enumerate(ids, start=1):
         if case_id not in known:
             raise UsageError(f"{run.path.name} has no case with id {number} of those given", "Check the ids' spelling.")
@@ -131,20 +131,18 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
             raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
         found |= dict.fromkeys(alike)
     jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}
-    splits = {of for each in AuditTrail(run.database).entries() if isinstance(of := each.facts.get("parts"), int)}
-    parts = Counter((part_of_case(case_id, of) + 1, of) for case_id in found for of in splits)
+    parts = {f"{part_of_case(case_id, of) + 1}-of-{of}" for case_id in found for of in _splits(run)}
     written = [file for job, file in _written(run) if job is None or job in jobs]
-    held = {f"{number}-of-{of}" for number, of in parts}
     every = {file for job, file in _written(run, SPLIT)}
-    files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in held)]
-    return Chosen(list(found), files, {f"{number}/{of}": count for (number, of), count in sorted(parts.items())})
+    files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in parts)]
+    return Chosen(list(found), files)
 
 
 def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str]) -> dict[str, int]:
     """Remove everything about some cases, under every rater and from samples; return counts by name.
 
-    The audit trail counts them and does not name them. Raises what `choose_cases` does, and RunLocked if another
-    process has the run open.
+    The audit trail counts them and does not name them; in a run with parts, it has marks of their ids, so that no part
+    brings them back. Raises what `choose_cases` does, and RunLocked if another process has the run open.
     """
     with RunFile.open(path, None) as run:
         chosen = choose_cases(run, ids, where)
@@ -153,8 +151,21 @@ def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], comman
             for name, statement in _OF_CASES.items():
                 counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
             run.database.change(_RECOUNT)
-            facts |= {"removed": CASES, **counts, OF_PARTS: dict(chosen.parts)}
+            marks: list[Value] = list(marks_of(run, chosen.ids)) if _splits(run) or part_of(run) else []
+            facts |= {"removed": CASES, **counts, **({GONE: marks} if marks else {})}
     return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
+
+
+def marks_of(run: RunFile, ids: Collection[str]) -> Iterator[str]:
+    """Yield a mark of each id, which only the run's key makes; its parts have the same key."""
+    for case_id in ids:
+        yield hashlib.blake2b(storable(case_id).encode(), key=run.key, digest_size=12, person=b"purged").hexdigest()
+
+
+def _splits(run: RunFile) -> set[int]:
+    """Return into how many parts the run was split, each time."""
+    found = (entry.facts.get(PARTS) for entry in AuditTrail(run.database).entries() if entry.event == SPLIT)
+    return {of for of in found if isinstance(of, int)}
 
 
 def exported(run: RunFile) -> list[str]:

@@ -204,12 +204,14 @@ COEFFICIENTS = {each.name: each for each in _REGISTERED}
 """By name, in the order of tables and files."""
 
 
-def coefficients(*, of_pairs: bool, nominal: bool) -> list[Coefficient]:
-    """The coefficients of two raters, or of any number of raters, that the scale allows."""
+def coefficients(*, of_pairs: bool, nominal: bool, levels: bool = True) -> list[Coefficient]:
+    """The coefficients of two raters, or of more, that the scale allows; without `levels`, those that need none."""
     return [
         each
         for each in COEFFICIENTS.values()
-        if (each.cases == "pair") == of_pairs and (not nominal or each.scale == "nominal")
+        if (each.cases == "pair") == of_pairs
+        and (not nominal or each.scale == "nominal")
+        and (levels or not each.needs_levels)
     ]
 
 

@@ -12,18 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
-from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, tailed_freedom
+from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, contrast_error, tailed_freedom
 from pathway_local.statistics.needed import Spread
 from pathway_local.statistics.prediction_powered import (
     CASES_ALONE,
     BoolArray,
     Correction,
-    Part,
     Survey,
     corrected_mean,
     cross_fitted_slopes,
     few_dissenters,
-    means_error,
     weighted_residuals,
 )
 
@@ -135,6 +133,9 @@ def _moved(found: Estimate, middle: float, held: float, scale: tuple[float, floa
     return Estimate(value, interval)
 
 
+Part = tuple[BoolArray, FloatArray, FloatArray, float]
+"""A mean in a sum of means: its cases (N,), their weights and what each adds to it, and the factor of the mean."""
+
 FEWEST = 10
 """Labels that each side needs: with fewer, the spread of the judge's errors can't be estimated."""
 
@@ -168,7 +169,7 @@ def corrected_difference(
     counts, `weights` are 1/probability of being labelled. Cases with the same code of `clusters` (both answers to a
     question) depend on each other. Each side's mean is that of Särndal, Swensson and Wretman (1992, chapter 6),
     m(y - L f over labels) + L m(f over all), with the slope L of all other clusters. The variance adds up what a
-    cluster contributes to both sides, judge and labels, before it is squared (`means_error`). So pairing and the judge
+    cluster contributes to both sides, judge and labels, before it is squared (`_means_error`). So pairing and the judge
     both help, and neither is trusted. Degrees of freedom are at most those of `tailed_freedom`, as few clusters carry
     most of the variance.
     """
@@ -208,7 +209,7 @@ def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntA
             value,
             missing=Reason("the labels come from {clusters} clusters, under {fewest}", clusters=count, fewest=FEWEST),
         )
-    error, freedom = means_error(parts, codes)
+    error, freedom = _means_error(parts, codes)
     if not freedom:
         return Effect(value, missing="the labels of one side come from one cluster")
     if error <= 1e-12:
@@ -218,3 +219,15 @@ def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntA
         influence[members] += factor * adds
     totals = cluster_sums(influence, codes)
     return Effect(value, error, min(freedom, tailed_freedom(totals)), len(totals))
+
+
+def _means_error(parts: Sequence[Part], clusters: IntArray) -> tuple[float, float]:
+    """The standard error of a sum of means, and its degrees of freedom, by `contrast_error` over draws of clusters."""
+    rows = np.concatenate([np.flatnonzero(members) for members, *_ in parts])
+    shares = [weights / weights.sum() for _, weights, _, _ in parts]
+    place = np.repeat(np.arange(len(parts)), [len(each) for each in shares])
+    roots = np.sqrt(np.concatenate(shares))
+    design = (place[:, None] == np.arange(len(parts))) * roots[:, None]
+    residuals = np.concatenate([adds for _, _, adds, _ in parts]) / roots
+    factors = np.array([factor for *_, factor in parts])
+    return contrast_error(design, residuals, factors, cluster_codes(clusters[rows], len(rows)))

@@ -3,34 +3,21 @@
 The labelled cases must be a probability sample: drawn at random from all cases, or at random within each stratum. The
 labels alone decide what the corrected mean estimates; the judge only makes the interval shorter, however wrong it is.
 
-Sources: Särndal, Swensson and Wretman (1992, chapter 6) for the mean of a file,
-Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023) and Angelopoulos, Duchi and Zrnic (2023, "PPI++") for
-the population behind it.
+Sources: Särndal, Swensson and Wretman (1992, chapter 6); Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023) for
+the name.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
-from pathway_local.statistics.intervals import (
-    LEVEL,
-    cluster_codes,
-    cluster_sums,
-    contrast_error,
-    log_odds_interval,
-    tailed_freedom,
-)
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, log_odds_interval, tailed_freedom
 from pathway_local.statistics.needed import Spread
 
-Target = Literal["file", "population"]
 BoolArray = NDArray[np.bool_]
-Part = tuple[BoolArray, FloatArray, FloatArray, float]
-"""A mean in a sum of means: its cases (N,), their weights and what each adds to it, and the factor of the mean."""
 
 UNSEEN = 0.02
 """The share of cases in which labels may miss large errors without a warning; 149 labels are enough for it."""
@@ -52,26 +39,21 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The mean to estimate, and how the labels were drawn; arrays are (cases,).
+    """How the labels were drawn, and which mean to estimate; arrays are (cases,).
 
-    `target` is these cases or the population that they are a random sample of. Labels were drawn at random within
-    each code of `strata`. For a population, cases with the same code of `clusters` depend on each other; for the cases
-    themselves, labels were drawn by whole clusters. With `inside` the mean is that of the group of cases for which it
-    is true. `noise` is that of a label: the same people would not give every score again, so some doubt about the cases
-    themselves stays when all of them are labelled. Without it, the mean is that of these labels. `level` is that of the
-    intervals.
+    Labels were drawn at random within each code of `strata`. With `inside` the mean is that of the group of cases for
+    which it is true. `noise` is that of a label: the same people would not give every score again, so some doubt stays
+    when all cases are labelled. Without it, the mean is that of these labels. `level` is that of the intervals.
     """
 
-    target: Target = "file"
     strata: IntArray | None = None
-    clusters: IntArray | None = None
     inside: BoolArray | None = None
     noise: Noise | None = None
     level: float = LEVEL
 
 
 CASES_ALONE = Survey()
-"""Estimates the mean of the cases themselves, from labels drawn at random from all of them."""
+"""Labels drawn at random from all cases, of which the mean is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +80,11 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """All cases: the judge's scores with gaps filled, labels with NaN, codes, and how many cases a label stands for."""
+    """All cases: the judge's scores with gaps filled, labels with NaN, strata, and how many cases each stands for."""
 
     judge: FloatArray
     people: FloatArray
     strata: IntArray
-    clusters: IntArray
     weights: FloatArray
     scale: tuple[float, float]
     survey: Survey
@@ -116,20 +97,15 @@ class _Sample:
 def corrected_mean(
     judge: FloatArray, people: FloatArray, scale: tuple[float, float], survey: Survey = CASES_ALONE
 ) -> Correction | Undefined:
-    """The mean that people would give to these N cases, or to the population that they are a random sample of.
+    """The mean that people would give to these N cases.
 
     `judge` and `people` are (N,) with NaN where there is no verdict or no label; `scale` is the lowest and the
-    highest score. With y of the n labelled cases and f of the judge:
+    highest score. With y of the n labelled cases and f of the judge, the mean is mean_n(y) + L (mean_N(f) - mean_n(f)),
+    with L = Cov(y, f)/Var(f), and has the variance (1 - n/N) Var(y - L f)/n.
 
-    - "file": mean_n(y) + L (mean_N(f) - mean_n(f)), L = Cov(y, f)/Var(f), Var = (1 - n/N) Var(y - L f)/n.
-    - "population": the unlabelled cases take the place of all N, L = Cov(y, f)/((1 + n/N) Var(f)),
-      Var = Var(y - L f)/n + L^2 Var(f)/N.
-
-    L is cross-fitted: each labelled case uses that of all other clusters. For a group inside the cases, L is
-    still that of all. A case without a verdict keeps its
-    place with the mean verdict as f, which is the same for all of them. Strata weight the cases; for the file
-    the variance is summed within strata, for the population the gain of stratifying is left unused. Variances
-    add up clusters before squaring; for the population that of `contrast_error`, as clusters may be uneven.
+    L is cross-fitted: each labelled case uses that of all others. For a group inside the cases, L is still that of
+    all. A case without a verdict keeps its place with the mean verdict as f, which is the same for all of them. Strata
+    weight the cases, and the variance is summed within them.
 
     Intervals are those of `log_odds_interval` with `tailed_freedom`: where most scores lie at one end of the
     scale the residuals have long tails, for which plain t intervals are too short.
@@ -140,7 +116,8 @@ def corrected_mean(
     group = np.ones(len(judge), dtype=np.bool_) if survey.inside is None else survey.inside
     if not np.any(group & sample.labelled):
         return Undefined("no case of the group is labelled")
-    return _correction(sample, judge, group, cross_fitted_slopes(sample.judge, people, sample.strata, sample.clusters))
+    each = np.arange(len(judge), dtype=np.int64)
+    return _correction(sample, judge, group, cross_fitted_slopes(sample.judge, people, sample.strata, each))
 
 
 def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray, clusters: IntArray) -> FloatArray:
@@ -185,8 +162,7 @@ def _sample(judge: FloatArray, people: FloatArray, scale: tuple[float, float], s
             Reason("{empty} of {strata} strata have no label", empty=int(np.sum(inside == 0)), strata=size)
         )
     shares = np.where(labelled, inside[layers], np.maximum(whole - inside, 1)[layers])
-    codes = cluster_codes(survey.clusters, len(judge))
-    return _Sample(filled, people, layers, codes, whole[layers] / shares, scale, survey)
+    return _Sample(filled, people, layers, whole[layers] / shares, scale, survey)
 
 
 def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: FloatArray) -> Correction:
@@ -196,50 +172,38 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     # With every case labelled the judge has nothing to add, and a slope would only add noise.
     if count == cases:
         slopes = np.zeros_like(slopes)
-    # PPI++ divides by 1 + n/N' for N' further cases; those are the N - n unlabelled ones here: (N - n)/N.
-    used = slopes if sample.survey.target == "file" else slopes * (cases - count) / cases
-    corrected, variance, residual, freedom = _estimate(sample, inside, slopes, used)
+    corrected, variance, residual, freedom = _estimate(sample, inside, slopes)
     spread = Spread(variance - residual / count, residual, count, cases, freedom)
     return Correction(
         cases=cases,
         labelled=count,
         without_verdict=cases - len(verdicts),
         judge_mean=float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict"),
-        slope=float(np.average(used[labels], weights=sample.weights[labels])),
+        slope=float(np.average(slopes[labels], weights=sample.weights[labels])),
         corrected=corrected,
-        labels_only=_estimate(sample, inside, np.zeros_like(slopes), np.zeros_like(slopes))[0],
+        labels_only=_estimate(sample, inside, np.zeros_like(slopes))[0],
         spread=spread,
         more_labels=_more_labels(variance, spread, cases),
         warnings=few_dissenters(sample.people[labels]),
     )
 
 
-def _estimate(
-    sample: _Sample, inside: BoolArray, slopes: FloatArray, used: FloatArray
-) -> tuple[Estimate, float, float, float]:
+def _estimate(sample: _Sample, inside: BoolArray, slopes: FloatArray) -> tuple[Estimate, float, float, float]:
     """The corrected mean of the cases inside, its variance, what one label adds to it, and the freedom of that.
 
-    What one label adds is s^2 in n -> s^2 (1/n - 1/N). `slopes` are those of the file; `used` those of the target,
-    which are smaller for the population.
+    What one label adds is s^2 in n -> s^2 (1/n - 1/N).
     """
-    labels, rest = inside & sample.labelled, inside & ~sample.labelled
+    labels = inside & sample.labelled
     count, cases = int(labels.sum()), int(inside.sum())
-    value, influence = _residuals(sample, labels, slopes, float(sample.judge[inside].mean()))
-    variance, totals = _file_variance(sample, labels, influence)
+    people, judge, weights = sample.people[labels], sample.judge[labels], sample.weights[labels]
+    influence = np.zeros(len(sample.judge))
+    centre = float(sample.judge[inside].mean())
+    value, influence[labels] = weighted_residuals(people, judge, slopes[labels], weights, centre)
+    variance, parts = _variance(sample, labels, influence)
     residual = variance / (1 / count - 1 / cases) if count < cases else 0.0
     if noise := sample.survey.noise:
         variance += noise.variance / cases
-    freedom = tailed_freedom(totals) if len(totals) > 1 else 0.0
-    if sample.survey.target == "population":
-        weights = sample.weights[rest]
-        centre = float(np.average(sample.judge[rest], weights=weights)) if count < cases else 0.0
-        value, influence = _residuals(sample, labels, used, centre)
-        slope = float(np.average(used[labels], weights=sample.weights[labels]))
-        parts = [(labels, sample.weights[labels], influence[labels], 1.0)]
-        if count < cases:
-            parts.append((rest, weights, weights / weights.sum() * (sample.judge[rest] - centre), slope))
-        error, robust = means_error(parts, sample.clusters)
-        variance, freedom = error**2, min(freedom, robust)
+    freedom = tailed_freedom(parts) if len(parts) > 1 else 0.0
     return Estimate(value, _interval(sample, value, variance, freedom, labels, cases)), variance, residual, freedom
 
 
@@ -253,75 +217,46 @@ def weighted_residuals(
     return value, shares * (residuals - value)
 
 
-def _residuals(sample: _Sample, labels: BoolArray, slopes: FloatArray, centre: float) -> tuple[float, FloatArray]:
-    """The mean of `weighted_residuals` over the labelled cases, and what each case adds to it, (N,)."""
-    influence = np.zeros(len(sample.judge))
-    people, judge, weights = sample.people[labels], sample.judge[labels], sample.weights[labels]
-    value, influence[labels] = weighted_residuals(people, judge, slopes[labels], weights, centre)
-    return value, influence
-
-
-def _file_variance(sample: _Sample, labels: BoolArray, influence: FloatArray) -> tuple[float, FloatArray]:
-    """The variance over draws of labels within strata, and the clusters' parts of it.
+def _variance(sample: _Sample, labels: BoolArray, influence: FloatArray) -> tuple[float, FloatArray]:
+    """The variance over draws of labels within strata, and the parts of it that `labels` add.
 
     A group of cases is a domain of the whole sample: labels outside it have no influence but do count for
-    the strata, and the small-sample factor is that of the clusters inside.
+    the strata, and the small-sample factor is that of the labels inside.
     """
     every = sample.labelled
-    layers, clusters = sample.strata[every], sample.clusters[every]
-    cells, place = np.unique(layers * (int(sample.clusters.max()) + 1) + clusters, return_inverse=True)
-    layer = cells // (int(sample.clusters.max()) + 1)
-    cluster = cells % (int(sample.clusters.max()) + 1)
-    sums = np.bincount(place.reshape(-1), influence[every])
+    layer = sample.strata[every]
     inside = np.bincount(layer)
-    drawn = np.bincount(layers) / np.bincount(sample.strata)
-    if np.any((inside < 2) & (drawn < 1)):
+    drawn = inside / np.bincount(sample.strata)
+    own = int(labels.sum())
+    if np.any((inside < 2) & (drawn < 1)) or own < 2:
         return float("nan"), np.empty(0)
     # Deviations from the stratum's own mean, since labels are drawn within strata; 1 - n/N is the finite-population
-    # factor of the stratum, C/(C - 1) the usual one of an estimated variance.
-    sums = sums - (np.bincount(layer, sums) / inside)[layer]
-    sums = sums * np.sqrt((1 - drawn) * inside / np.maximum(inside - 1, 1))[layer]
-    own = np.unique(sample.clusters[labels])
-    if len(own) < 2:
-        return float("nan"), np.empty(0)
-    # A cluster may reach into several strata, so its parts are added before they are squared.
-    totals = cluster_sums(sums, cluster)
-    whole = len(np.unique(clusters))
-    factor = len(own) / (len(own) - 1) * (whole - 1) / whole
-    return float(factor * np.sum(totals**2)), totals[own]
-
-
-def means_error(parts: Sequence[Part], clusters: IntArray) -> tuple[float, float]:
-    """The standard error of a sum of means, and its degrees of freedom, by `contrast_error` over draws of clusters."""
-    rows = np.concatenate([np.flatnonzero(members) for members, *_ in parts])
-    shares = [weights / weights.sum() for _, weights, _, _ in parts]
-    place = np.repeat(np.arange(len(parts)), [len(each) for each in shares])
-    roots = np.sqrt(np.concatenate(shares))
-    design = (place[:, None] == np.arange(len(parts))) * roots[:, None]
-    residuals = np.concatenate([adds for _, _, adds, _ in parts]) / roots
-    factors = np.array([factor for *_, factor in parts])
-    return contrast_error(design, residuals, factors, cluster_codes(clusters[rows], len(rows)))
+    # factor of the stratum, n/(n - 1) the usual one of an estimated variance.
+    parts = influence[every] - (np.bincount(layer, influence[every]) / inside)[layer]
+    parts = parts * np.sqrt((1 - drawn) * inside / np.maximum(inside - 1, 1))[layer]
+    whole = len(layer)
+    factor = own / (own - 1) * (whole - 1) / whole
+    return float(factor * np.sum(parts**2)), parts[labels[every]]
 
 
 def _interval(
     sample: _Sample, value: float, variance: float, freedom: float, labels: BoolArray, cases: int
 ) -> Interval | Undefined:
     scores = sample.people[labels]
-    clusters = len(np.unique(sample.clusters[labels]))
-    if sample.survey.target == "file" and len(scores) == cases and not sample.survey.noise:
-        return Interval(value, value, "every case is labelled", clusters, sample.survey.level)
+    if len(scores) == cases and not sample.survey.noise:
+        return Interval(value, value, "every case is labelled", len(scores), sample.survey.level)
     if not np.isfinite(variance):
-        return Undefined("a stratum, or the group, has labels in one cluster only")
+        return Undefined("a stratum, or the group, has only one label")
     if variance <= 1e-18:
         if np.ptp(scores) == 0:
             return Undefined(Reason("every {each} is {value:g}", each="label", value=float(scores[0])))
         agreed = "every case is labelled, and its people agree"
         return Undefined(agreed if len(scores) == cases else "the judge explains every label")
     error = float(np.sqrt(variance))
-    if (noise := sample.survey.noise) and sample.survey.target == "file":
+    if noise := sample.survey.noise:
         part = noise.variance / cases  # Satterthwaite 1946
         freedom = variance**2 / (max(variance - part, 0.0) ** 2 / freedom + part**2 / noise.freedom)
-    return log_odds_interval(value, error, freedom, clusters, sample.scale, sample.survey.level)
+    return log_odds_interval(value, error, freedom, len(scores), sample.scale, sample.survey.level)
 
 
 def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined:

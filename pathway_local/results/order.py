@@ -1,0 +1,102 @@
+"""The order of several chatbots by a rater's scores: each one's mean, and the places that it can have."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, product
+
+from pathway_local.note import Note
+from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
+from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.table import Cell, Column, Table
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+
+Places = Mapping[str, tuple[int, int]]
+"""The best and the worst place that each chatbot can have, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One rater's chatbots, those with better places first, with their places by its scores.
+
+    `corrected` has the places by people's labels, if they correct every difference.
+    """
+
+    rubric: str
+    score: str
+    rater: str
+    sides: Sequence[Side]
+    places: Places
+    corrected: Places | None
+
+
+def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
+    """Return the places that each name can have if the first of each pair is `above` the second.
+
+    If the pairs come from intervals that hold for all differences at once, all places hold at once, too.
+    """
+    known = set(above)
+    for middle, one, other in product(names, repeat=3):  # what is above something is above what lies below that
+        if (one, middle) in known and (middle, other) in known:
+            known.add((one, other))
+    known -= {(low, high) for high, low in known}  # a circle orders nothing
+    higher = {name: sum(low == name for _, low in known) for name in names}
+    lower = {name: sum(high == name for high, _ in known) for name in names}
+    return {name: (1 + higher[name], len(names) - lower[name]) for name in names}
+
+
+def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
+    """Yield the order of each rater on each score that has a difference, without chatbots of too few scores."""
+    for (rubric, score, rater), together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
+        pairs = list(together)
+        given = [(each, each.found.difference) for each in pairs if not isinstance(each.found, Undefined)]
+        if not given:
+            continue
+        sides = {side.name: side for each in pairs for side in (each.first, each.second)}
+        sides = {name: side for name, side in sides.items() if side.scored >= plan.smallest}
+        own = places([*sides], _above(given))
+        labelled = [
+            (each, each.corrected.difference) for each in pairs if isinstance(each.corrected, CorrectedComparison)
+        ]
+        by_people = places([*sides], _above(labelled)) if len(labelled) == len(pairs) else None
+        ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -_mean(side)))
+        yield Order(rubric, score, rater, ranked, own, by_people)
+
+
+def _above(found: Sequence[tuple[Comparison, Estimate]]) -> list[tuple[str, str]]:
+    """The pairs of names whose difference leaves zero out, the higher one first."""
+    shown = [(each, each_is.interval) for each, each_is in found if isinstance(each_is.interval, Interval)]
+    higher = [(each.first.name, each.second.name) for each, interval in shown if interval.low > 0]
+    return higher + [(each.second.name, each.first.name) for each, interval in shown if interval.high < 0]
+
+
+def _mean(side: Side) -> float:
+    return side.mean.value if isinstance(side.mean.value, float) else float("-inf")
+
+
+def order_table(found: Sequence[Order], about: Mapping[str, object]) -> Table:
+    """A row for each chatbot of each rater."""
+    columns = [
+        Column("chatbot"), Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater"),
+        Column("cases", "count", detail=True), Column("scored", "count"), Column("mean", "estimate"),
+        *(Column(name, "count") for name in ("best", "worst", "corrected_best", "corrected_worst")),
+    ]  # fmt: skip
+    rows: list[dict[str, Cell]] = []
+    for each in found:
+        for side in each.sides:
+            row: dict[str, Cell] = {"chatbot": side.name, "rubric": each.rubric, "score": each.score}
+            row |= {"rater": each.rater, "cases": side.cases, "scored": side.scored, "mean": side.mean}
+            row |= dict(zip(("best", "worst"), each.places[side.name], strict=True))
+            if each.corrected:
+                row |= dict(zip(("corrected_best", "corrected_worst"), each.corrected[side.name], strict=True))
+            rows.append(row)
+    return Table("order", about, columns, rows, [Note("how_places"), Note("means_alone")], section="comparison")
+
+
+def sentences(each: Order) -> Iterator[Note]:
+    """Say which chatbot comes first by the rater's scores, and by people's labels."""
+    keys = (("order_first", "order_first_open"), ("order_best", "order_best_open"))
+    for found, (settled, still_open) in zip((each.places, each.corrected), keys, strict=True):
+        leading = [name for name, (best, _) in found.items() if best == 1] if found else []
+        if leading:
+            told: dict[str, object] = {"rater": each.rater, "first": leading[0], "names": leading}
+            yield Note(settled if len(leading) == 1 else still_open, told, "answer")

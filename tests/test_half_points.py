@@ -1,0 +1,86 @@
+"""Half points on a scale of whole ones count as levels; for other numbers a sentence says what to quote."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import krippendorff
+import numpy as np
+import pytest
+from rated_run import add, cases
+from sklearn.metrics import cohen_kappa_score
+from typed_here import Run, notes, rows, sentences
+
+from pathway_local.prompty.rubric_file import parse_rubric
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.verdict import Score, Verdict
+
+IDS = [f"s-{number}" for number in range(24)]
+JUDGE = [1, 2, 3, 4, 5, 4] * 4
+ANN = [1, 2.5, 3, 4, 4.5, 3.5, 1.5, 2, 3, 4.5, 5, 4] * 2
+BOB = [1, 2, 3.5, 4, 5, 4, 1, 2.5, 2.5, 4, 5, 3] * 2
+
+
+def scale(field: str) -> Rubric:
+    return parse_rubric(
+        f"---\nname: plain\ninputs: {{answer: {{type: string}}}}\noutputs:\n  layout: '{{score}}'\n  fields:\n"
+        f"    score: {{type: score, {field}}}\n---\nuser:\n{{{{ answer }}}}\n",
+        "plain",
+    )
+
+
+def store(path: Path, rubric: Rubric, **people: Sequence[float]) -> Path:
+    rated = cases(rubric, IDS)
+    with RunFile.create(path) as made:
+        for name, given in {"demo": JUDGE, **people}.items():
+            verdicts = {case.id: Verdict({"score": Score(value)}) for case, value in zip(rated, given, strict=True)}
+            add(made, name, verdicts, rubric, "judge" if name == "demo" else "human", rated)
+    return path
+
+
+@pytest.mark.parametrize("field", ["min: 1, max: 5", "min: 1, max: 5, step: 0.5"])
+def test_half_points_have_kappa_and_alpha(run: Run, tmp_path: Path, field: str) -> None:
+    out = run("agreement", store(tmp_path / "may.run", scale(field), ann=ANN, bob=BOB), "--json").out
+    pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
+    for (one, other), given in {("demo", "ann"): (JUDGE, ANN), ("ann", "bob"): (ANN, BOB)}.items():
+        figures = pairs[one, other]
+        places = [np.array(each) * 2 for each in given]
+        for name, weights in (("kappa", None), ("kappa_quadratic", "quadratic")):
+            expected = cohen_kappa_score(*(each.astype(int) for each in places), weights=weights, labels=range(2, 11))
+            assert figures[name]["value"] == pytest.approx(expected)
+    together = {each["raters"]: each for each in rows(out, "together")}
+    for level in ("nominal", "ordinal", "interval"):
+        found = krippendorff.alpha([JUDGE, ANN, BOB], level_of_measurement=level, value_domain=np.arange(1, 5.5, 0.5))
+        assert together["all 3 raters"][f"alpha_{level}"]["value"] == pytest.approx(found)
+    told = notes(out, "half_points")
+    assert bool(told) == ("step" not in field) and not notes(out, "between_levels")
+    if told:
+        assert told[0].startswith("ann and bob gave half points, so 1, 1.5 and so on up to 5 count as the levels here")
+
+
+@pytest.mark.parametrize(
+    ("field", "odd"),
+    [("min: 1, max: 5", 3.7), ("levels: {1: a, 2: b, 4: c, 5: d}", 4.5), ("min: 1, max: 5", 3.25)],
+)
+def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: Path, field: str, odd: float) -> None:
+    judge = [2 if "levels" in field and value == 3 else value for value in JUDGE]
+    ann = [odd, *judge[1:]]
+    rubric = scale(field)
+    rated = cases(rubric, IDS)
+    with RunFile.create(tmp_path / "may.run") as made:
+        for name, given in {"demo": judge, "gpt": judge[::-1], "ann": ann, "bob": ann}.items():
+            verdicts = {case.id: Verdict({"score": Score(value)}) for case, value in zip(rated, given, strict=True)}
+            add(made, name, verdicts, rubric, "human" if name in ("ann", "bob") else "judge", rated)
+    out = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", "--json").out
+    (told,) = notes(out, "between_levels")
+    assert told.startswith("ann and bob gave scores between the levels that are not half points")
+    assert "quote Spearman" in told and "Quote Spearman" in " ".join(sentences(out))
+    (of_judge, *_) = rows(out, "pairs")
+    assert "kappa" not in of_judge and of_judge["spearman"]["value"] > 0.8
+    assert "these 2 people reach alpha interval 1.00" in " ".join(sentences(out))
+    for options in ((), ("--full",)):
+        shown = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", *options)
+        assert "scores between the levels of the scale" not in shown.words
+    # Two judges are then compared by Spearman unasked.
+    (judges,) = rows(run("agreement", tmp_path / "may.run", "--json").out, "judges")
+    assert judges["coefficient"] == "spearman" and judges["difference"]["value"] is not None
