@@ -75,7 +75,7 @@ PEOPLE = "# What counts\n- Right first\n\nThen <b>kind</b>."
 
 def test_a_rubric_tells_people_how_to_rate(run: Run, tmp_path: Path) -> None:
     indented = PEOPLE.replace("\n", "\n  ")
-    for kind, rubric in (("prompty", TINY.text), ("yaml", "criteria: Is it polite?\nlevels: {1: no, 2: yes}\n")):
+    for kind, rubric in (("prompty", TINY.text), ("yaml", "criteria: Is it polite?\nlevels: {1: rude, 2: kind}\n")):
         told = f"people: |\n  {indented}\n"
         text = rubric.replace("name: tiny\n", f"name: tiny\n{told}") if kind == "prompty" else told + rubric
         Path(f"own.{kind}").write_text(text, encoding="utf-8")
