@@ -61,13 +61,21 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class CaseTable:
-    """Cases with their raters side by side; `columns` are those of groups, `asked` heads what was asked."""
+    """Cases with their raters side by side; `columns` are those of groups, `asked` heads what was asked.
+
+    `cautions` must stand above it: they say what to know about judges among the raters.
+    """
 
     columns: tuple[str, ...]
     asked: str
     has_rubrics: bool
     raters: tuple[tuple[str, str], ...]
     rows: tuple[CaseRow, ...]
+
+    @property
+    def cautions(self) -> list[str]:
+        """Each caution about a judge once."""
+        return list(dict.fromkeys(each.caution for row in self.rows for each in row.voices if each and each.caution))
 
 
 def voice(said: Said, rubric: Rubric, say: Language) -> Voice:

@@ -20,7 +20,7 @@ from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
-from pathway_local.viewer.table_page import case_table, cautions_of, choices, level_charts, pages, selection_in
+from pathway_local.viewer.table_page import case_table, choices, level_charts, pages, selection_in
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
 from pathway_local.words.language import Language
 
@@ -108,7 +108,6 @@ class Viewer:
             last = pages(shown)
             page = min(max(1, asked), last)
             rows = self._index.page(page)
-            cautions = list(cautions_of(self._index, rows, self._say))
             charts = level_charts(self._index, chosen.by, self._say)
 
         def link(to: int) -> str:
@@ -121,7 +120,6 @@ class Viewer:
             choices=list(choices(self._index, chosen, self._say)),
             table=case_table(self._index, self._texts, rows, f"{self.folder}/case/{number}", self._say),
             charts=charts,
-            cautions=cautions,
             has_texts=self._texts is not None,
             page=page,
             pages=last,

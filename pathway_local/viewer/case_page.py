@@ -8,7 +8,6 @@ from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.pages.page import Passage, outside, passages
 from pathway_local.pages.voices import Voice, voice
 from pathway_local.ratings.adjudication import NOTE, adjudicator
-from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import said_by
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -87,7 +86,7 @@ def case_page(
     """Return the page of a case for a person; `filled` is what that person has just tried to give."""
     inputs = texts.of(case.id) if texts else None
     kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
-    labels, order = labels_of(index.run), list(index.rubrics)
+    order = list(index.rubrics)
     records = sorted(index.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
     judged = []
     for name, group in groupby(records, key=lambda record: record.rubric):
@@ -97,7 +96,8 @@ def case_page(
         rubric = index.rubrics[name]
         said = [
             said_by(
-                each.rater, kinds[each.rater, name], each.outcome, rubric, each.case_hash, labels.get(each.rater, "")
+                *(each.rater, kinds[each.rater, name], each.outcome, rubric, each.case_hash),
+                caution=index.labels.get(each.rater, ""),
             )
             for each in own
         ]

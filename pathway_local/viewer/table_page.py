@@ -2,16 +2,15 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.page import caution, outside
+from pathway_local.pages.page import outside
 from pathway_local.pages.tables import Block, blocks
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.in_short import score_title
-from pathway_local.results.labels import labels_of
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Selection
@@ -140,14 +139,6 @@ def _level_table(
         rows.append({"group": group, "rater": rater, "distribution": levels})
     about = {"by": by, "rubric": rubric, "score": score}
     return Table("groups" if by else "levels", about, columns, rows, chart="levels")
-
-
-def cautions_of(index: VerdictIndex, rows: Iterable[Row], say: Language) -> Iterator[str]:
-    """Yield what to know about each judge with verdicts among these rows."""
-    labels = labels_of(index.run)
-    for rater in dict.fromkeys(each.rater for row in rows for each in row.said):
-        if label := labels.get(rater):
-            yield caution(rater, label, say)
 
 
 def pages(shown: Shown) -> int:

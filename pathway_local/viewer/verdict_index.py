@@ -3,13 +3,14 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import MOST_GROUPS
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import IDS_PER_QUERY
@@ -116,13 +117,15 @@ class Neighbours:
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
-    `rubrics` and `raters` are the run's, by name and by id. Read within `current`, since others may write to the run.
+    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. Read
+    within `current`, since others may write to the run.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
         self.run = run
         self.rubrics: dict[str, Rubric] = {}
         self.raters: dict[int, Rater] = {}
+        self.labels: Mapping[str, str] = {}
         self.choices = Choices()
         self._seen: object = None
         self._cases: dict[int, tuple[str, int, str]] = {}
@@ -206,13 +209,14 @@ class VerdictIndex:
     def _said(self, rater: int, outcome: Outcome) -> Said:
         """Return what a rater said by its outcome."""
         by = self.raters[rater]
-        return said_by(by.name, by.kind, outcome, self._rubric(rater), "")
+        return said_by(by.name, by.kind, outcome, self._rubric(rater), "", self.labels.get(by.name, ""))
 
     def _rubric(self, rater: int) -> Rubric:
         return self.rubrics[self.raters[rater].rubric]
 
     def _read_raters(self) -> None:
         self.rubrics, self.raters = rubrics_of(self.run), dict(self.run.raters())
+        self.labels = labels_of(self.run)
         rows = [(id, rater.name, rater.rubric) for id, rater in self.raters.items()]
         self._db.executemany("INSERT OR REPLACE INTO raters VALUES (?, ?, ?)", rows)
 
