@@ -22,7 +22,7 @@ class Case(Struct, frozen=True):
     """One thing to judge: its id, its inputs by name and its metadata.
 
     `row` is its number at the left of a spreadsheet that shows the cases file (`sheets.row.Row.number`); it is also the
-    id if the file has no column of ids. `kinds` has the kind (`sheets.row.kind_of`) of each cell of the metadata that
+    id if the file has no column of ids. `kinds` has the kind (`sheets.row.cell_kind`) of each cell of the metadata that
     was no text in its sheet, and under "" that of the id; None if the sheet holds texts alone, as CSV does.
     """
 

@@ -471,14 +471,14 @@ def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) ->
     own, shared = alone["difference"], together["gpt"]["difference"]
     assert shared["high"] - shared["low"] > 1.1 * (own["high"] - own["low"]) and own["value"] == shared["value"]
     shown = run(*compare)
-    assert f"This command tests {len(together)} differences, so the intervals are wider" in shown.words
+    assert f"These are {len(together)} comparisons, and chance alone can make one" in shown.words
     levels = [each["difference"]["level"] for each in together.values()]
     for level in levels:
-        # The last of Holm's steps is at the level of a test alone.
-        wider = f", wider because of {len(together)} comparisons," if level > 0.951 else ""
-        assert f"({100 * level:.3g}% interval{wider} of v1 minus v2: " in shown.words
+        assert f"({100 * level:.3g}% interval of v1 minus v2: " in shown.words
     assert max(levels) == pytest.approx(0.99)
-    assert "95–99% intervals: t. " in shown.words and "(99%)" in shown.words
+    assert "95% interval: how far chance may have moved a figure" in shown.words and "(99%)" not in shown.words
+    whole = run(*compare, "--full").words
+    assert "95–99% intervals: t. " in whole and "(99%)" in whole
 
 
 def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:

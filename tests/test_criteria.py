@@ -21,8 +21,8 @@ def test_prometheus_criteria() -> None:
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
     system = rubric.turns[0].render({}, {})
     assert "words that a newcomer {knows}?" in system
-    assert "4 = A term or two stays unexplained." in system
-    assert "Feedback: [why this score, held against the scale] [RESULT] <1-5>" in system
+    assert "- 4: A term or two stays unexplained." in system
+    assert "Feedback: <why this score, held against the levels> [RESULT] <1-5>" in system
     reply = rubric.format.reply(example_inputs(rubric))
     assert [text for text, _ in reply.start] == ["Feedback:"]
     assert reply.form.read(" All clear. [RESULT] 4").values == {"feedback": "All clear.", "score": 4}

@@ -14,6 +14,8 @@ from demo_judge.world import Split
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
+pytestmark = pytest.mark.soak  # the quickstart judges with it each time, and the tests of figures read its card
+
 RUBRIC, SEED = "pathway-answer", 1
 SAMPLE = 60
 
@@ -48,7 +50,6 @@ def test_a_sample_comes_out_as_the_card_says(sample: tuple[Path, ScoreFigures, S
         assert getattr(found, share) == pytest.approx(expected, abs=4 * chance)
 
 
-@pytest.mark.soak
 def test_the_cards_figures_come_out_again(tmp_path: Path) -> None:
     _, found, known = judged(tmp_path, on_the_card().cases)
     # Near ties fall one way or the other with the cases that share a batch.

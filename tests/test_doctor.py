@@ -12,7 +12,7 @@ from test_audit import without_triggers
 from typed import HERE, Desk
 
 from pathway_local.check import Check
-from pathway_local.checks.doctor import files, machine, versions
+from pathway_local.checks import doctor, machine
 from pathway_local.system.machine import Device, Machine
 from pathway_local.system.private_file import exposed_to
 
@@ -92,9 +92,9 @@ def test_a_run_on_a_network_file_system(tmp_path: Path, kind: str, status: str) 
         f"40 22 0:50 / {point} rw shared:2 master:1 - {kind} host:/x rw\n"
         f"41 22 0:51 / {point}/other rw - tmpfs none rw\n"
     )
-    found = files._file_system(folder / "may.run", mounts)
+    found = doctor._file_system(folder / "may.run", mounts)
     assert (found.status, kind in found.found) == (status, True)
-    assert files._file_system(tmp_path / "may.run", mounts).found == "xfs"
+    assert doctor._file_system(tmp_path / "may.run", mounts).found == "xfs"
 
 
 def test_a_missing_file_judge_or_folder_is_a_problem_too(desk: Desk) -> None:
@@ -154,7 +154,7 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     ],
 )
 def test_known_bad_pairs(found: dict[str, str], torch_wanted: str, said: str) -> None:
-    [check] = versions._pairs(found, torch_wanted)
+    [check] = machine._pairs(found, torch_wanted)
     assert (check.status, said in check.found) == ("problem" if said else "ok", True)
 
 
@@ -169,7 +169,7 @@ def test_known_bad_pairs(found: dict[str, str], torch_wanted: str, said: str) ->
     ],
 )
 def test_engines(found: dict[str, str], status: str) -> None:
-    assert versions._engine(found).status == status
+    assert machine._engine(found).status == status
 
 
 H200 = Machine((Device("NVIDIA H200", 141 * GB, 140 * GB),), 8 * GB)

@@ -19,6 +19,9 @@ from pathway_local.errors import OutOfMemory
 from pathway_local.passes import EngineConfig
 from pathway_local.runs.run_file import RunFile
 
+LOAD = re.compile(r"^loading, .*\n", re.MULTILINE)
+"""The line above what an engine prints while it loads."""
+
 
 @pytest.fixture
 def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
@@ -27,7 +30,7 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 def _loads(log: Path) -> list[str]:
     """What a log has of each load."""
-    first, *loads = re.split(r"^loading, .*\n", log.read_text(), flags=re.MULTILINE)
+    first, *loads = LOAD.split(log.read_text())
     assert "It holds no case text" in first
     return loads
 
@@ -68,12 +71,27 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     assert output.text.splitlines()[-1] == "out of memory"
 
 
-def test_a_context_that_an_error_names_loads_and_the_log_has_all_of_it_but_no_case(desk: Desk) -> None:
-    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+def _refused_with(config: EngineConfig, log: Path) -> int:
+    """The context that fits, by the error for one that does not."""
     with pytest.raises(OutOfMemory, match="a context of 2048 tokens needs") as raised:
-        Hosts([Host("vllm", config)])
+        Hosts([Host("vllm", config, log=log)])
     [fits] = map(int, re.findall(r"`context: (\d+)`", raised.value.hint))
+    return fits
+
+
+def test_a_load_that_fails_is_in_the_log_and_its_error_names_what_would_fit(desk: Desk) -> None:
+    log = desk.work / "engine.log"
+    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+    assert 0 < _refused_with(config, log) < 2048
+    _, load = LOAD.split(log.read_text())
+    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
+
+
+@pytest.mark.soak
+def test_a_context_that_an_error_names_loads_and_the_log_holds_no_case(desk: Desk) -> None:
+    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     registry, log = desk.work / "models.yaml", desk.work / "engine.log"
+    fits = _refused_with(config, desk.work / "refused.log")
     fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
     registry.write_text(json.dumps({"fitting": fitting}))
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")

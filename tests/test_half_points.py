@@ -74,10 +74,10 @@ def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: P
     out = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", "--json").out
     (told,) = notes(out, "between_levels")
     assert told.startswith("ann and bob gave scores between the levels that are not half points")
-    assert "quote Spearman" in told and "Quote Spearman" in " ".join(sentences(out))
+    assert "quote Spearman" in told and "(Spearman: 1 is fully" in " ".join(sentences(out))
     (of_judge, *_) = rows(out, "pairs")
     assert "kappa" not in of_judge and of_judge["spearman"]["value"] > 0.8
-    assert "these 2 people reach alpha interval 1.00" in " ".join(sentences(out))
+    assert "These 2 people agree among themselves at 1.00 (alpha interval" in " ".join(sentences(out))
     for options in ((), ("--full",)):
         shown = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", *options)
         assert "scores between the levels of the scale" not in shown.words

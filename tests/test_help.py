@@ -97,3 +97,12 @@ def test_options_of_judge_are_in_groups() -> None:
         "Other options",
         "Examples",
     ]
+
+
+def test_options_that_stand_first_are_not_the_other_ones() -> None:
+    assert re.findall(r"^(\w.*):$", _page("rubrics new"), re.MULTILINE) == [
+        "Arguments",
+        "Options",
+        "Output",
+        "Examples",
+    ]

@@ -36,7 +36,7 @@ from pathway_local.errors import (
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.sealing.environment import TEMPORARY
-from pathway_local.system.process_group import members
+from pathway_local.system.private_process import members
 
 Begin = Callable[..., Hosts]
 

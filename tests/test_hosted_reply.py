@@ -11,7 +11,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.runs.stored_outcome import from_columns, to_columns
+from pathway_local.runs.record import from_columns, to_columns
 from pathway_local.sheets.cells import json_text
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 

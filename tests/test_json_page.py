@@ -1,30 +1,27 @@
-"""docs/json.md names every key that `--json` prints, and no other."""
+"""docs/json.md has every key that `--json` prints, and no other; see tests/json_page.py for how it is written."""
 
-import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from agreement_run import answers_run
 from compared_run import compared_run
 from handed_run import handed_run
+from json_page import check_section, noting_tables
 from rated_run import add, cases, judged_run, said, several_run, store_draw
 from typed_here import Run, typing_in
 
+from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.panel import make_panel
-from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.results.table import Column, Table
 from pathway_local.verdict import Score, Verdict
 
-PAGE = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
 AGAIN = ("--drift", "question_id", "--twice", "committee/Ann=committee/Bob", "--cluster", "student")
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 COMMANDS = {
     "summary": (
+        ("small.run",),
         ("answers.run", "--by", "audience"),
         ("answers.run", "--cluster", "student"),
-        ("small.run",),
         ("pairs.run",),
     ),
     "agreement": (
@@ -75,39 +72,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-def documented(section: str) -> set[str]:
-    text = re.search(rf"^## {section}$(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
-    assert text, section
-    rows = re.findall(r"^\| (`.*?) \|", text[1], re.MULTILINE)
-    return {key for row in rows for key in re.findall(r"`(.*?)`", row)}
-
-
-def of_table(found: dict[str, Any]) -> Iterator[str]:
-    """The keys of a table of an analysis, but for those that every table or figure has."""
-    for key in found:
-        if key not in ("table", "rows", "notes", "readings"):
-            yield f"{found['table']}.{key}"
-    yield from (f"{found['table']}.{key}" for row in found["rows"] for key in row)
-
-
-def in_short(key: str) -> str:
-    """The key as the page has it where tables come for each score: names of coefficients and raters in capitals."""
-    table, _, name = key.partition(".")
-    if name in ("rubric", "score", "cluster") and key != "words.score":
-        return f"TABLE.{name}"
-    if name.startswith("scores."):
-        return f"{table}.scores.RATER"
-    free = name in COEFFICIENTS and table in ("pairs", "special", "twice", "level", "together")
-    return f"{table}.FIGURE" if free else key
-
-
-def test_the_page_names_the_keys_that_are_printed_and_no_others(run: Run) -> None:
+def test_the_page_has_the_keys_that_are_printed_and_what_they_hold(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = noting_tables(monkeypatch)
     for command, every in COMMANDS.items():
-        found: list[dict[str, Any]] = []
+        printed.clear()
         for options in every:
             said = run(*command.split(), *options, "--json")
             assert said.code == 0, said
-            found += json.loads(said.out)
-        keys = {path for each in found for path in of_table(each)}
-        of_scores = command in ("agreement", "read --by disagreement")
-        assert (set(map(in_short, keys)) if of_scores else keys) == documented(command), command
+        check_section(command, printed, of_scores=command in ("agreement", "read --by disagreement"))
+    assert {*ANALYSES, "read --by disagreement"} == {*COMMANDS}
+
+
+def test_a_page_that_lacks_a_key_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WRITE_PAGES", raising=False)
+    further = Table("plan", {"aim": "x"}, [Column("novel", "count")], [{"novel": 1}])
+    with pytest.raises(AssertionError, match="MEANING"):
+        check_section("plan", [further])
+    with pytest.raises(AssertionError, match="is stale in plan"):
+        check_section("plan", [Table("plan", {"aim": "x"}, [], [])])

@@ -9,8 +9,7 @@ from stored_judge import BY_NAME, spec_of, store_judge
 
 from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
-from pathway_local.errors import EngineError, UnknownName, UsageError, WeightsMissing
-from pathway_local.judges.chat.default_template import TEMPLATES, default_template, write_template
+from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.weights import Fetched, file_hashes, weights_hash, write_record
@@ -209,31 +208,17 @@ def test_an_end_of_turn_token_that_is_not_there(folders: dict[str, Path]) -> Non
     assert "<|eot_id|>" in found["tokenizer"].found and "end_of_turn" in found["tokenizer"].fix
 
 
-def test_no_chat_template_names_the_default_and_asks(folders: dict[str, Path], tmp_path: Path) -> None:
-    for name, expected in {"qwen": "chatml", "llama": "llama3", "mistral": "mistral", "gemma": "gemma"}.items():
-        family = dataclasses.replace(BY_NAME[name], template="")
-        folder = store_judge(tmp_path / name, family)
-        (folder / "chat_template.jinja").unlink(missing_ok=True)
-        found = _check(spec_of(folder), folder)
-        assert _problems(found) == ["chat template"]
-        assert f"{expected!r} would be the default" in found["chat template"].found
-        assert f"judges check {folder} --template {expected}" in found["chat template"].fix
-        before = weights_hash(folder)
-        write_template(folder, expected)
-        assert weights_hash(folder) != before, "a judge with another template is another judge"
-        spec = complete(spec_of(folder), folder)
-        assert set(_problems(_check(spec, folder))) <= {"end of turn"}
-
-
-def test_a_default_template_is_for_a_judge_without_one(folders: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="already has a chat template"):
-        write_template(folders["qwen"], "chatml")
-    with pytest.raises(UnknownName, match="no chat template is called 'chatlm'") as error:
-        write_template(tmp_path, "chatlm")
-    assert error.value.hint.lower().startswith("there are: chatml")
-    with pytest.raises(UsageError, match="can't be written"):
-        write_template(tmp_path / "nowhere", "plain")
-    assert default_template({"hello": 0}) is TEMPLATES["plain"]
+def test_a_judge_without_a_chat_template_gets_none_of_ours(folders: dict[str, Path], tmp_path: Path) -> None:
+    folder = store_judge(tmp_path / "bare", dataclasses.replace(BY_NAME["qwen"], template=""))
+    template = folder / "chat_template.jinja"
+    template.unlink(missing_ok=True)
+    found = _check(spec_of(folder), folder)
+    assert _problems(found) == ["chat template"]
+    assert "chat_template.jinja" in found["chat template"].fix
+    before = weights_hash(folder)
+    template.write_text(BY_NAME["qwen"].template)
+    assert weights_hash(folder) != before, "a judge with another template is another judge"
+    assert not _problems(_check(complete(spec_of(folder), folder), folder))
 
 
 def test_todays_date_in_the_prompt_is_told(qwen: Path) -> None:

@@ -147,17 +147,6 @@ def test_check_for_machines(run: Run, refused: Path) -> None:
     assert {check["status"] for check in found["checks"]} >= {"ok", "problem"}
 
 
-def test_check_writes_a_default_template_only_when_it_is_told_to(run: Run, tmp_path: Path) -> None:
-    folder = store_judge(tmp_path / "bare")
-    (folder / "chat_template.jinja").unlink()
-    asked = run("check", folder)
-    assert (asked.code, f"judges check {folder} --template chatml" in asked.out) == (5, True)
-    assert not (folder / "chat_template.jinja").exists()
-    assert run("check", folder, "--template", "chatml").code == 0
-    again = run("check", folder, "--template", "chatml")
-    assert (again.code, "already has a chat template" in again.err) == (2, True)
-
-
 @pytest.mark.parametrize("command", ["check", "fetch", "show"])
 def test_an_unknown_judge_is_told_with_the_nearest(run: Run, command: str) -> None:
     said = run(command, "qwen3-8")

@@ -21,7 +21,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.preparation import engine_options
+from pathway_local.judging.preparation import settings_here
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
@@ -140,4 +140,4 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
         for judge in load_registry(models).get("one"), load_registry(models).get("other"):
             settings: Any = SimpleNamespace(options={})
             assert judge.context
-            assert engine_options(stored, judge, settings) == {"enforce_eager": eager[judge.context]}
+            assert settings_here(stored, judge, settings) == {"enforce_eager": eager[judge.context]}

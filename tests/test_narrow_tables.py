@@ -7,6 +7,7 @@ import pytest
 from pathway_local.cli import show
 from pathway_local.cli.terminal import Screen
 from pathway_local.output.wording import Worded
+from pathway_local.words.language import Language
 
 NAMES = ("committee/Ann", "committee/Bob")
 HEADS = ("pair", "both", *(f"coefficient {n}" for n in range(9)))
@@ -24,7 +25,7 @@ def test_nothing_is_cut_and_nothing_left_out(
         markup=False, emoji=False, highlight=False, width=width, height=25, force_terminal=True, no_color=True
     )
     monkeypatch.setattr(show, "data", screen)
-    show.draw(TABLE)
+    show.draw(TABLE, Language("en"))
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert all(len(line) <= width for line in shown.splitlines())
     parts = 1 + shown.count("agreement, continued")
@@ -42,7 +43,7 @@ def test_without_a_terminal_a_table_stays_in_one_piece(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(show, "data", Screen(markup=False, emoji=False, highlight=False, width=120, height=25))
-    show.draw(TABLE)
+    show.draw(TABLE, Language("en"))
     assert "continued" not in capsys.readouterr().out
 
 
@@ -53,7 +54,7 @@ def test_a_name_wider_than_the_terminal_stays_whole(
     screen = Screen(markup=False, emoji=False, highlight=False, width=80, height=25, force_terminal=True, no_color=True)
     monkeypatch.setattr(show, "data", screen)
     rows = tuple((name, "0.5\n0.4 to 0.6") for name in names)
-    show.draw(Worded("agreement", ("rater", "kappa"), rows))
+    show.draw(Worded("agreement", ("rater", "kappa"), rows), Language("en"))
     shown = capsys.readouterr().out.splitlines()
     assert all(any(name in line for line in shown) for name in names)
     assert shown.count("  kappa: 0.5, 0.4 to 0.6") == 2

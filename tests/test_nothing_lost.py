@@ -21,7 +21,7 @@ from typed import HERE, Desk
 from gpu_check.processes import engine_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
-from pathway_local.system.process_group import members
+from pathway_local.system.private_process import members
 
 CASES = 40
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")

@@ -42,7 +42,7 @@ def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None
         each = found[place]["difference"]
         assert (each["low"], each["high"]) == pytest.approx(tuple(ends))
         assert found[place]["family"] == 3
-    assert [each["shown"] for each in found] == ["not shown", "first higher", "first higher"]
+    assert [each["shown"] for each in found] == ["not shown", "first", "first"]
     ranked = rows(printed, "order")
     assert [(each["chatbot"], each["best"], each["worst"]) for each in ranked] == [
         *((name, 1, 2) for name in sorted(BOTS, key=lambda name: -np.mean(scores[name]))[:2]), ("Gama", 3, 3),
@@ -54,6 +54,12 @@ def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None
     assert "best place worst place" in shown and "(by question: 30 of 30 in common)" in shown
     assert run("report", tmp_path / "may.run", "--between", "bot", "--out", "may.html").code == 0
     assert "best place" in (tmp_path / "may.html").read_text()
+
+
+def test_a_level_that_all_intervals_share_is_said_once(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", {"Alfa": 0, "Beta": 0, "Gama": 0})
+    shown = run("compare", tmp_path / "may.run", "--between", "bot").out
+    assert "98.3% interval" in shown and "(98.3%)" not in shown
 
 
 def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_path: Path) -> None:
@@ -80,7 +86,7 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     corrected = rows(printed, "corrected_pairs")
     assert len(corrected) == 3 and {each["family"] for each in corrected} == {3}
     assert [each["corrected_shown"] for each in rows(printed, "compare_pairs")] == [
-        "not shown", "first higher", "first higher",
+        "not shown", "first", "first",
     ]  # fmt: skip
     last = rows(printed, "order")[2]
     assert (last["chatbot"], last["corrected_best"], last["corrected_worst"]) == ("Gama", 3, 3)

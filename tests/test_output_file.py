@@ -22,7 +22,6 @@ from pathlib import Path
 from pathway_local.sheets import pseudonyms
 from pathway_local.system import output_file, private_file
 from pathway_local.judges import weights
-from pathway_local.judges.chat import default_template
 from pathway_local.runs.run_file import RunFile
 
 def kill(*_, **__):
@@ -38,7 +37,6 @@ WRITERS = (
     'pseudonyms.Pseudonyms.made(Path("key"))',
     'RunFile.create("may.run")',
     'weights.write_record(Path(), weights.Fetched("a/b", "c", "d", {}))',
-    'default_template.write_template(Path(), "plain")',
     'with output_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
     'with output_file.output_file(Path("n" * 250)) as file: file.write(b"x")',
 )

@@ -65,7 +65,7 @@ def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run
         and "(by question: 160 of 160 in common)" in shown
         and "--pair-by" not in shown
     )
-    assert "Each question counts as independent" in shown and "Each case counts" not in shown
+    assert "take all questions as unrelated" in shown and "take all cases as" not in shown
     assert run("report", tmp_path / "may.run", *between, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()
     assert "compared question by question (by question: 160 of 160 in common)" in page
@@ -139,7 +139,7 @@ def test_why_the_sides_are_not_paired_is_told_as_it_is(
     shown = run("compare", tmp_path / "may.run", *BETWEEN).words
     assert (
         "compared as groups, by the mean of all their answers, and not question by question." in shown
-        and "Each case counts as independent" in shown
+        and "take all cases as unrelated" in shown
     )
     assert run("report", tmp_path / "may.run", *BETWEEN, "--out", "may.html").code == 0
     page = (tmp_path / "may.html").read_text()

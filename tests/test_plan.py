@@ -69,8 +69,8 @@ def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run
     plain, looked = difference(run), difference(run, *three)
     assert looked["level"] == pytest.approx(1 - 0.05 / 3) and looked["value"] == plain["value"]
     assert looked["low"] < plain["low"] < plain["high"] < looked["high"]
-    assert "(98.3% interval, wider because of 3 looks, of v1 minus v2" in looked["said"]["compared"]
-    assert "allow for 3 looks (--looks)" in looked["said"]["looks"]
+    assert "(98.3% interval of v1 minus v2" in looked["said"]["compared"]
+    assert "because you look 3 times (--looks)" in looked["said"]["looks"]
     corrected = {name: difference(run, *more, figure="corrected") for name, more in (("", ()), ("3", three))}
     assert corrected["3"]["low"] < corrected[""]["low"]
 
@@ -87,15 +87,15 @@ def test_the_looks_at_a_corrected_mean_share_the_error(run: Run) -> None:
     for one, four in zip(plain, looked, strict=True):
         assert four["level"] == pytest.approx(1 - 0.05 / 4) and four["low"] < one["low"] and one["high"] < four["high"]
     shown = ok(run("agreement", "a.run", "--against", "committee", "--looks", "4"))
-    assert "on average (98.8% interval" in shown and "allow for 4 looks (--looks)" in shown
+    assert "on average (98.8% interval" in shown and "because you look 4 times (--looks)" in shown
 
 
 def test_looks_and_a_family_of_tests_both_widen_an_interval(run: Run) -> None:
     found = ok(run("compare", "a.run", *BOTS, "--looks", "2", "--json"))
     family = found[0]["rows"][0]["family"]
     assert max(row["difference"]["level"] for row in found[0]["rows"]) == pytest.approx(1 - 0.05 / 2 / family)
-    said = [note["text"] for note in found[0]["notes"]]
-    assert any(f"wider because of {family} comparisons and 2 looks," in text for text in said)
+    said = " ".join(note["text"] for note in found[0]["notes"])
+    assert f"These are {family} comparisons" in said and "because you look 2 times" in said
     refused = run("compare", "a.run", "--pairs", "a,b", "--looks", "2")
     assert refused.code == 2 and "--looks" in refused.err
 
@@ -105,7 +105,9 @@ def test_figures_of_one_plan_share_the_error(run: Run) -> None:
     found = planned(run, *BOTS, "--half-width", "0.1")
     assert [each["alpha"] for each in (*found, *alone)] == pytest.approx([0.025, 0.025, 0.05])
     assert alone[0]["planned"] < found[0]["planned"] == max(each["needed"] for each in found)
-    assert "2 figures share the error of 5%" in ok(run("plan", "a.run", *BOTS, "--half-width", "0.1"))
+    assert "2 figures are planned together, so each needs more" in ok(
+        run("plan", "a.run", *BOTS, "--half-width", "0.1")
+    )
 
 
 def test_without_labels_the_judge_s_spread_serves(run: Run) -> None:

@@ -7,8 +7,7 @@ import pytest
 from rated_run import TINY, TWO
 
 from pathway_local.errors import UsageError
-from pathway_local.ratings.page_row import COLUMNS
-from pathway_local.ratings.rating_layout import RatingLayout, find_layout
+from pathway_local.ratings.rating_layout import PAGE_COLUMNS, RatingLayout, find_layout
 
 
 def layout(columns: Sequence[str], rubric: Any = TINY, **options: Any) -> RatingLayout:
@@ -81,7 +80,7 @@ def test_a_header_of_a_megabyte_takes_no_longer_than_others() -> None:
     assert (ann.name, ann.notes) == ("Ann", {})
 
 
-@pytest.mark.parametrize("kept", COLUMNS)
+@pytest.mark.parametrize("kept", PAGE_COLUMNS)
 def test_a_file_of_a_page_is_known_by_any_column_of_its_own(kept: str) -> None:
     assert layout(["rating_id", "rater", kept, "score"]).from_page
     assert layout(["rating_id", kept, "score"]).from_page

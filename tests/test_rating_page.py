@@ -15,7 +15,7 @@ from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
-from pathway_local.ratings.instructions_sheet import scale_lines
+from pathway_local.ratings.rating_sheet import scale_lines
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

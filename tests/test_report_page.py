@@ -55,8 +55,14 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     compared = run("compare", "may.run", "--between", "chatbot=v1,v2", "--pair-by", "question_id").words
     sentence = re.search("By demo, on [^:]*", compared)
     assert sentence and sentence[0] in page.said
-    assert "give --cluster question_id" in page.said
-    for words in ("human benchmark", "Quote Spearman with", "agreement of pairs", "prompt-too-long", "kappa quadratic"):
+    assert "too narrow without --cluster question_id" in page.said
+    for words in (
+        "beside the average person",
+        "To quote: how well each agrees",
+        "agreement of pairs",
+        "prompt-too-long",
+        "kappa quadratic",
+    ):
         assert words in page.said
     _check_tables_behind_charts(page)
     assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 3  # five raters, groups, comparison, correction, three diagrams

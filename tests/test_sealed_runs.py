@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typed import HERE, Desk
 
-from pathway_local.system.installed import is_cpu_build
+from pathway_local.system.machine import is_cpu_build
 
 NEEDS_STRACE = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace is not installed: `apt-get install strace`"

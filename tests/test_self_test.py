@@ -9,6 +9,7 @@ from pathlib import Path
 import faulty_judges
 import pytest
 from faulty_judges import RUBRIC, Judge, Noisy, PairScript, Script, ScriptedCache, rows, store_facts
+from json_page import check_section, noting_tables
 from typed_here import Run, sentences, typing_in
 from typed_here import rows as rows_of
 
@@ -20,7 +21,8 @@ from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.probes.drawing import ProbeSet
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.probe_result import NO_SCORE
-from pathway_local.results.self_test import SelfTest, self_test
+from pathway_local.results.self_test import SelfTest, self_test, self_test_tables
+from pathway_local.results.table import Table
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
@@ -183,7 +185,20 @@ ASKED = [
 ]  # fmt: skip
 
 
-def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: Run, tmp_path: Path) -> None:
+def _of_what_was_left_out(tests: list[SelfTest]) -> list[Table]:
+    """The tables that a test has which could not use or judge some of its cases."""
+    [test] = tests
+    judges = [
+        replace(judge, failures={"x": 1}, results=tuple(replace(each, unused={"x": 1}) for each in judge.results))
+        for judge in test.judges
+    ]
+    lacking = replace(test, judges=tuple(judges), test=replace(test.test, skipped={"x": 1}))
+    return [each for each in self_test_tables(lacking) if each.key in ("no_verdict", "unused", "skipped")]
+
+
+def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(
+    typed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = typed(*ASKED)
     assert said.code == 0, said
     assert said.out.index(NECESSARY) < said.out.index("probe")
@@ -195,6 +210,13 @@ def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: R
     page = html.unescape((tmp_path / "t.html").read_text())
     assert "Bestehen ist notwendig" in page and "gullible" in page and "topic1x" not in page
     assert "nicht bestanden" in page and "eine Zahl der Antwort geändert" in page and "Passing" not in page
+    tables, found = noting_tables(monkeypatch), list[SelfTest]()
+
+    def noted(test: SelfTest) -> list[Table]:
+        found.append(test)
+        return self_test_tables(test)
+
+    monkeypatch.setattr("pathway_local.cli.self_test.self_test_tables", noted)
     printed = typed(*ASKED, "--json").out
     told = json.loads(printed)[0]
     assert (told["table"], told["cases"], sentences(printed)) == ("probes", CASES, [NECESSARY])
@@ -206,12 +228,7 @@ def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(typed: R
         if (row["judge"], row["probe"], row["change"]) == ("gullible", "injection", "plea")
     ]
     assert plea["passed"] < CASES
-    documented = (Path(__file__).parents[1] / "docs" / "json.md").read_text()
-    for table in json.loads(printed):
-        keys = [key for key in table if key not in ("table", "rows", "notes")] + [
-            key for row in table["rows"] for key in row
-        ]
-        assert all(f"`{table['table']}.{key}`" in documented for key in keys), table["table"]
+    check_section("judges test", [*tables, *_of_what_was_left_out(found)])
     share = results["right", "gold"]["share"]
     assert (share["value"], share["interval"]) == (1.0, "Wilson")
     assert "topic1x" not in printed and "c1" not in printed
@@ -257,7 +274,7 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
 def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
     warm = ("--n", "2", "--temperature", "0.5", "--leave-out", "alone")
     done = typed(*ASKED, *warm)
-    assert done.code == 0 and "more of them (--n) may." in done.words, "only `alone` has a limit, and was left out"
+    assert done.code == 0 and "test more (--n)." in done.words, "only `alone` has a limit, and was left out"
     with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
         found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
     assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2

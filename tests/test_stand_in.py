@@ -64,8 +64,8 @@ PEOPLE = {"ann": near("ann"), "bob": near("bob")}
 def test_a_judge_is_held_against_people(tmp_path: Path, judge: np.ndarray, told: str, helps: str) -> None:
     sentences = answer(tmp_path, {"judge": judge, **PEOPLE}).splitlines()
     assert sentences[0].startswith(told)
-    assert any(line.startswith("Quote Spearman with the mean of the other people: judge ") for line in sentences)
-    assert sentences[-2].startswith("Among themselves these 2 people reach alpha ordinal 0.9")
+    assert any("mean of the other people (Spearman: 1 is fully, 0 is not at all): judge " in line for line in sentences)
+    assert sentences[-2].startswith("These 2 people agree among themselves at 0.9")
     assert helps in sentences[-1]
 
 
@@ -110,7 +110,7 @@ def test_what_is_missing_is_said(tmp_path: Path, given: dict[str, np.ndarray], a
 def test_people_that_judges_are_compared_with_need_not_be_named_twice(tmp_path: Path) -> None:
     given = {"judge": near("judge"), "judge-2": GUESSED["judge"], **PEOPLE}
     told = answer(tmp_path, given, "ann", 60, ("judge", "judge-2"))
-    assert "only ann is compared" in told and "with exact agreement beside it: judge – ann" in told
+    assert "only ann is compared" in told and "with the share of equal scores beside it: judge – ann" in told
     (tmp_path / "my.run").unlink()
     alone = answer(tmp_path, given, count=60, raters=("judge", "judge-2"))
     assert "No people are among the raters that you named" in alone
@@ -118,7 +118,7 @@ def test_people_that_judges_are_compared_with_need_not_be_named_twice(tmp_path: 
 
 def test_people_who_were_asked_for_alone_are_not_told_of_judges(tmp_path: Path) -> None:
     told = answer(tmp_path, {"judge": TRUE, **PEOPLE}, raters=("ann", "bob"))
-    assert told.startswith("These figures are about ann and bob alone.\nAmong themselves these 2 people reach")
+    assert told.startswith("These figures are about ann and bob alone.\nThese 2 people agree among themselves at")
     assert "judge" not in told
 
 

@@ -52,7 +52,7 @@ def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, 
         add(made, "ann", said(*given, ids=[row.id for row in every]), kind="human", rows=every)
     plain = run("summary", "may.run", "--by", "bot")
     assert (
-        "several cases share a value of student (20): if such cases depend on each other, give --cluster stu"
+        "Several cases share a value of student (20). If such cases are alike, the intervals are too narrow without"
         in plain.words
     )
     alone, together = (
@@ -65,7 +65,10 @@ def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, 
     error = fit.bse[0] * 4 / ((mean["value"] - 1) * (5 - mean["value"]))
     assert stats.t.ppf(0.975, 19) * error <= (high - low) / 2 <= 1.1 * stats.t.ppf(0.975, 19) * error
     assert plain_mean["high"] - plain_mean["low"] < 0.7 * (mean["high"] - mean["low"])
-    assert "Intervals allow for cases with the same student" in run("summary", "may.run", "--cluster", "student").out
+    assert (
+        "The intervals allow for cases with the same student being alike"
+        in run("summary", "may.run", "--cluster", "student").out
+    )
     run("report", "may.run", "--out", "may.html", "--cluster", "student")
     ends = f"{mean['low']:.2f} to {mean['high']:.2f}"
     assert ends in Path("may.html").read_text(encoding="utf-8")

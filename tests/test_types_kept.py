@@ -25,7 +25,7 @@ from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.runs.split import split_run
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import CellValue, kind_of, plain_text, typed_value
+from pathway_local.sheets.row import CellValue, cell_kind, plain_text, typed_value
 from pathway_local.sheets.tables import write_table
 from pathway_local.verdict import Score, Verdict
 
@@ -222,7 +222,7 @@ def test_dates_that_a_workbook_lacks_become_texts(tmp_path: Path) -> None:
     ],
 )
 def test_a_cell_comes_back_from_its_text_and_kind(value: Any) -> None:
-    back = typed_value(plain_text(value), kind_of(value))
+    back = typed_value(plain_text(value), cell_kind(value))
     assert back == value or isinstance(value, Decimal)
     assert type(back) is (float if isinstance(value, Decimal) else type(value))
 
@@ -231,14 +231,14 @@ def test_a_cell_comes_back_from_its_text_and_kind(value: Any) -> None:
     "value", [None, float("nan"), float("inf"), Decimal("Infinity"), Decimal("0.1" + "0" * 30 + "1")]
 )
 def test_a_value_that_would_be_lost_stays_a_text(value: Any) -> None:
-    assert not kind_of(value)
+    assert not cell_kind(value)
 
 
 def test_lists_of_hostile_depth_stay_texts() -> None:
     deep: list[Any] = []
     for _ in range(200):
         deep = [deep]
-    assert not kind_of(deep)
+    assert not cell_kind(deep)
 
 
 def test_rows_that_python_holds_keep_their_types(tmp_path: Path) -> None:

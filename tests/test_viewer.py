@@ -316,7 +316,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
     assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.people.missing)
     told = "\n".join(map(say, stand_in(found)))
     assert "people's own agreement is unknown" in told and "compare with two people or more" in told
-    assert "stand in for one of these" not in told and "Among themselves" not in told
+    assert "stand in for one of these" not in told and "agree among themselves" not in told
     assert "adjudicated/Eve – adjudicated/Bob" not in told and "demo – adjudicated/Bob" in told
 
 

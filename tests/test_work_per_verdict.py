@@ -80,6 +80,7 @@ def test_calls_and_statements_of_a_thousand_verdicts(tmp_path: Path, monkeypatch
     assert written.total() - written["INSERT"] <= 60, written
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_tokens_passes_and_steps_of_real_verdicts(tiny_judge: Path, tmp_path: Path) -> None:
     cases = 24

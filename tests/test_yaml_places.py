@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from pathway_local.system.yaml_places import first_complaint
+from pathway_local.system.safe_yaml import first_complaint
 
 
 class _Text(BaseModel):

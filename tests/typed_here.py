@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pathway_local.cli import imports, main, panel, read, show
+from pathway_local.cli import imports, main, read, runs, show
 from pathway_local.cli.terminal import Screen
 
 
@@ -27,7 +27,7 @@ class Said:
 
 Run = Callable[..., Said]
 
-TABLES = (imports, panel, read, show)
+TABLES = (imports, read, runs, show)
 
 
 def rows(out: str, table: str) -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def leave_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
     # The tests' own tracebacks would be cut to a line, until the last test.
     monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
-    for where in ("cli.private_reading", "checks.doctor.files"):
+    for where in ("cli.private_reading", "checks.doctor"):
         monkeypatch.setattr(f"pathway_local.{where}.give_up_sockets", lambda: True)
 
 

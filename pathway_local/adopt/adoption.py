@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
 from pathway_local.adopt.json_blocks import json_blocks, key_lists
-from pathway_local.adopt.pairs import preference, swap_of
+from pathway_local.adopt.pairs import others_of, preference, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in, stated
 from pathway_local.adopt.slots import Found, Source, as_name
@@ -16,8 +16,6 @@ from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.rubrics.declaration import spelling_of
-from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.spelling import field_of
 
 _WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
@@ -64,6 +62,8 @@ def propose(prompt: Prompt) -> Proposal:
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
     questions = tuple(_questions(source, found, fields))
+    if swap and (others := others_of(list(inputs.said), swap)):
+        questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
@@ -82,9 +82,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
     template = {"format": syntax, "parser": "prompty" if prompt.roles else "text", "closing": proposal.closing}
     if "template" not in prompt.front and (proposal.closing or syntax != "jinja2" or not prompt.roles):
         front["template"] = {key: value for key, value in template.items() if value}
-    declared = OutputFormat.load({"layout": proposal.layout, "fields": dict(proposal.fields)}).outputs
-    fields = {name: spelling_of(each) for name, each in declared.fields.items()}
-    front["outputs"] = {"layout": declared.layout, "fields": fields}
+    front["outputs"] = {"layout": proposal.layout, "fields": dict(proposal.fields)}
     asked = "".join(f"# {question}\n" for question in proposal.questions)
     return prompt.with_front(write_front(front) + ("" if confirmed else f"{asked}confirmed: false\n"))
 

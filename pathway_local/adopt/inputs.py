@@ -11,9 +11,6 @@ _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-
 _FOREIGN = re.compile(r"\$[A-Z][A-Z_]+\$|%\(\w+\)s")
 """Marks of inputs in other tools, which no rubric can have."""
 _LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
-_TAIL = re.compile(
-    r"(?i)^(?:and|the|an?|its|both|one|user'?s?)\s+|\s+(?:is|are|below|that|which|for|from|of|provided|in|based|it|by)\b.*$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +55,11 @@ def _given(source: Source) -> list[tuple[list[str], int]]:
     begins = (
         rf"(?i){any_of('given').pattern}:?\s+(?:carefully\s+)?((?:an?|the|two|both|its|user'?s?)\b[^.\n:;]{{3,200}})"
     )
+    tail = re.compile(rf"(?i)^{any_of('before_noun').pattern}\s+|\s+{any_of('behind_noun').pattern}.*$")
     found = []
     for told in re.finditer(begins, source.text):
         parts = re.split(r",\s*(?:and\s+|or\s+)?|\s+(?:and|with|to|as well as)\s+", told[1])
-        bare = [_TAIL.sub("", _TAIL.sub("", part.strip(" *\"'`()"))).strip(" *\"'`()") for part in parts]
+        bare = [tail.sub("", tail.sub("", part.strip(" *\"'`()"))).strip(" *\"'`()") for part in parts]
         found.append((list(dict.fromkeys(each for each in bare if 0 < len(each.split()) <= 3)), source.row(told.start(1))))  # fmt: skip # noqa: E501
     return found
 

@@ -16,7 +16,16 @@ _MARK = r"(?i)\b(a|b|1|2|first|second)\b"
 
 def swap_of(names: Sequence[str]) -> dict[str, str]:
     """Return the inputs of response A, each with the one of response B that is named alike; empty for none."""
-    named = [(each, name) for name in names if (each := _PAIRED.match(name)) and _is_response(each)]
+    return _paired([(each, name) for name in names if (each := _PAIRED.match(name)) and _is_response(each)])
+
+
+def others_of(names: Sequence[str], swap: Mapping[str, str]) -> list[str]:
+    """Return the further inputs that come in twos, such as explanation_1 and explanation_2."""
+    every = _paired([(each, name) for name in names if (each := _PAIRED.match(name))])
+    return [name for pair in every.items() if pair[0] not in swap for name in pair]
+
+
+def _paired(named: Sequence[tuple[re.Match[str], str]]) -> dict[str, str]:
     letters = [(each, name) for each, name in named if each["end"].lower() in ("a", "b")] or named
     found = {(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()]): name for each, name in letters}
     return {name: found[stem, rest, -1] for (stem, rest, side), name in found.items() if side == 1 and (stem, rest, -1) in found}  # fmt: skip # noqa: E501

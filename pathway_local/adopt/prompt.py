@@ -4,30 +4,28 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from jinja2 import TemplateSyntaxError
-
 from pathway_local.adopt.slots import Source
 from pathway_local.errors import RubricError
 from pathway_local.prompty.chat_tokens import split_chat
-from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (  # fmt: skip
     MOST_INPUTS,
     ROLE,
+    checked_turn,
     declared_inputs,
     read_template,
     split_front_matter,
     text_of,
 )
 from pathway_local.rubrics.turn import MARKS
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
+_OUTPUTS = re.compile(r"^(?:outputs|outputSchema):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class Prompt:
         return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
     def with_front(self, written: str) -> str:
-        """Return the new file: `written` ends the existing front matter, or becomes the front matter."""
-        head = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
-        return head + written + (self.head[len(head) :] or "---\n") + self.body
+        """Return the new file: `written` ends the existing front matter, without its outputs, or becomes the front."""
+        begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
+        return _OUTPUTS.sub("", begin) + written + (self.head[len(begin) :] or "---\n") + self.body
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:
@@ -71,7 +69,7 @@ def read_prompt(data: bytes, where: str) -> Prompt:
         body, source = chat.body, replace(source, text=chat.bare)
     found = find_placeholders(source.text, inputs)
     if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
-        _refuse_template(source, where)
+        checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge
     if len(found.names) > MOST_INPUTS:
         raise RubricError(f"{where}: {len(found.names)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     if "template" in front:
@@ -80,12 +78,3 @@ def read_prompt(data: bytes, where: str) -> Prompt:
         plain = MARKS["braces"].sub(lambda mark: mark[0][0] if mark[0] in ("{{", "}}") else mark[0], source.text)
         source = replace(source, text=plain)
     return Prompt(head, body, front, inputs, found, source)
-
-
-def _refuse_template(source: Source, where: str) -> None:
-    """Raise RubricError for a Jinja template with more than inputs and tests: its marks would reach the judge."""
-    try:
-        jinja_turn("user", source.text)
-    except TemplateSyntaxError as error:
-        said = f"{where} line {source.line(error.lineno - 1)}: in the Jinja template: {error.message}"
-        raise RubricError(said, "Insert inputs as {{ name }}, and choose with {% if name %}.") from None

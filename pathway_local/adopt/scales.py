@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise
 
 from pathway_local.adopt.slots import Source
-from pathway_local.adopt.words import any_of
+from pathway_local.adopt.words import any_of, table
 
 _NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
 _STEP = re.compile(
@@ -69,7 +69,7 @@ def scale_in(text: str, row: int) -> Scale | None:
 
 def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
-    stem = re.sub(r"_?(?:score|rating|grade|points)$", "", name.lower()).replace("_", " ")
+    stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in scales(line, row)]  # fmt: skip # noqa: E501
     listed = [each.scale for each in levels]
     told = [

@@ -142,13 +142,13 @@ def _rank(word: str) -> int | None:
     word = " ".join(word.lower().replace("_", " ").split())
     if is_in("negative", word) or is_in("positive", word):
         return 2 * is_in("positive", word)
-    opposite = re.sub(r"^(?:not |non-|un|in|im|ir|dis|nicht |no )", "", word)
+    opposite = re.sub(rf"^(?:{table()['opposites']})", "", word)
     return 0 if opposite != word and is_in("positive", opposite) else 1 if is_in("partial", word) else None
 
 
 def gloss(word: str, source: Source) -> str:
     """Return what the prompt says a letter stands for, as in `"[[C]]" for a tie` or `A: CORRECT`; empty if nothing."""
-    means = r"[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-|(?<=\)))\s*[\"']?"
+    means = r"(?:[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-)|[\"'”`*\]]{0,4}\))\s*[\"']?"
     found = re.search(rf"(?<![\w\"])\[{{0,2}}\"?{re.escape(word)}{means}([^.;,)\n\"“`\[]{{1,80}})", source.text)
     return found[1].strip() if found else ""
 

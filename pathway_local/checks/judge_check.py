@@ -48,7 +48,7 @@ def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
     checks += found
     if tokenizer is None:
         return JudgeReport(tuple(checks))
-    talk = list(chat_checks(spec, folder, tokenizer))
+    talk = list(chat_checks(spec, tokenizer))
     prompts: list[str] = []
     # If the judge takes no conversation at all, each rubric would only repeat that.
     if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
@@ -63,7 +63,7 @@ def refusal(spec: JudgeSpec, folder: Path, machine: Machine) -> EngineError | No
     """
     checks = list(islice(file_checks(spec, folder, machine), 3))
     tokenizer, found = _tokenizer(spec, folder)
-    checks += [*found, *(chat_checks(spec, folder, tokenizer) if tokenizer else ())]
+    checks += [*found, *(chat_checks(spec, tokenizer) if tokenizer else ())]
     problem = next((check for check in checks if check.status == "problem"), None)
     return EngineError(f"{problem.name}: {problem.found}", problem.fix) if problem else None
 

@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +12,13 @@ import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.inputs import Inputs as FoundInputs
+from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
-from pathway_local.errors import UsageError
+from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.criteria import is_criteria
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
@@ -46,8 +48,11 @@ def adopt(
         hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
         raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
     prompt = read_prompt(text, str(file))
-    if fields and not {"outputs", "outputSchema"}.isdisjoint(prompt.front):
-        raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
+    if not {"outputs", "outputSchema"}.isdisjoint(prompt.front):
+        with suppress(RubricError):
+            parse_rubric(text.decode("utf-8", "replace"), str(file))
+            raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
+        notice("the front matter's own outputs declare no format that a judge could keep to; they are replaced")
     proposal = _with_options(propose(prompt), fields, lines, inputs, swap)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     proposal = _completed(proposal) if asks else proposal
@@ -75,7 +80,10 @@ def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, 
         outputs = OutputFormat.load(declared_outputs(fields, lines)).outputs
         spelled = {name: spelling_of(each) for name, each in outputs.fields.items()}
         told = "declared with --fields"
+        compared = any(spelling.startswith("prefer ") for spelling in spelled.values())
+        swapped = swap_of(list(proposal.inputs.said)) if compared else {}
         proposal = replace(proposal, recogniser=told, layout=outputs.layout, fields=spelled, rows={}, closing="")
+        proposal = replace(proposal, swap=swapped)
     elif lines:
         raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     if inputs:

@@ -42,8 +42,8 @@ def audit(
             talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
         if file:
             _find(trail, file, read.key)
-        counted = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded"
-        talk.say(f"{counted}; audit hash {trail.head()}")
+        talk.say(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded")
+        talk.say(f"audit hash {trail.head()} (keep it elsewhere: --head HASH then shows whether these entries changed)")
         check_content(read.database)
         talk.say("the outcomes match the trail")
 

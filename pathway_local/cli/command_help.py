@@ -138,11 +138,12 @@ def _sections(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     if most_used and not ctx.meta.get(ALL):
         shown = {*(f"--{name}" for name in most_used), "--help", "--help-all"}
         params = [param for param in params if param.param_type_name == "argument" or not shown.isdisjoint(param.opts)]
-    few = sum(param.param_type_name == "option" for param in params) <= FEW
+    options = [param for param in params if param.param_type_name == "option"]
+    few = len(options) <= FEW
+    rest = "Options" if few or not getattr(options[0], "rich_help_panel", None) else "Other options"
     for param in params:
         group = None if few else getattr(param, "rich_help_panel", None)
-        heading = group or ("Options" if few else "Other options")
-        sections["Arguments" if param.param_type_name == "argument" else heading].append(_row(param))
+        sections["Arguments" if param.param_type_name == "argument" else group or rest].append(_row(param))
     if isinstance(command, TyperGroup):
         known = {name: command.get_command(ctx, name) for name in command.list_commands(ctx)}
         sections["Commands"] = [(name, each.get_short_help_str(LONG)) for name, each in known.items() if each]

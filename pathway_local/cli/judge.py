@@ -30,7 +30,6 @@ from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
-from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sealing.trial import check_seal
@@ -111,7 +110,6 @@ def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
                 return result
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
-    _print_head(plan.run)
     talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
     raise typer.Exit(INTERRUPTED)
 
@@ -123,12 +121,6 @@ def _close_off(wanted: Wanted) -> None:
         notice("not sealed, as you asked: the engine's libraries can reach the network")
     else:
         close_off(required=wanted == "required")
-
-
-def _print_head(run: Path) -> None:
-    if run.exists():
-        with RunFile.read(run, None) as read:
-            tell(f"audit hash {AuditTrail(read.database).head()} (store it elsewhere to detect tampering later)")
 
 
 def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
@@ -143,7 +135,6 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         note_export(where, out)
     if str(out) != "-":
         print_json(as_plain(found, terminal_words())) if as_json else show(found, terminal_words())
-    _print_head(where)
     tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

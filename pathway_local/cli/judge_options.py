@@ -8,7 +8,7 @@ import typer
 
 from pathway_local.cli.command_help import Command, declared
 from pathway_local.judging.option import Option
-from pathway_local.judging.shared_options import DETAIL, ENGINE, TEMPERATURE, THINK
+from pathway_local.judging.plan import DETAIL, ENGINE, TEMPERATURE, THINK
 from pathway_local.rubrics.output_format import Detail
 
 FLAG = "--think"

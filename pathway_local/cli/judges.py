@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import App, option
+from pathway_local.cli.command_help import App
 from pathway_local.cli.judge_options import JudgingCommand
 from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import AsJson, Models
@@ -102,24 +102,18 @@ def _remarks(card: JudgeCard) -> list[str]:
     ]
 
 
-@app.with_examples("pathway-local judges check demo", "pathway-local judges check /models/my-judge --template chatml")
+@app.with_examples("pathway-local judges check demo", "pathway-local judges check /models/my-judge")
 def check(
     name: Name,
-    template: Annotated[
-        str | None, option("NAME", "Write this default chat template into the judge's folder, which has none.")
-    ] = None,
     models: Models = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that a judge is complete and ready, without loading it; show the prompt of a sample case."""
     # Imported here: transformers takes seconds to import, and the other commands don't need it.
     from pathway_local.checks.judge_check import check_judge
-    from pathway_local.judges.chat.default_template import write_template
 
     spec = load_registry(models).get(name)
     folder = weights_folder(spec)
-    if template is not None:
-        talk.say(f"written: {write_template(folder, template)}")
     talk.say(f"checking {folder}")
     report = check_judge(spec, folder, this_machine())
     if as_json:

@@ -58,7 +58,7 @@ def purge(
     what: What = "all" if everything else TEXT
     removed = purge_cases(run, ids, values, sys.argv) if chosen else remove(run, what, sys.argv)
     for name, count in removed.items():
-        talk.say(f"removed: {count} {name}")
+        talk.say(f"removed: {count} {SAID.get(name, name)}")
     if everything:
         talk.say("the run keeps:")
         for kept in STAYS:
@@ -71,6 +71,10 @@ def purge(
         talk.say(f"{may}: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
+
+
+SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdicts, ratings and failures"}
+"""How a person knows what a run calls so."""
 
 
 def _counted(cases: int) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,17 +11,17 @@ from pathway_local.cli.command_help import App, option
 from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
-from pathway_local.errors import WeightsMissing
+from pathway_local.errors import RubricError, WeightsMissing
 from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
-from pathway_local.prompty.guide import guide_to
 from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
 from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.visible import visible
 
 app = App(
@@ -29,6 +29,8 @@ app = App(
     "pathway-local rubrics list",
     "pathway-local rubrics show pathway-answer",
 )
+
+GUIDES = Path(__file__).with_name("guides.yaml")
 
 Name = Annotated[str, typer.Argument(metavar="RUBRIC", help="A rubric's name, or a rubric file.")]
 
@@ -48,16 +50,16 @@ def show(
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
     rubric = load_rubric(name, unconfirmed=True)
-    guide = guide_to(name)
+    guide = _guide_to(name)
     data.say(f"{rubric.name}: {rubric.description}", "bold")
     if guide:
-        data.say(f"For whom: {guide.audience}")
-        data.say(f"Languages: {guide.languages}")
+        data.say(f"For whom: {guide['audience']}")
+        data.say(f"Languages: {guide['languages']}")
     _show_inputs(rubric)
     _show_scores(rubric)
     if guide:
         copied = f"cp {shlex.quote(str(rubric_path(name)))} my-{name}.prompty"
-        data.say(f"For your own institution, copy its file and give it another `name`. {guide.fit}")
+        data.say(f"For your own institution, copy its file and give it another `name`. {guide['fit']}")
         data.say(copied, indent=2)
     if not full:
         data.say(f"Output format, notes and the whole text: pathway-local rubrics show {shlex.quote(name)} --full")
@@ -108,6 +110,12 @@ def check(
     _show_lengths(found, judge)
     print_text("Example of a prompt", found.example)
     check_confirmed(rubric, name)
+
+
+def _guide_to(name: str) -> dict[str, str]:
+    """Return the audience and languages of a built-in rubric, and how to `fit` it elsewhere; empty for a file."""
+    read: Any = load_yaml(GUIDES.read_text(encoding="utf-8"), GUIDES.name, RubricError)
+    return {"languages": read["languages"], **read[name]} if name in builtin_names() else {}
 
 
 def _judge(name: str, models: Path | None) -> JudgeUse | None:

@@ -11,12 +11,11 @@ from pathway_local.cli.audit import audit
 from pathway_local.cli.cases_sheet import sheet_of
 from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
-from pathway_local.cli.panel import panel
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.purge import purge
-from pathway_local.cli.terminal import need_consent, notice, talk, tell
+from pathway_local.cli.terminal import data, need_consent, notice, talk
 from pathway_local.judging.option import columns_by_input
-from pathway_local.rater import HANDOVER, Rater
+from pathway_local.rater import HANDOVER, PanelRule, Rater
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.removal import Removed, ratings_of, undo_import
@@ -30,13 +29,49 @@ EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater m
 app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
 
 app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit my.run --json")(audit)
-app.with_examples(
-    "pathway-local runs panel my.run --name both --of demo,author",
-    "pathway-local runs panel my.run --name middle --of demo,author --rule median",
-)(panel)
 app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --where student=Ana")(
     purge
 )
+
+
+@app.with_examples(
+    "pathway-local runs panel my.run --name both --of demo,author",
+    "pathway-local runs panel my.run --name middle --of demo,author --rule median",
+)
+def panel(
+    run: Run,
+    name: Annotated[str, option("NAME", "Name of the new rater.")],
+    of: Annotated[str, option("NAMES", "Raters to combine, separated by commas.")],
+    rule: Annotated[PanelRule, option("RULE", "mean, median or majority of their scores.")] = "mean",
+) -> None:
+    """Combine several raters into one: their mean, median or majority on each case, with the spread.
+
+    Give the same command again to bring the panel up to date with its members.
+    """
+    # Imported here: numpy takes a while, and the other commands about a run don't need it.
+    from pathway_local.cli.show import terminal_words
+    from pathway_local.results.alike_people import alike
+    from pathway_local.results.panel import make_panel
+    from pathway_local.results.ratings_matrix import ratings_matrices
+
+    members = [member.strip() for member in of.split(",") if member.strip()]
+    with RunFile.open(run) as opened:
+        found = make_panel(opened, name, members, rule, sys.argv)
+        rubrics = rubrics_of(opened)
+        matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
+        warnings = [note for each in matrices for note in alike(each, each.places(members))]
+    rows = [
+        [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
+    ]
+    data.show_table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows)
+    for each in found:
+        for kind, count in sorted(each.failures.items()):
+            data.say(f"{each.rubric}: {count} failed ({kind})")
+        if each.partial:
+            data.say(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")
+    say = terminal_words()
+    for line in dict.fromkeys(map(say.note, warnings)):
+        data.say(say("warning", text=line))
 
 
 @app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
@@ -127,7 +162,6 @@ def merge(
     read_privately(run, *parts)
     merged = merge_parts(run, parts, sys.argv, notice)
     talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
-    tell(f"audit hash {merged.head} (store it elsewhere to detect tampering later)")
 
 
 def _tell(run: Path, removed: Removed) -> None:

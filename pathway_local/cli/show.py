@@ -59,7 +59,7 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
         data.print()
     for each in shown:
         if each.rows:
-            draw(wording.table(each))
+            draw(wording.table(each), wording.say)
     for line in (*wording.below(), *wording.notes(shown, "says")):
         data.say(line)
     for line in wording.notes(shown, "note"):
@@ -71,9 +71,9 @@ def _show_together(heading: str, every: Sequence[Table], shown: Sequence[Table],
     return {name: said for name, said in named if not said.endswith(": ")}
 
 
-def draw(worded: Worded) -> None:
+def draw(worded: Worded, say: Language) -> None:
     """Print a table."""
-    for part in parts(worded):
+    for part in parts(worded, say):
         data.show_table(part.title, part.heads, part.rows, left=part.words, lines=True)
 
 
@@ -83,7 +83,7 @@ def _width(worded: Worded, screen: Screen) -> int:
     return Measurement.get(screen, screen.options.update(width=ENDLESS), drawn).maximum
 
 
-def parts(worded: Worded) -> Iterator[Worded]:
+def parts(worded: Worded, say: Language) -> Iterator[Worded]:
     """Yield a table in as many parts as the terminal's width needs, each with the columns of words.
 
     Otherwise columns would lose letters, and numbers their last digits. A part that is still too wide has one number.
@@ -104,4 +104,4 @@ def parts(worded: Worded) -> Iterator[Worded]:
                 break
             count -= 1
         yield part
-        numbers, title = numbers[count:], f"{worded.title or 'table'}, continued"
+        numbers, title = numbers[count:], say("continued", title=worded.title or say("table"))

@@ -12,7 +12,7 @@ from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.system.installed import version_of
+from pathway_local.system.machine import version_of
 from pathway_local.words.language import Language
 
 app = App()

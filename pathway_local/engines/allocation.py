@@ -13,8 +13,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import CPU_PART, gpus_of_one
-from pathway_local.system.installed import uses_gpu
-from pathway_local.system.machine import Machine, this_machine
+from pathway_local.system.machine import Machine, this_machine, uses_gpu
 
 
 @dataclass(frozen=True, slots=True)

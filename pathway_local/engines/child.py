@@ -41,7 +41,7 @@ from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.environment import TEMPORARY, settle
 from pathway_local.sealing.levels import require
 from pathway_local.sealing.seal import close_off
-from pathway_local.system.process_group import remove, shared_memory
+from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.verdict import storable
 
 LOGGING = {"VLLM_CONFIGURE_LOGGING": "1", "VLLM_LOGGING_LEVEL": "INFO"}

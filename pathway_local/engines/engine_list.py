@@ -4,7 +4,7 @@ from pathway_local.engines.engine import EngineKind
 from pathway_local.engines.transformers import TRANSFORMERS
 from pathway_local.engines.vllm import VLLM
 from pathway_local.errors import UnknownName
-from pathway_local.system.installed import version_of
+from pathway_local.system.machine import version_of
 
 AUTO = "auto"
 ENGINES: list[EngineKind] = [VLLM, TRANSFORMERS]

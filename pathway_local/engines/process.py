@@ -24,7 +24,7 @@ from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
 from pathway_local.sealing.levels import Attempt
 from pathway_local.system.output_file import output_file
-from pathway_local.system.process_group import remove, shared_memory
+from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.system.shipped import python_path
 
 CHILD, RELAY = "pathway_local.engines.child", "pathway_local.engines.relay"

@@ -47,7 +47,7 @@ from pathway_local.engines.worker import PIECE, Worker, own_node
 from pathway_local.errors import EngineDied, EngineError, PathwayError
 from pathway_local.sealing.environment import TEMPORARY, settle
 from pathway_local.system.machine import Machine
-from pathway_local.system.process_group import remove
+from pathway_local.system.private_process import remove
 
 ANSWER = 20.0
 """Seconds within which the cluster must answer; Ray itself would try for two minutes and then end this process."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
-from pathway_local.system.installed import TORCH_ALONE
+from pathway_local.system.machine import TORCH_ALONE
 
 if TYPE_CHECKING:
     import torch

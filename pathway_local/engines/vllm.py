@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
-from pathway_local.engines.vllm_remedies import VLLM_REMEDIES
+from pathway_local.engines.remedies import VLLM_REMEDIES
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.engine_settings import (
@@ -30,8 +30,7 @@ from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.system.installed import EITHER_BUILD, is_cpu_build, uses_gpu
-from pathway_local.system.machine import Machine, free_memory
+from pathway_local.system.machine import EITHER_BUILD, Machine, free_memory, is_cpu_build, uses_gpu
 from pathway_local.system.private_process import STOPPING
 
 CAPABILITY = 90

@@ -13,8 +13,7 @@ from pathlib import Path
 from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges.architecture import class_names, text_config, whole
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.system.installed import EITHER_BUILD, uses_gpu, vllm_version
-from pathway_local.system.machine import Machine
+from pathway_local.system.machine import EITHER_BUILD, Machine, uses_gpu, vllm_version
 
 SETTINGS: dict[str, type] = {
     "block_size": int,
@@ -92,17 +91,15 @@ def most_parallel(gpus: int, heads: int | None, kv_heads: int | None) -> int:
 
 
 def _check_name(name: str, judge: str) -> None:
-    if name in SETTINGS and name in settings_names():
+    if name in SETTINGS:
         return
     at = f"judge {judge!r}: engine.{name[:60]}"
     if name in _ENTRY_KEYS:
         raise RegistryError(f"{at} is not set there", f"Use the entry's own key for it: {_ENTRY_KEYS[name]}.")
     known = ", ".join(sorted(SETTINGS))
-    if name in settings_names():
-        raise RegistryError(f"{at} is not an allowed engine setting", f"Allowed are: {known}.")
-    near = get_close_matches(name.replace("-", "_"), SETTINGS, n=1) or get_close_matches(name, settings_names(), n=1)
+    near = get_close_matches(name.replace("-", "_"), SETTINGS, n=1)
     said = f"Did you mean {near[0]!r}? " if near else ""
-    raise RegistryError(f"{at}: vLLM {vllm_version()} has no such setting", f"{said}Allowed are: {known}.")
+    raise RegistryError(f"{at} is not an allowed engine setting", f"{said}Allowed are: {known}.")
 
 
 def _check_kind(name: str, value: object, judge: str) -> None:
@@ -134,18 +131,7 @@ def _parallel(asked: object, machine: Machine, config: Mapping[str, object], jud
     return asked
 
 
-_ARGUMENTS = "engine/arg_utils.py"
 _MODELS = "model_executor/models/registry.py"
-
-
-@lru_cache(1)
-def settings_names() -> tuple[str, ...]:
-    """Return the names of vLLM's settings: the fields of its EngineArgs. Raises EngineMissing."""
-    for node in _parsed(_ARGUMENTS).body:
-        if isinstance(node, ast.ClassDef) and node.name == "EngineArgs":
-            fields = [part.target for part in node.body if isinstance(part, ast.AnnAssign)]
-            return tuple(target.id for target in fields if isinstance(target, ast.Name))
-    raise _unknown(_ARGUMENTS)
 
 
 @lru_cache(1)

@@ -3,10 +3,9 @@
     memory x share - reserve - weights  =  bytes left for cases
     one case  =  full layers x width x tokens  +  sliding layers x width x min(tokens, window)  +  states
 
-`width` is what a token keeps in a layer (`architecture`), times the bytes of a number in the cache. vLLM hands memory
-out in pages of 16 tokens. A model with recurrent layers has one pool for pages and states, so vLLM makes a page of its
-full layers as large as one state; and while it caches prefixes, a case holds two states of each recurrent layer
-(vLLM 0.32, `MambaSpec`, mode "align").
+`width` is what a token keeps in a layer (`architecture`), times the bytes of a number in the cache. While vLLM caches
+prefixes, a case holds two states of each recurrent layer (vLLM 0.32, `MambaSpec`, mode "align"). Pages round this up by
+a percent of a whole context.
 """
 
 from bisect import bisect_right
@@ -18,10 +17,8 @@ from pathway_local.judges.architecture import Architecture
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
-from pathway_local.system.installed import GPU_BUILD, uses_gpu
-from pathway_local.system.machine import GB, Device, Machine
+from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
-PAGE = 16
 STATES_PER_CASE = 2
 
 MOST_SHARE = 0.90
@@ -81,23 +78,13 @@ class Placement:
     note: str = ""
 
 
-def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> float:
+def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> int:
     """Return the bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
     full, slide, state = architecture.full, architecture.sliding, architecture.state
-    page = PAGE
-    if state and full.layers:
-        page = _round_up(-(-state.size // (full.width * kv_bytes)), PAGE)
-    held: float = full.layers * full.width * kv_bytes * _round_up(tokens, page)
+    held = full.layers * full.width * kv_bytes * tokens
     if slide:
-        kept = min(tokens, slide.window) if slide.window else tokens
-        held += slide.layers * slide.width * kv_bytes * _round_up(kept, PAGE)
-    if state and full.layers:
-        # vLLM puts recurrent layers into groups as large as that of the full layers; a state takes a page in each.
-        groups = -(-state.layers // full.layers)
-        held += STATES_PER_CASE * groups * full.layers * full.width * kv_bytes * page
-    elif state:
-        held += STATES_PER_CASE * state.layers * state.size
-    return held
+        held += slide.layers * slide.width * kv_bytes * min(tokens, slide.window or tokens)
+    return held + (STATES_PER_CASE * state.layers * state.size if state else 0)
 
 
 def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, short: int = 1) -> int:
@@ -111,10 +98,6 @@ def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, 
 def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
     """Return the longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
     return max(0, int((cache / case_bytes(architecture, CPU_FEW, kv_bytes) - 1) * CPU_FEW))
-
-
-def _round_up(number: int, step: int) -> int:
-    return -(-number // step) * step
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +142,13 @@ class Room:
         """Return the bytes left for cases, on all parts together; below zero if the weights don't fit."""
         return (self.gb * self.share - RESERVE) * self.parts * GB - self.size(weights)
 
-    def copies(self, shape: Architecture) -> float:
-        """Return how many GPUs hold a copy of each key and value: vLLM never splits a head or a latent vector."""
-        return max(1.0, self.parts / (1 if shape.full.latent else shape.full.kv_heads))
-
-    def per_case(self, weights: Weights, shape: Architecture, tokens: int) -> float:
-        """Return the bytes of a case, on all parts together."""
-        number = self.number if BITS[weights.precision] >= 16 else 2
-        return case_bytes(shape, tokens, number) * self.copies(shape)
-
     def cases(self, weights: Weights, shape: Architecture, tokens: int) -> int:
         """Return how many cases fit at once."""
-        return max(0, int(self.left(weights) // self.per_case(weights, shape, tokens)))
+        return max(0, int(self.left(weights) // case_bytes(shape, tokens, self.cached(weights))))
+
+    def cached(self, weights: Weights) -> int:
+        """Return the bytes of a number in the cache."""
+        return self.number if BITS[weights.precision] >= 16 else 2
 
 
 def sure_context(spec: JudgeSpec) -> int:
@@ -273,7 +251,7 @@ def _placed(spec: JudgeSpec, gpus: int, room: Room) -> Placement:
     own, shape, usual = weights_of(spec, spec), spec.architecture, usual_tokens(spec)
     if own is None or shape is None:
         return Placement(gpus, sure_context(spec))
-    left, per_case = room.left(own), room.per_case(own, shape, usual)
+    left, per_case = room.left(own), case_bytes(shape, usual, room.cached(own))
     if not room.cases(own, shape, usual):
         said = (
             f"judge {spec.name!r} does not fit, {(per_case - left) / GB:.1f} GB short: {room.words} "
@@ -283,7 +261,7 @@ def _placed(spec: JudgeSpec, gpus: int, room: Room) -> Placement:
         raise OutOfMemory(said, _variant_that_fits(spec, shape, room, usual) or _LIST)
     if not gpus:
         left = min(left, room.gb * GB / CPU_PART)
-    context = _context(spec, shape, left / room.copies(shape), room.number, on_gpu=gpus > 0)
+    context = _context(spec, shape, left, room.number, on_gpu=gpus > 0)
     return Placement(gpus, context, max(1, int(left // per_case)))
 
 
@@ -302,7 +280,7 @@ def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, 
         most = spec.context or SURE_CONTEXT
         if not on_gpu:
             return min(most, cpu_context(shape, room, number))
-        # By bisection: memory comes in pages, so the formula of a case has no inverse.
+        # By bisection: behind a window, a case grows more slowly.
         return max(0, bisect_right(range(most + 1), room, key=lambda tokens: case_bytes(shape, tokens, number)) - 1)
 
     return max(min(longest(left), SURE_CONTEXT), longest(left / 2))

@@ -25,9 +25,8 @@ from pathway_local.judges.judge_spec import (
     Variant,
 )
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path, models_home
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import Keys, Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
-from pathway_local.system.yaml_places import Keys, Places, first_complaint
 
 USUAL_JUDGE = "demo"
 """The judge if none is named."""

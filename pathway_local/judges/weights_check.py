@@ -17,8 +17,7 @@ from pathway_local.judges.weights import (
     weight_files,
     weights_hash,
 )
-from pathway_local.system.installed import vllm_version
-from pathway_local.system.machine import GB, Machine
+from pathway_local.system.machine import GB, Machine, vllm_version
 
 _AGAIN = "Fetch or copy it again."
 
@@ -62,8 +61,6 @@ def _config(folder: Path) -> Check:
 def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:
     if not spec.engine:
         return Check("engine settings", "ok", "only the defaults")
-    if not vllm_version():
-        return Check("engine settings", "note", "not checked: vLLM is not installed")
     found = resolve(spec.engine, machine, read_json(folder / "config.json"), spec.name)
     return Check("engine settings", "ok", ", ".join(f"{name}: {value}" for name, value in found.items()))
 

@@ -16,10 +16,10 @@ from pathway_local.judging.planned_rater import PlannedRater
 from pathway_local.judging.preparation import (
     Prepared,
     add_raters,
-    engine_options,
     engine_plan,
     local_rater,
     prepare_fitting,
+    settings_here,
 )
 from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
@@ -145,7 +145,7 @@ class _Forecast:
         raters, first, plan = [rater for _, rater in own], own[0][1], self.prepared.plan
         judge, settings = first.judge, first.settings
         _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
-        options = engine_options(self.run, judge, settings)
+        options = settings_here(self.run, judge, settings)
         placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
         local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]

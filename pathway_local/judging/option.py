@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import ConfigDict, TypeAdapter
 
 from pathway_local.errors import UnknownName, UsageError
+
+_AS_DECLARED = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
 # Headings over the options in a command's help.
 CASES = "Cases"
@@ -49,7 +52,8 @@ class Option:
         read = self.read or (Path if Path in get_args(self.type) else None)
         try:
             value: Any = read(given) if read else given
-            if _fits(value, self.type) and (self.least is None or self.least <= value <= self.most):
+            TypeAdapter(self.type, config=_AS_DECLARED).validate_python(value)
+            if self.least is None or self.least <= value <= self.most:
                 return value
         except (TypeError, ValueError):
             pass
@@ -58,22 +62,6 @@ class Option:
             raise UnknownName(f"value of {self.flag}", shown.strip("'"), choices)
         wanted = "valid" if self.least is None else f"a number from {self.least} to {self.most}"
         raise UsageError(f"{self.flag} is {shown}, which is not {wanted}", self.says)
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of this type."""
-    kind, inner = get_origin(hint), get_args(hint)
-    if kind in (Union, UnionType):
-        return any(_fits(value, each) for each in inner)
-    if kind is Literal:
-        return value in inner
-    if kind is Mapping:
-        return isinstance(value, Mapping) and all(isinstance(each, str) for each in (*value, *value.values()))
-    if kind is Sequence:
-        return isinstance(value, Sequence) and all(_fits(each, inner[0]) for each in value)
-    if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, (int, float) if hint is float else hint)
 
 
 def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pathway_local.engines.allocation import ONE_ENGINE, Engines
 from pathway_local.engines.cluster import cluster_of
+from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.judging.option import (
     CASES,
@@ -23,13 +24,30 @@ from pathway_local.judging.option import (
     REPLY,
     Option,
 )
-from pathway_local.judging.shared_options import DETAIL, ENGINE, TEMPERATURE, THINK
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_kind import RunKind
+from pathway_local.runs.file_errors import RunKind
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sheets.kinds import Sheet
+
+ENGINE = Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)
+DETAIL = Option(
+    "DETAIL",
+    "How much the judge writes: full, through-score (stop after the last score) or score.",
+    REPLY,
+    of_rater=True,
+)
+TEMPERATURE = Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True)
+THINK = Option(
+    "[TOKENS]",
+    "Let the judge think first, for at most this many tokens.",
+    REPLY,
+    typed=str,
+    read=str,
+    of_rater=True,
+)
+
 
 Names = str | os.PathLike[str]
 

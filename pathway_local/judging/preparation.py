@@ -160,7 +160,7 @@ def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, 
     return [(run.add_rater(each.rater), each) for each in raters]
 
 
-def engine_options(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
+def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
     """Return the engine's settings; a judge that ran eagerly in this run, or did not, continues in the same way.
 
     The way is no part of the rater, but it may round differently.
@@ -258,7 +258,7 @@ def engine_plan(
     judge, settings, plan = raters[0].judge, raters[0].settings, prepared.plan
     folder = pinned_folder(weights_folder(judge))
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
-    options = engine_options(run, judge, settings)
+    options = settings_here(run, judge, settings)
     estimate = partial(prepared.load_plan, raters, options)
     planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned

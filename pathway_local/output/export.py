@@ -133,23 +133,7 @@ def export_onto(
     """
     columns, purge = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
-    own_columns = {
-        (rater.name, rater.rubric): [
-            *([] if several else [RATER]),
-            *columns[rater.rubric].of(rater),
-            *columns[rater.rubric].ends(rater),
-        ]
-        for _, rater in run.raters()
-    }
-    there = list(dict.fromkeys(column for own in own_columns.values() for column in own))
-    wanted = _chosen(only, there, run) if only else []
-    short = {name: _short(columns[name]) for name in columns}
-    added = [
-        f"{_prefix(rater, rubric, several)}{column}"
-        for (rater, rubric), own in own_columns.items()
-        for column in (wanted or (own if every else short[rubric]))
-        if column in own
-    ]
+    added = _added(run, columns, only, every=every, several=several)
     records_of, changed, runs = _records_by_row(run), 0, 0
     delimited = kind_of(target) in (CSV, TSV)
 
@@ -178,6 +162,28 @@ def export_onto(
     if runs:
         remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
     return remarks
+
+
+def _added(
+    run: RunFile, columns: Mapping[str, RubricColumns], only: Sequence[str], *, every: bool, several: bool
+) -> list[str]:
+    """The names of the columns that `export_onto` adds for all raters, of whom there may be `several`."""
+    own_columns = {
+        (rater.name, rater.rubric): [
+            *([] if several else [RATER]),
+            *columns[rater.rubric].of(rater),
+            *columns[rater.rubric].ends(rater),
+        ]
+        for _, rater in run.raters()
+    }
+    there = list(dict.fromkeys(column for own in own_columns.values() for column in own))
+    wanted = _chosen(only, there, run) if only else []
+    return [
+        f"{_prefix(rater, rubric, several)}{column}"
+        for (rater, rubric), own in own_columns.items()
+        for column in (wanted or (own if every else _short(columns[rubric])))
+        if column in own
+    ]
 
 
 def _short(columns: RubricColumns) -> list[str]:

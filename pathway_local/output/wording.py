@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pathway_local.note import NoteKind
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.statistics.figure import Estimate, Undefined, with_names
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, with_names
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
@@ -33,6 +33,7 @@ class Wording:
         self._methods: dict[str, None] = {}
         self._levels: set[float] = set()
         self._small = 0
+        self._without: dict[tuple[str, str], None] = {}
 
     def table(self, table: Table) -> Worded:
         """The table as text. A column of words that says the same in every row stands in the title instead."""
@@ -41,6 +42,8 @@ class Wording:
             for column in table.columns
             if (self._full or not column.detail) and any(_is_shown(row, column) for row in table.rows)
         ]
+        if not self._full:
+            shown = [column for column in shown if not self._leaves_out(table, column, shown)]
         constant = self._constant(table, shown)
         title = ", ".join(
             [*filter(None, [self.title(table)]), *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant)]
@@ -76,6 +79,16 @@ class Wording:
         columns = [column for column in table.columns if column.kind in WORDS and _is_shown(row, column)]
         return ", ".join(self._cell(table, column, row) for column in columns)
 
+    def _leaves_out(self, table: Table, column: Column, shown: Sequence[Column]) -> bool:
+        """Whether a column beside others has no figure at all; a sentence below the table then says why."""
+        cells = [row.get(column.name) for row in table.rows]
+        missing = [each.value for each in cells if isinstance(each, Estimate) and isinstance(each.value, Undefined)]
+        alone = sum(each.kind in ("estimate", "count", "share") for each in shown) == 1
+        if column.kind != "estimate" or alone or not missing or len(missing) < sum(each is not None for each in cells):
+            return False
+        self._without |= {(self.head(table, column), each.reason): None for each in missing}
+        return True
+
     def _constant(self, table: Table, shown: Sequence[Column]) -> list[tuple[Column, str]]:
         words = [column for column in shown if column.kind in WORDS]
         found = []
@@ -98,7 +111,12 @@ class Wording:
             parts = [cell.partition("\n") for cell in cells]
             yield column, head, [first for first, _, _ in parts]
             if any(second for _, _, second in parts):
-                yield column, self.say.interval_head(*ends), [second.replace("\n", " ") for _, _, second in parts]
+                # A level that all intervals share stands in the head.
+                levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
+                lines = slice(0, 1 if len(levels) == 1 else None)
+                texts = [" ".join(second.split("\n")[lines]) for _, _, second in parts]
+                several = len(levels) > 1 and not self._full
+                yield column, self.say("interval_alone") if several else self.say.interval_head(*ends), texts
         else:
             yield column, head, cells
 
@@ -132,7 +150,7 @@ class Wording:
         self._methods[found.method] = None
         self._levels.add(found.level)
         level = self.say.level(found)
-        unusual = "" if level == self.say.level(LEVEL) else f"\n({self.say('percent', number=level)})"
+        unusual = "" if level == self.say.level(LEVEL) or not self._full else f"\n({self.say('percent', number=level)})"
         ends = self.say.ends(found) if found.low < 0 else self.say.range(found)
         return f"{self.say.number(estimate.value)}\n{ends}{unusual}"
 
@@ -145,7 +163,11 @@ class Wording:
         yield from (f"({place}) {reason}" for reason, place in self._reasons.items())
         if self._small:
             yield self.say("small_groups", mark=MARK, smallest=self._small)
-        if self._methods:
+        for head, reason in self._without:
+            yield self.say("left_out_column", head=head, reason=self.say.reason(reason))
+        if self._levels and not self._full:
+            yield self.say("what_interval", level=self.say.level(LEVEL))
+        elif self._methods:
             named = [
                 self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods
             ]

@@ -6,9 +6,8 @@ from typing import BinaryIO
 
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import OPEN_TEXT, page, passage
-from pathway_local.ratings.instructions_sheet import told_to_people
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
-from pathway_local.ratings.rating_sheet import RatingRow
+from pathway_local.ratings.rating_sheet import RatingRow, told_to_people
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 
-def write_front(front: Mapping[str, object], above: tuple[str, ...] = ()) -> str:
+def write_front(front: Mapping[str, object]) -> str:
     """Return the keys and values as YAML lines."""
-    return "".join(f"{line}\n" for line in _lines(front, above))
+    return "".join(f"{line}\n" for line in _lines(front, ()))
 
 
 def _lines(block: Mapping[str, object], above: tuple[str, ...]) -> Iterator[str]:

@@ -2,21 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import cast
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
 from pathway_local.rubrics.turn import (
     MESSAGE_PARTS,
-    Both,
     Choice,
-    Comparison,
     Constant,
-    Either,
     Insert,
-    Items,
     Loop,
     Named,
-    Negation,
+    Operation,
+    Operator,
     Test,
     Turn,
     TurnPart,
@@ -99,16 +98,16 @@ def _test(node: nodes.Node, target: str) -> Test:
         case nodes.Const():
             return _constant(node)
         case nodes.List() | nodes.Tuple():
-            return Items(tuple(_test(item, target) for item in node.items))
+            return Operation("list", tuple(_test(item, target) for item in node.items))
         case nodes.Not():
-            return Negation(_test(node.node, target))
-        case nodes.And():
-            return Both(_test(node.left, target), _test(node.right, target))
-        case nodes.Or():
-            return Either(_test(node.left, target), _test(node.right, target))
+            return Operation("not", (_test(node.node, target),))
+        case nodes.And() | nodes.Or():
+            sides = (_test(node.left, target), _test(node.right, target))
+            return Operation("and" if isinstance(node, nodes.And) else "or", sides)
         case nodes.Compare():
-            rest = tuple((operand.op, _test(operand.expr, target)) for operand in node.ops)
-            return Comparison(_test(node.expr, target), rest)
+            every = [_test(node.expr, target), *(_test(operand.expr, target) for operand in node.ops)]
+            steps = zip(node.ops, pairwise(every), strict=True)
+            return Operation("and", tuple(Operation(cast(Operator, each.op), sides) for each, sides in steps))
     raise _refused(node, "a test may only name and compare inputs")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pathway_local.errors import RubricError
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places
 
 SAMPLING = {
     "temperature": ("temperature", 0.0, 5.0),

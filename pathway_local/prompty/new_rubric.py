@@ -37,16 +37,26 @@ def new_rubric(
     name: str, language: str, criterion: str, inputs: Sequence[str], outputs: Outputs, meanings: Mapping[str, str]
 ) -> str:
     """Return the text of the rubric's file; `meanings` are those of the scores' levels, as the judge writes them."""
-    said, criterion = phrases()[language], " ".join(criterion.split())
+    criterion = " ".join(criterion.split())
     front = front_of(name, criterion, inputs, outputs) | {"template": {"format": "double-braces"}}
-    levels = "".join(f"- {level}: {' '.join(meaning.split())}\n" for level, meaning in meanings.items())
-    case = "\n\n".join(f"<{each}>\n{{{{{each}}}}}\n</{each}>" for each in inputs)
+    system, user = standard_prompt(language, criterion, inputs, outputs, meanings)
+    return f"---\n{write_front(front)}---\nsystem:\n{system}\n\nuser:\n{user}\n"
+
+
+def standard_prompt(
+    language: str, criterion: str, inputs: Sequence[str], outputs: Outputs, meanings: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return a system and a user turn for this criterion; double braces mark the inputs, all in the user turn."""
+    said = phrases()[language]
+    levels = "\n".join(f"- {level}: {' '.join(meaning.split())}" for level, meaning in meanings.items())
     parts = (
-        f"system:\n{said['opening']}\n\n# {said['criterion']}\n{criterion}\n",
+        said["opening"],
+        f"# {said['criterion']}\n{criterion}",
         f"# {said['levels']}\n{levels}" if levels else "",
-        f"# {said['output']}\n{said['form']}\n{skeleton(outputs)}\n\nuser:\n{case}\n\n{said['closing']}\n",
+        f"# {said['output']}\n{said['form']}\n{skeleton(outputs)}",
     )
-    return f"---\n{write_front(front)}---\n" + "\n".join(part for part in parts if part)
+    case = (f"<{each}>\n{{{{{each}}}}}\n</{each}>" for each in inputs)
+    return "\n\n".join(filter(None, parts)), "\n\n".join((*case, said["closing"]))
 
 
 def with_meanings(outputs: Outputs, ask: Callable[[str, str], str]) -> tuple[Outputs, dict[str, str]]:

@@ -12,8 +12,7 @@ from pathway_local.errors import RubricError
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.model_block import ModelBlock, read_model
 from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
-from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.yaml_places import Places
+from pathway_local.system.safe_yaml import Places, load_yaml
 
 # No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
 ROLE = re.compile(
@@ -175,11 +174,6 @@ def _check_length(text: str, where: str) -> None:
         raise RubricError(f"{where}: {len(text):,} characters are too long for a prompt", f"The limit is {LIMIT:,}.")
 
 
-def split_turns(body: str, where: str, first_line: int) -> tuple[Turn, ...]:
-    """Return the Jinja turns of a prompt. It is split on role markers before any input is filled in."""
-    return tuple(_jinja_turn(role, text, where, line) for role, text, line in _split_roles(body, where, first_line))
-
-
 def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, str, int]]:
     """Yield each turn's role, text and first line; a prompt without role markers is one user turn."""
     marks = list(ROLE.finditer(body))
@@ -202,7 +196,7 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
     turns: list[Turn] = []
     for role, text, line in parts:
         if template.syntax == "jinja2":
-            turns.append(_jinja_turn(role, text, where, line))
+            turns.append(checked_turn(role, text, where, line))
         else:
             turns.append(placed_turn(role, text, template.syntax, names))
     if template.syntax != "none" and not template.closing:
@@ -212,7 +206,8 @@ def _turns(body: str, where: str, first_line: int, template: Template, names: Se
     return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
 
 
-def _jinja_turn(role: str, text: str, where: str, line: int) -> Turn:
+def checked_turn(role: str, text: str, where: str, line: int) -> Turn:
+    """Return the turn of a Jinja template that begins in this line. Raises RubricError, which names the line."""
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
         return jinja_turn(role, text)

@@ -14,8 +14,8 @@ from pathway_local.ratings.hosted_reply import Echoes
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import to_json
 from pathway_local.verdict import storable
 
 ID_BYTES = 12

@@ -1,31 +1,34 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import assert_never
 
 from pathway_local import __version__
-from pathway_local.errors import RatingsError, UsageError
+from pathway_local.errors import RatingsError, UnknownName, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
+from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.import_notes import alike, between_levels, imported_before, left_out, replaced
-from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.loose_reading import SPACING
-from pathway_local.ratings.matched_ratings import Matched, matched_ratings
-from pathway_local.ratings.page_row import SavedPage
+from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
+from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
+from pathway_local.ratings.rating_layout import SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
-from pathway_local.ratings.sheet_jobs import Ask, sheet_jobs
+from pathway_local.ratings.reply_layout import SPACING
+from pathway_local.ratings.samples import Sample, inclusions, samples
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.removal import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
+
+Ask = Callable[[str], bool]
+"""Asks the user a question; without a person to ask, it returns False."""
 
 _SHEETS = """
     SELECT cases.case_id, outcomes.job_id, sheet_job
@@ -138,14 +141,20 @@ def import_ratings(
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
-        ids = {rater.name: run.add_rater(_with_model(run, rater, counts[rater.name])) for rater in raters}
-        for item in new:
-            rating, place = item.rating, item.place
-            run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
+        _put(run, job, [_with_model(run, rater, counts[rater.name]) for rater in raters], new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    reading.notices += alike(run, raters)
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
+
+
+def _put(
+    run: RunFile, job: int, raters: Iterable[Rater], new: Iterable[Matched], sheets: Mapping[tuple[str, str], int]
+) -> None:
+    """Store the raters and their new ratings, each with the job that handed out its sheet or page."""
+    ids = {rater.name: run.add_rater(rater) for rater in raters}
+    for item in new:
+        rating, place = item.rating, item.place
+        run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
 
 
 def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], ask: Ask = lambda _: False) -> Imported:
@@ -293,3 +302,59 @@ def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes, page: SavedPa
     if page:
         said |= {"page": page.job, "saved": page.saved}
     return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}
+
+
+def sheet_jobs(
+    run: RunFile,
+    rubric: str,
+    matched: Sequence[Matched],
+    handouts: Mapping[str, Handout],
+    seed: int | None,
+    known: Collection[tuple[str, str]],
+    ask: Ask,
+) -> tuple[dict[tuple[str, str], int], list[str]]:
+    """Return by `Matched.key` the job that handed out each rating's sheet or page, and notes for the user.
+
+    Ratings from another file have none, unless the user names the sample that chose their cases by its `seed`, or says
+    so when asked; those `known` to have one, by an earlier import, keep it. Raises UnknownName for a seed without a
+    sample, and UsageError if it drew none of the cases.
+    """
+    found = {each.key: handouts[each.rating.id].job for each in matched if each.rating.id in handouts}
+    others = [each for each in matched if each.key not in found and each.key not in known]
+    drawn = [(each, _drawn(run, each, others)) for each in samples(run, rubric)]
+    if seed is not None:
+        named = [(each, own) for each, own in drawn if each.seed == seed]
+        if not named:
+            raise UnknownName("sample's seed", str(seed), dict.fromkeys(str(each.seed) for each, _ in drawn))
+        sample, own = max(named, key=lambda each: len(each[1]))
+        if others and not own:
+            raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
+        strata = f"by {sample.strata}" if sample.strata else "without strata"
+        said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has"
+        return found | _of(sample, own), [f"{said} most of their cases"] if own and len(named) > 1 else []
+    notes = []
+    for sample, own in reversed(drawn):
+        if not own:
+            continue
+        what = f"{len(own):,} of {len(others):,} ratings" if len(own) < len(others) else f"all {len(own):,} ratings"
+        said = (
+            f"{what} are of cases that the sample with seed {sample.seed} drew, but did not come back on its sheets or "
+            "pages"
+        )
+        if ask(f"{said}. Were they rated because the sample chose them?"):
+            return found | _of(sample, own), []
+        notes.append(
+            f"{said}, so they don't count as its labels; if the sample chose the cases, import the file again with "
+            f"--sample {sample.seed}"
+        )
+    return found, notes
+
+
+def _drawn(run: RunFile, sample: Sample, ratings: Sequence[Matched]) -> list[Matched]:
+    """Return the ratings of cases that the sample drew."""
+    ids = {each.case_id for each in inclusions(run, sample.id) if each.drawn} if ratings else set()
+    return [each for each in ratings if each.place.id in ids]
+
+
+def _of(sample: Sample, ratings: Sequence[Matched]) -> dict[tuple[str, str], int]:
+    return dict.fromkeys((each.key for each in ratings), max(sample.jobs))

@@ -1,7 +1,8 @@
 """Finds the columns of a sheet of ratings: ids, raters, scores, notes, texts and raw replies.
 
 Long sheets have a row for each rating, wide ones a column for each evaluator. Columns are found by their names
-or named by the user, never guessed from their content.
+or named by the user, never guessed from their content. A file that a rating page saved has further columns, which are
+checked.
 """
 
 import re
@@ -9,9 +10,10 @@ import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.ratings import page_row
+from pathway_local.ratings.handouts import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import (
     columns_present,
@@ -22,6 +24,7 @@ from pathway_local.sheets.columns import (
     same_column,
 )
 from pathway_local.sheets.row import shown
+from pathway_local.verdict import Value
 
 HANDOUT_IDS = ("rating_id", "custom_id")
 LONGEST_HEADER = 300
@@ -86,9 +89,7 @@ def find_layout(
     there. With `one_rater`, a single column belongs to the rater whom the import names.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
-    if id_column is not None and same_column(id_column, columns) is None:
-        raise no_column(id_column, columns, source)
-    for name in comments:
+    for name in (*([] if id_column is None else [id_column]), *comments):
         if same_column(name, columns) is None:
             raise no_column(name, columns, source)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
@@ -113,10 +114,10 @@ def find_layout(
     free = [name for name in columns if name not in used]
     # A sheet that was handed out names its texts as the rubric does, whatever the cases file calls them.
     inputs = columns_present(list(rubric.inputs), free, {} if handed_out else mapping)
-    asked = set(inputs.values()) | ({*rubric.inputs, *page_row.COLUMNS} if handed_out else set())
+    asked = set(inputs.values()) | ({*rubric.inputs, *PAGE_COLUMNS} if handed_out else set())
     unread = tuple(name for name in columns if name not in used and name not in asked)
     # One column is enough, or a file without the others would pass unchecked. No page saves raw replies.
-    from_page = handed_out and reply_column is None and not set(page_row.COLUMNS).isdisjoint(columns)
+    from_page = handed_out and reply_column is None and not set(PAGE_COLUMNS).isdisjoint(columns)
     return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread, from_page)
 
 
@@ -237,3 +238,60 @@ def _first(names: Iterable[str], columns: Sequence[str]) -> str | None:
 
 def _is_handout(column: str) -> bool:
     return folded(column) in map(folded, HANDOUT_IDS)
+
+
+PAGE_COLUMNS = ("sample_seed", "text_version", "saved_at")
+
+_AHEAD = timedelta(days=1)
+"""How far the clock of a rater's computer may be ahead of ours: a file of next year would block all later ones."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPage:
+    """The page that saved a file: the job that made it, its rater, and the time in UTC at which it saved the file."""
+
+    job: int
+    rater: str
+    saved: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """The seed of the sample, the hash of the case's texts and the time in UTC at which the file was saved."""
+
+    seed: str
+    text_hash: str
+    saved: str
+
+    @classmethod
+    def of(cls, cells: Mapping[str, str]) -> "PageRow":
+        """Return what these cells of a row say; nothing of it is checked."""
+        return cls(*(cells.get(column, "").strip() for column in PAGE_COLUMNS))
+
+    def untrue(self, rater: str, handout: Handout | None, seed: Value) -> str:
+        """Return what the row says wrongly of its case, which was handed out in a sample with this seed; "" if nothing.
+
+        So ratings that were moved to other rows, or to another rater's page, are found.
+        """
+        if handout is None:
+            return "this run made no page with its rating_id"
+        if rater != handout.recipient:
+            return "its rater is not the one whose page holds this case"
+        if self.seed != str(seed):
+            return "its sample_seed is not that of the page's sample"
+        if self.text_hash != handout.page_hash:
+            return "its text_version is not that of the texts on the page"
+        saved = _time(self.saved)
+        if saved is None:
+            return "its saved_at is not a time such as 2026-05-04T10:30:00.000Z"
+        return "its saved_at is in the future" if saved > datetime.now(UTC) + _AHEAD else ""
+
+
+def _time(saved: str) -> datetime | None:
+    """Return the time that a page wrote, in UTC; None if it is not one."""
+    try:
+        return datetime.fromisoformat(saved) if _TIME.fullmatch(saved) else None
+    except ValueError:
+        return None

@@ -10,8 +10,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import Echoes, read_reply
 from pathway_local.ratings.hosted_results import read_result
-from pathway_local.ratings.page_row import PageRow
-from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
+from pathway_local.ratings.rating_layout import Evaluator, PageRow, RatingLayout
 from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
 from pathway_local.ratings.token_shares import with_shares
 from pathway_local.rubrics.fields import ScoreField

@@ -1,7 +1,7 @@
 """A file of ratings: the user's options for it, its sheets and rubric, and its ratings row by row."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -9,13 +9,13 @@ from typing import Literal
 from pathway_local.case import text_hash
 from pathway_local.errors import UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.both_orders import combined
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
 from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.page_row import SavedPage
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, find_layout
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, SavedPage, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
+from pathway_local.rubrics.orders import verdict_of_orders
+from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
@@ -24,6 +24,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
+from pathway_local.verdict import Failure, Outcome, Tokens, Verdict
 
 LEAST_TEXT = 12
 """Characters of a text that shows what a column holds: shorter ones, such as "yes", stand in other columns, too."""
@@ -216,3 +217,44 @@ def text_columns(sheet: Sheet, columns: Sequence[str], key: bytes, known: KnownC
     for (column, name), count in fitting.most_common():
         if 2 * count > filled[column]:
             yield column, name
+
+
+ONE_ORDER = "one-order"
+"""The kind of failure of a case with a reply on one of its two orders alone."""
+
+
+def combined(ratings: Sequence[Rating], handouts: Mapping[str, Handout], rubric: Rubric) -> Iterator[Rating]:
+    """Yield one rating for each rater and case that was handed out in both orders, and all other ratings as they are.
+
+    Of several replies on one order, all but the first stay ratings, which the import then reports.
+    """
+    found: dict[tuple[str, str], dict[Order, Rating]] = {}
+    for rating in ratings:
+        handout = handouts.get(rating.id)
+        order = handout.order if handout else None
+        own = found.setdefault((rating.rater, handout.case_id), {}) if handout and order else None
+        if order is None or own is None or order in own:
+            yield rating
+        else:
+            own[order] = rating
+    for own in found.values():
+        yield _rating(own, rubric)
+
+
+def _rating(own: Mapping[Order, Rating], rubric: Rubric) -> Rating:
+    both = [own[order] for order in BOTH if order in own]
+    tokens = sum((rating.tokens for rating in both), Tokens())
+    return replace(both[0], outcome=_outcome({order: own[order].outcome for order in own}, rubric), tokens=tokens)
+
+
+def _outcome(outcomes: Mapping[Order, Outcome], rubric: Rubric) -> Outcome:
+    verdicts: dict[Order, Verdict] = {}
+    for order in BOTH:
+        outcome = outcomes.get(order)
+        if outcome is None:
+            return Failure(ONE_ORDER, f"the file has no reply on the order {order}")
+        if isinstance(outcome, Failure):
+            return outcome
+        verdicts[order] = outcome
+    assert rubric.pair is not None
+    return verdict_of_orders(verdicts, rubric.pair, rubric.format)

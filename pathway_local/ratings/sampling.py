@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
-from pathway_local.ratings import page_row
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.handouts import hand_out, handed_to, store_handouts
+from pathway_local.ratings.rating_layout import PAGE_COLUMNS
 from pathway_local.ratings.rating_rows import is_name
 from pathway_local.ratings.rating_sheet import NOTES, RATING_ID, RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
@@ -21,7 +21,7 @@ from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 """Characters that a rater's name may have but a file's name should not."""
-SHEET_COLUMNS = {RATING_ID, "rater", NOTES, *page_row.COLUMNS}
+SHEET_COLUMNS = {RATING_ID, "rater", NOTES, *PAGE_COLUMNS}
 """Columns that a rating sheet, or the file that a page saves, has beside the scores."""
 
 

@@ -5,14 +5,12 @@ Each renders the template with words that occur nowhere else, and looks for thei
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.chat.default_template import default_template
 from pathway_local.judges.chat.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
-from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
 
 SYSTEM_TURN = "system turn"
 Switches = Mapping[str, object]
@@ -21,10 +19,10 @@ _SWITCHES = "Correct thinking.off_by and on_by in its entry: the switches that i
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
-def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
+def chat_checks(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[Check]:
     """Check the chat template; if it is missing or takes no turns, its other checks are left out."""
     if not tokenizer.template:
-        yield _no_template(spec, folder, tokenizer)
+        yield Check("chat template", "problem", "the judge has none", NO_TEMPLATE)
         return
     system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer))
     yield system
@@ -37,18 +35,6 @@ def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ite
 def off_switches(spec: JudgeSpec) -> Switches:
     """Return the chat template's switches that keep the judge from thinking."""
     return spec.thinking.off_by if spec.thinking else {}
-
-
-def _no_template(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
-    guess = default_template(tokenizer.tokenizer.get_vocab())
-    because = f"it has the tokens {' '.join(guess.marks)}" if guess.marks else "we know no family with its tokens"
-    return Check(
-        "chat template",
-        "problem",
-        f"the judge has none; {guess.name!r} would be the default, since {because}",
-        f"If its maker describes that one: `pathway-local judges check {spec.key} --template {guess.name}` writes it "
-        f"to {folder}. Otherwise put the maker's own there as chat_template.jinja.",
-    )
 
 
 def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:

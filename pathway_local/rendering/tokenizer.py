@@ -13,7 +13,6 @@ from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
 from pathway_local.judges.chat.chat_frame import ChatFrame, Turn, chat_frame, ends
-from pathway_local.judges.chat.default_template import default_template
 from pathway_local.judges.hostile_folder import refuse_hostile_tokenizer
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import declared_ends, json_if_there
@@ -23,6 +22,8 @@ ENCODED_AT_ONCE = 50_000
 
 MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
 """Model types with tokenizers that were saved with a wrong word pattern, which transformers can fix."""
+
+NO_TEMPLATE = "Put its maker's own into its folder, as chat_template.jinja: a wrong one spoils every score unseen."
 
 LONG_TOKEN = 8
 """Characters per token; few texts average more."""
@@ -61,11 +62,7 @@ class JudgeTokenizer:
     def chat(self, turns: Sequence[tuple[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
         """Return the text of turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
         if not self.template:
-            guess = default_template(self.tokenizer.get_vocab()).name
-            raise EngineError(
-                f"the judge's tokenizer has no chat template; {guess!r} would be the default for its tokens",
-                f"If its maker describes that one, `pathway-local judges check NAME --template {guess}` puts it there.",
-            )
+            raise EngineError("the judge's tokenizer has no chat template", NO_TEMPLATE)
         outer = tuple((role, ends(words)) for role, words in turns)
         key = (outer, repr(switches), reply)
         if key not in self._frames:

@@ -225,7 +225,8 @@ class _Tables:
             Column("second_coverage", "share", detail=True),
             *_figures(of_pairs, BRIEF if levels else NO_LEVELS),
         ]
-        yield from self._table("pairs", columns, [self._pair(pair) for pair in found.pairs])
+        told = [Note("reads_pairs")] if levels and not found.nominal else []
+        yield from self._table("pairs", columns, [self._pair(pair) for pair in found.pairs], told)
         rows: list[Row] = [
             {**_names(pair), **pair.special.counts, **pair.special.figures} for pair in found.pairs if pair.special
         ]

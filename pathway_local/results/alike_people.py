@@ -7,9 +7,23 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.ratings.import_notes import LEAST_ALIKE, names_one_person
+from pathway_local.rater import GROUP
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.sheets.columns import folded
+
+LEAST_ALIKE = 8
+"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
+
+
+def names_one_person(first: str, second: str) -> bool:
+    """Whether two raters' names differ only in their group, or in case, accents, blanks and punctuation."""
+    mine, others = ({_bare(name), _bare(name.partition(GROUP)[2] or name)} for name in (first, second))
+    return bool(mine & others)
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, folded(name))) or name
 
 
 def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:

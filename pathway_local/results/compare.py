@@ -31,8 +31,7 @@ from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.sheets.row import shown
-from pathway_local.statistics.figure import Estimate, Interval, Undefined, percent, undefined_estimate
-from pathway_local.statistics.intervals import LEVEL
+from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 
 SECTION = "comparison"
 
@@ -145,10 +144,10 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     names = [] if two else [Column("first"), Column("second")]
     shared = [*names, Column("rubric"), Column("score", usual="score", below=True), Column("rater", "rater")]
     columns = [
-        *shared, Column("pairs", "count"),
+        *shared, Column("shown", "key", detail=two), *([Column("pairs", "count")] if two else []),
         *(Column(name, "count", detail=not two) for name in (("wins", "ties", "losses") if plan.pair_by else ())),
         *(Column(name, "count", detail=bool(plan.pair_by)) for name in ("first_scored", "second_scored")),
-        Column("difference", "estimate"), Column("shown", "key", detail=two),
+        Column("difference", "estimate"), *([] if two else [Column("pairs", "count")]),
         Column("corrected", "estimate", detail=not by_people), Column("corrected_shown", "key", detail=two),
         *(Column(name, "count", detail=True) for name in ("first_cases", "second_cases", "unpaired", "several")),
         Column("margin", "number", detail=True), Column("family", "count", detail=True),
@@ -299,17 +298,8 @@ def _finding(
     told |= {"apart": apart if round(difference, 2) else Note("as_high")}
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
-    told |= {"interval": interval, "wider": _wider(interval, family, plan.looks)}
+    told |= {"interval": interval}
     return Note("compared", told | {"shown": _shown(each, plan.margin, interval, rater)}, "answer")
-
-
-def _wider(interval: Interval, family: int, looks: int) -> Note | str:
-    """Why an interval is wider than one for a single test; empty if it is not."""
-    if percent(interval.level) == percent(LEVEL):
-        return ""
-    because = [Note("because_of_tests", {"count": family})] if family > 1 else []
-    because += [Note("because_of_looks", {"count": looks})] if looks > 1 else []
-    return Note("wider", {"because": because})
 
 
 def shown_by(difference: Estimate, margin: float) -> str | None:
@@ -319,7 +309,7 @@ def shown_by(difference: Estimate, margin: float) -> str | None:
         return None
     near = -margin < interval.low and interval.high < margin
     if interval.low > 0 or interval.high < 0:
-        return f"{'first' if interval.low > 0 else 'second'} higher{' within the margin' if near else ''}"
+        return f"{'first' if interval.low > 0 else 'second'}{' within the margin' if near else ''}"
     if near:
         return "alike"
     if margin and (interval.low > -margin or interval.high < margin):
@@ -333,9 +323,9 @@ def _shown(each: Comparison, margin: float, interval: Interval, rater: str) -> N
     told: dict[str, object] = {"margin": margin, "rater": rater}
     told["name"] = each.first.name if side == "first" else each.second.name
     unclear = Note("scores_unclear" if rater else "unclear", told)
-    if key.startswith("higher"):
+    if side in ("first", "second") and key != "not lower":
         ahead = Note("scores_higher" if rater else "is_better", told)
-        return Note("though_near", {"ahead": ahead, "margin": margin}) if key != "higher" else ahead
+        return Note("though_near", {"ahead": ahead, "margin": margin}) if key else ahead
     if side == "alike":
         return Note("scores_alike" if rater else "neither_better", told)
     if key == "not lower":

@@ -21,8 +21,8 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import to_verdict
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.verdict import Number, Verdict, plain
 

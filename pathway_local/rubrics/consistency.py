@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from pathway_local.errors import RubricError
-from pathway_local.system.yaml_places import Places, first_complaint
+from pathway_local.system.safe_yaml import Places, first_complaint
 from pathway_local.verdict import Value, Verdict
 
 Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]

@@ -19,7 +19,7 @@ from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.system.yaml_places import first_complaint
+from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.verdict import storable
 
 Detail = Literal["full", "through-score", "score"]

@@ -5,7 +5,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, assert_never
+from typing import Literal
 
 from msgspec import Struct
 
@@ -28,17 +28,28 @@ MARKS: Mapping[str, re.Pattern[str]] = {
     "angles": re.compile(r"<([A-Za-z_]\w*)>"),
 }
 
-COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "lteq": operator.le,
-    "gt": operator.gt,
-    "gteq": operator.ge,
-    "in": lambda part, whole: operator.contains(whole, part),
-    "notin": lambda part, whole: not operator.contains(whole, part),
+Operator = Literal["and", "or", "not", "list", "eq", "ne", "lt", "lteq", "gt", "gteq", "in", "notin"]
+
+
+def _of(function: Callable[..., object]) -> Callable[[Iterator[object]], object]:
+    return lambda sides: function(*sides)
+
+
+OPERATORS: Mapping[Operator, Callable[[Iterator[object]], object]] = {
+    "and": all,
+    "or": any,
+    "not": _of(operator.not_),
+    "list": list,
+    "eq": _of(operator.eq),
+    "ne": _of(operator.ne),
+    "lt": _of(operator.lt),
+    "lteq": _of(operator.le),
+    "gt": _of(operator.gt),
+    "gteq": _of(operator.ge),
+    "in": _of(lambda part, whole: part in whole),
+    "notin": _of(lambda part, whole: part not in whole),
 }
-"""The comparisons that a test may make, by Jinja's name."""
+"""What a test may do with its sides, by Jinja's name."""
 
 MESSAGE_PARTS = ("role", "content", "tool_calls")
 """The parts of a message that a loop may name."""
@@ -62,40 +73,14 @@ class Constant(Struct, frozen=True, tag=True):
     value: str | int | float | bool | None
 
 
-class Items(Struct, frozen=True, tag=True):
-    """A list in a test, for `in` and `not in`."""
+class Operation(Struct, frozen=True, tag=True):
+    """What a test makes of its sides: `and`, `not`, a list for `in`, a comparison of two …"""
 
-    items: tuple["Test", ...]
-
-
-class Negation(Struct, frozen=True, tag=True):
-    """`not` in a test."""
-
-    test: "Test"
+    name: Operator
+    sides: tuple["Test", ...]
 
 
-class Both(Struct, frozen=True, tag=True):
-    """`and` in a test."""
-
-    left: "Test"
-    right: "Test"
-
-
-class Either(Struct, frozen=True, tag=True):
-    """`or` in a test."""
-
-    left: "Test"
-    right: "Test"
-
-
-class Comparison(Struct, frozen=True, tag=True):
-    """A chain of comparisons in a test, such as `1 < a < 3`; each has a name of `COMPARISONS` and a right side."""
-
-    first: "Test"
-    rest: tuple[tuple[str, "Test"], ...]
-
-
-Test = Named | Constant | Items | Negation | Both | Either | Comparison
+Test = Named | Constant | Operation
 """What an `{% if %}` asks of a case's inputs."""
 
 
@@ -141,7 +126,9 @@ class Turn(Struct, frozen=True, dict=True):
     @cached_property
     def plain(self) -> bool:
         """Whether the turn's own words depend only on which inputs are empty, so that few variants are tokenized."""
-        return not any(isinstance(part, Comparison | Loop) for part in _all_parts(self.parts))
+        every = list(_all_parts(self.parts))
+        joints = all(part.name in ("and", "or", "not") for part in every if isinstance(part, Operation))
+        return joints and not self.loops
 
     def render(self, values: Mapping[str, str], fenced: Mapping[str, str]) -> str:
         """Return the turn's text: tests see `values`, and the text receives `fenced`. Raises RubricError."""
@@ -161,14 +148,8 @@ def _all_parts(parts: Iterable[TurnPart | Test]) -> Iterator[TurnPart | Test]:
                 yield from _all_parts(itertools.chain.from_iterable((test, *inner) for test, inner in part.branches))
             case Loop():
                 yield from _all_parts(part.parts)
-            case Items():
-                yield from _all_parts(part.items)
-            case Negation():
-                yield from _all_parts((part.test,))
-            case Both() | Either():
-                yield from _all_parts((part.left, part.right))
-            case Comparison():
-                yield from _all_parts((part.first, *(test for _, test in part.rest)))
+            case Operation():
+                yield from _all_parts(part.sides)
 
 
 def _rendered(parts: Sequence[TurnPart], values: Mapping[str, str], fenced: Mapping[str, str]) -> Iterator[str]:
@@ -198,29 +179,11 @@ def _messages(part: Loop, values: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _value(test: Test, values: Mapping[str, str]) -> object:
-    match test:
-        case Named():
-            return values[test.name]
-        case Constant():
-            return test.value
-        case Items():
-            return [_value(item, values) for item in test.items]
-        case Negation():
-            return not _value(test.test, values)
-        case Both():
-            return _value(test.left, values) and _value(test.right, values)
-        case Either():
-            return _value(test.left, values) or _value(test.right, values)
-        case Comparison():
-            left = _value(test.first, values)
-            for name, side in test.rest:
-                right = _value(side, values)
-                if not COMPARISONS[name](left, right):
-                    return False
-                left = right
-            return True
-        case _:
-            assert_never(test)
+    if isinstance(test, Named):
+        return values[test.name]
+    if isinstance(test, Constant):
+        return test.value
+    return OPERATORS[test.name](_value(side, values) for side in test.sides)
 
 
 def joined(first: Turn, second: Turn) -> Turn:

@@ -19,7 +19,7 @@ from pathlib import Path
 from pathway_local.errors import RunFileError, TrailChanged
 from pathway_local.runs.database import Database, check_schema, connect
 from pathway_local.runs.file_errors import decoding, run_file_errors
-from pathway_local.runs.stored_outcome import to_json
+from pathway_local.runs.record import to_json
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64

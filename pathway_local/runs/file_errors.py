@@ -1,4 +1,4 @@
-"""Turns errors of SQLite, of the system and of stored values into a user's words."""
+"""Turns errors of SQLite, of the system and of stored values into a user's words; refuses runs of another kind."""
 
 import errno
 import os
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from types import TracebackType
+from typing import Literal
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.sheets.kinds import KINDS, OTHER_WORKBOOKS
@@ -108,3 +109,19 @@ def decoding(path: Path) -> Iterator[None]:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise damaged(path, "something stored in it can't be read") from None
+
+
+RunKind = Literal["", "self-test"]
+
+KIND = "kind"
+"""Setting: the run's kind, if it is not the usual one."""
+
+
+def check_kind(path: Path, found: object, wanted: RunKind | None) -> None:
+    """Raise RunFileError for a run of another kind than the one wanted; with None, any will do."""
+    if wanted is None or found == wanted:
+        return
+    if found:
+        said = f"{path} holds a self-test of judges: its verdicts are about changed cases"
+        raise RunFileError(said, "`pathway-local judges test` continues it. Name a run of `judge` here.")
+    raise RunFileError(f"{path} holds verdicts of cases, and a self-test needs its own run", "Name another with --run.")

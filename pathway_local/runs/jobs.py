@@ -8,7 +8,7 @@ from pathway_local.runs.audit import AuditTrail, now, recorded
 from pathway_local.runs.content import found_facts, left_facts
 from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import decoding
-from pathway_local.runs.stored_outcome import to_json
+from pathway_local.runs.record import to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"

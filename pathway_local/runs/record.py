@@ -1,13 +1,15 @@
-"""One outcome of one case: to store in a run, and as read from it."""
+"""One outcome of one case: to store in a run, and read from it, in columns that the sqlite3 shell can query."""
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from pathway_local.case import CaseRef
 from pathway_local.sheets.row import CellValue, typed_value
-from pathway_local.verdict import NO_TOKENS, Outcome, Tokens
+from pathway_local.verdict import NO_TOKENS, Failure, Number, Outcome, Score, Tokens, Verdict, storable
 
 
 class Record(Struct, frozen=True):
@@ -39,3 +41,66 @@ class CaseOutcome(Struct, frozen=True):
     case: CaseRef
     outcome: Outcome
     tokens: Tokens = NO_TOKENS
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+COLUMNS = "scores, fields, marks, failure_kind, failure_message, source, source_row, reason"
+"""The columns of an outcome, in the order of `to_columns` and `from_columns`."""
+
+
+def to_json(value: object) -> str:
+    """Return compact JSON that can be stored. Raises ValueError for a number that is not finite."""
+    return storable(_ENCODE(value))
+
+
+def to_columns(outcome: Outcome) -> tuple[object, ...]:
+    """Return the values of `COLUMNS`.
+
+    Scores are `{"NAME": {"value": 4, "probabilities": {"1": 0.02, …}, "mass": 0.9}}`; a probability keeps seven digits.
+    """
+    if isinstance(outcome, Failure):
+        texts = (storable(text) for text in (outcome.kind, outcome.message))
+        place = (storable(outcome.source), outcome.row, storable(outcome.reason)) if outcome.source else (None,) * 3
+        return None, None, None, *texts, *place
+    scores = {name: _score_values(score) for name, score in outcome.scores.items()}
+    return to_json(scores), to_json(dict(outcome.fields)), to_json(list(outcome.marks)), *(None,) * 5
+
+
+def from_columns(columns: Sequence[Any]) -> Outcome:
+    """Return the outcome of these columns. ValueError, TypeError, LookupError or AttributeError for invalid ones."""
+    scores, fields, marks, kind, message, source, row, reason = columns
+    if scores is None or fields is None or marks is None:
+        return Failure(str(kind), str(message), str(source or ""), int(row or 0), str(reason or ""))
+    return to_verdict(scores, fields, marks)
+
+
+def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
+    """Return the verdict of the first three columns; raises what `from_columns` raises."""
+    by_name = {name: _score(values) for name, values in json.loads(scores).items()}
+    others, said = json.loads(fields), json.loads(marks)
+    if not isinstance(others, dict) or not all(isinstance(mark, str) for mark in said):
+        raise TypeError("a stored verdict is no verdict")
+    return Verdict(by_name, others, tuple(said))
+
+
+def _score_values(score: Score) -> Mapping[str, object]:
+    if not score.probabilities:
+        return {"value": score.value}
+    # A model's probabilities come from 32-bit numbers: further digits are noise, and would double the column.
+    probabilities = {value: float(f"{share:.7g}") for value, share in score.probabilities.items()}
+    mass = {} if score.mass is None else {"mass": float(f"{score.mass:.7g}")}
+    return {"value": score.value, "probabilities": probabilities, **mass}
+
+
+def _score(values: Mapping[str, object]) -> Score:
+    value, probabilities, mass = values["value"], values.get("probabilities", {}), values.get("mass")
+    if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(probabilities, dict):
+        raise TypeError("not a stored score")
+    if mass is not None and not isinstance(mass, int | float):
+        raise TypeError("not a stored score")
+    return Score(value, {_value(each): float(share) for each, share in probabilities.items()}, mass)
+
+
+def _value(text: str) -> Number:
+    return float(text) if "." in text else int(text)

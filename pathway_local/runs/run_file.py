@@ -21,14 +21,12 @@ from pathway_local.errors import RaterChanged, UnknownName
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, placeholders
-from pathway_local.runs.file_errors import damaged, decoding, run_file_errors
+from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import CaseOutcome, Record
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, from_columns, to_columns, to_json
 from pathway_local.runs.row_sum import NO_ROWS, keep_sum
-from pathway_local.runs.run_kind import KIND, RunKind, check_kind
 from pathway_local.runs.schema import SCHEMA
 from pathway_local.runs.stored_cases import StoredCases
-from pathway_local.runs.stored_outcome import COLUMNS, from_columns, to_columns, to_json
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 

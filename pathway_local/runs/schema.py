@@ -11,7 +11,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 14
+FORM = 15
 """Raise it with each change of the schema or of what a stored value means."""
 
 SCHEMA = (

@@ -15,8 +15,8 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import SPLIT, left_facts, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
+from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.stored_outcome import to_json
 from pathway_local.system.output_file import check_output
 from pathway_local.verdict import Value
 

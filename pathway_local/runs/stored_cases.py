@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathway_local.case import CaseRef
 from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import decoding
-from pathway_local.runs.stored_outcome import to_json
+from pathway_local.runs.record import to_json
 from pathway_local.verdict import storable
 
 _KNOWN = "SELECT case_id, key, row, metadata, kinds FROM cases WHERE case_id IN ({})"

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from pathway_local.sealing.filter import numbers
 from pathway_local.sealing.levels import NAMESPACE, is_closed
-from pathway_local.system.process_group import members
+from pathway_local.system.private_process import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
 _QUESTION = struct.Struct("=QIIiIQ6Q")

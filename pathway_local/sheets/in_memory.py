@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, column_names, flaw, kind_of, plain_text
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, cell_kind, column_names, flaw, plain_text
 
 NAME = Path("cases")
 """The name of the rows in messages and in the run, in place of a file's."""
@@ -103,7 +103,7 @@ def _row(number: int, item: object) -> Row:
         try:
             found = _python_value(value)
             cells[str(key)] = _text(found)
-            if kind := kind_of(found):
+            if kind := cell_kind(found):
                 kinds[str(key)] = kind
         except (TypeError, ValueError, OverflowError, RecursionError):
             bad_cells[str(key)] = f"a value of type {type(value).__name__} that can't be written as text"

@@ -15,10 +15,10 @@ from pathway_local.sheets.row import (
     ROW_LIMIT,
     CellValue,
     Row,
+    cell_kind,
     column_names,
     flaw,
     has_surrogates,
-    kind_of,
     refuse_columns,
 )
 
@@ -223,7 +223,7 @@ def _cells(line: str) -> tuple[dict[str, str], dict[str, str]]:
         raise _NotCells(f"it has {len(cells):,} keys, over the limit of {COLUMN_LIMIT:,}")
     if any(flaw(key) or not key.strip() for key in cells):
         raise _NotCells("it has a key that can't be a column's name")
-    return cells, {key: kind for key, value in found.items() if (kind := kind_of(value))}
+    return cells, {key: kind for key, value in found.items() if (kind := cell_kind(value))}
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

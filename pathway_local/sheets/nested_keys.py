@@ -7,7 +7,7 @@ from itertools import islice
 from msgspec.structs import replace
 
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, kind_of, plain_text
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, cell_kind, flaw, plain_text
 
 SAMPLE_ROWS = 100
 DEPTH = 6
@@ -41,7 +41,7 @@ def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
     values = {name: _at(keys, row.cells.get(column, "")) for name, (column, *keys) in wanted.items()}
     found = {name: value for name, value in values.items() if value is not _NOTHING}
     cells = {**row.cells, **{name: plain_text(value) for name, value in found.items()}}
-    return replace(row, cells=cells, kinds={**(row.kinds or {}), **{name: kind_of(found[name]) for name in found}})
+    return replace(row, cells=cells, kinds={**(row.kinds or {}), **{name: cell_kind(found[name]) for name in found}})
 
 
 SEPARATOR = "\n\n"

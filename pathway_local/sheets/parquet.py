@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, column_names, kind_of, plain_text
+from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, cell_kind, column_names, plain_text
 
 BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
@@ -193,7 +193,7 @@ def _batch_rows(file: pq.ParquetFile) -> int:
 def _text_and_kind(scalar: pa.Scalar) -> tuple[str, str]:
     try:
         value = scalar.as_py()
-        return plain_text(value), kind_of(value)
+        return plain_text(value), cell_kind(value)
     except ValueError:
         # Python has no value for times finer than a microsecond.
         if not pa.types.is_temporal(scalar.type):

@@ -49,7 +49,7 @@ class Row(Struct, frozen=True):
     sheet often do. `cells` has every cell that could be read, by column; a cell
     that is missing differs from an empty one. `problem` says why the whole row can't be read, `bad_cells` why one cell
     can't. `raw` is the row's text as it is in a text file (None if it is too long to keep), and `width` its number
-    of fields (None if they can't be told apart). `kinds` has the `kind_of` each cell that was no text; None for files
+    of fields (None if they can't be told apart). `kinds` has the `cell_kind` each cell that was no text; None for files
     in which all is text.
     """
 
@@ -155,7 +155,7 @@ def plain_text(value: object) -> str:
     return str(value)
 
 
-def kind_of(value: object) -> str:
+def cell_kind(value: object) -> str:
     """Return the kind by which `typed_value` reads the text of a cell as this value again; "" if it stays a text."""
     match value:
         case bool() | int():

@@ -20,7 +20,7 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
 from pathway_local.sheets.header import find_header, header_note, looked_at, named_header
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
-from pathway_local.sheets.row import CellValue, Row, column_names, kind_of, plain_text
+from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text
 from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas, merged_cells
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
@@ -151,7 +151,7 @@ class WorkbookSheet(Sheet):
                 bad_cells[column] = "a formula without its result (open the file in a spreadsheet and save it)"
             else:
                 texts[column] = plain_text(cell.value)
-                if kind := kind_of(cell.value):
+                if kind := cell_kind(cell.value):
                     kinds[column] = kind
         filled = [place for place, cell in enumerate(cells, 1) if cell.value not in (None, "")]
         width = max((len(self.columns), *filled))

@@ -15,9 +15,9 @@ from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import IDS_PER_QUERY
 from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.runs.stored_outcome import COLUMNS, from_columns
 from pathway_local.verdict import Failure, Outcome
 from pathway_local.viewer.case_texts import CaseTexts, fold
 from pathway_local.viewer.selection import ORDERS, Selection

@@ -25,8 +25,7 @@ from pathway_local.cli.terminal import table
 from pathway_local.engines.vllm import CORE_APART
 from pathway_local.errors import PathwayError, UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail
-from pathway_local.system.installed import uses_gpu
-from pathway_local.system.machine import this_machine
+from pathway_local.system.machine import this_machine, uses_gpu
 
 GPU_SHARE = 0.9
 WORK, ENGINE, OWN, LOOP = "Work", "Engine", "Our own Python", "vLLM's core"

@@ -16,8 +16,7 @@ from benchmark.roofline import shortest
 from benchmark.shape import SHAPES
 from benchmark.variants import BASE, ENGINES, FREE, Measured
 from pathway_local.cli.terminal import table
-from pathway_local.system.installed import vllm_version
-from pathway_local.system.machine import this_machine
+from pathway_local.system.machine import this_machine, vllm_version
 from pathway_local.system.output_file import whole_file
 
 RATIOS = {

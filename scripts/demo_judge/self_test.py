@@ -9,7 +9,7 @@ from demo_judge.cases import write_cases
 from demo_judge.score_figures import ScoreFigures
 from demo_judge.self_test_card import write_results
 from demo_judge.world import Split
-from pathway_local.api.progress import LineProgress
+from pathway_local.api.judging import LineProgress
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.output.plain import as_json

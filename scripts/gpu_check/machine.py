@@ -6,8 +6,7 @@ import platform
 from benchmark.report import processor
 from gpu_check import gpu
 from pathway_local import __version__
-from pathway_local.system.installed import uses_gpu, version_of
-from pathway_local.system.machine import GB, this_machine
+from pathway_local.system.machine import GB, this_machine, uses_gpu, version_of
 
 
 def has_gpu() -> bool:
