@@ -548,9 +548,9 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
     ):
         page.resize(360, 900)
         page.open(address)
-        page.wait_for("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
+        page.wait_for("!!document.querySelector('.cases') && document.readyState == 'complete'")
         assert page.run(WIDTH) <= 360 and page.run("document.title") == "Viewer"
-        page.click("tbody a")
+        page.click(".cases tbody a")
         for place in range(1, len(rows) + 1):
             ready = f"document.querySelector('.where')?.textContent.trim() == 'case {place} of {len(rows)}'"
             page.wait_for(f"{ready} && document.readyState == 'complete'")
@@ -563,8 +563,10 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
         page.click(".buttons button")
         page.wait_for("!!document.querySelector('.done') && document.readyState == 'complete'")
         page.press("u")
-        page.wait_for("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
-        assert page.run("document.querySelectorAll('tbody tr').length") == len(rows) + 1
+        page.wait_for("!!document.querySelector('.cases') && document.readyState == 'complete'")
+        assert page.run("document.querySelectorAll('.cases tbody tr').length") == len(rows)
+        heads = page.run("[...document.querySelectorAll('.cases thead th')].map(each => each.textContent)")
+        assert heads[-2:] == ["demo local judge", "adjudicated/Eve agreed score"]
         assert page.run("document.cookie") == "" and not page.errors
     with RunFile.read(tmp_path / "may.run") as opened:
         assert scores_of(opened, "adjudicated/Eve") == {rows[-1].id: 5}
