@@ -295,7 +295,7 @@ def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run:
     path = handed_run(tmp_path / "my.run")
     promise = ("handover", path, "--against", "committee", "--error", "0.1")
     said = run(*promise, "--full").out
-    assert "At 95% confidence, at most 10% of the kept ones differ from committee." in said
+    assert "It is 95% sure that at most 10% of the kept ones differ from committee." in said
     [shown, *_] = json.loads(run(*promise, "--json").out)
     row = shown["rows"][0]
     assert row["cases"] == CASES and row["kept"] + row["to_rate"] + row["rated"] == CASES and row["kept"] > 50

@@ -264,3 +264,44 @@ def test_what_the_cells_leave_open_is_not_proposed(tmp_path: Path) -> None:
         CasesFile(book(tmp_path / "a.xlsx", rows), {"r": ("question", "answer", "ideal_answer")})
     assert caught.value.likely == {}
     assert "--map answer=COLUMN" in caught.value.hint
+
+
+def workbook(path: Path, **sheets: list[list[object]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.worksheets[0])
+    for title, rows in sheets.items():
+        page = book.create_sheet(title)
+        for row in rows:
+            page.append(row)
+    book.save(path)
+    return path
+
+
+TABLE: list[list[object]] = [["id", "question", "answer"], *([n, f"Where is {n}?", f"Here {n}."] for n in range(1, 8))]
+
+
+def test_the_table_behind_a_cover_page_is_read_and_told(tmp_path: Path) -> None:
+    cover: list[list[object]] = [["Evaluation of chatbots"], [], ["March 2026"]]
+    sheet = open_sheet(workbook(tmp_path / "a.xlsx", Cover=cover, Data=TABLE))
+    assert (sheet.title, sheet.columns) == ("Data", ("id", "question", "answer"))
+    assert any("'Cover' has one column at most" in note for note in sheet.notes)
+    assert len(list(sheet.rows())) == 7 and {each.title for each in sheet.others()} <= {"Cover"}
+    named = open_sheet(tmp_path / "a.xlsx", header_row=1)
+    assert (named.title, named.columns) == ("Data", ("id", "question", "answer"))
+    # A first sheet with several columns, or with more rows, is the one that is meant.
+    pairs: list[list[object]] = [["id", "text"], *([n, f"Text {n}"] for n in range(4))]
+    assert open_sheet(workbook(tmp_path / "b.xlsx", First=pairs, Data=TABLE)).title == "First"
+    long: list[list[object]] = [["answer"], *([f"An answer {n}"] for n in range(30))]
+    assert open_sheet(workbook(tmp_path / "c.xlsx", First=long, Data=TABLE)).title == "First"
+
+
+def test_totals_and_notes_below_the_table_are_told_in_one_line(tmp_path: Path) -> None:
+    rows = [*TABLE, [], ["Total", None, None], ["Note: as of March"]]
+    cases = CasesFile(workbook(tmp_path / "a.xlsx", Data=rows), {"r": ["question", "answer"]})
+    assert cases.footer() == ""
+    assert len(list(cases)) == 9
+    assert cases.footer().endswith("and fail: row 10, row 11")
+    cases = CasesFile(
+        workbook(tmp_path / "b.xlsx", Data=[*rows, [9, "Where?", "Here."]]), {"r": ["question", "answer"]}
+    )
+    assert list(cases) and cases.footer() == ""

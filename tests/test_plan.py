@@ -50,7 +50,7 @@ def planned(run: Run, *options: str) -> list[dict[str, Any]]:
 def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_path: Path) -> None:
     before = (tmp_path / "a.run").read_bytes()
     said = ok(run("plan", "a.run", *MEAN))
-    assert re.search(r"Go on until there are \d+ labels, \d+ more. Look once, at the end", said)
+    assert re.search(r"Go on until there are \d+ cases rated by people, \d+ more. Look once, at the end", said)
     students = ok(run("plan", "a.run", *BOTS, "--cluster", "student", "--rater", "demo", "--detect", "0.1"))
     assert re.search(r"\d+ values of student, \d+ more", students)
     assert (tmp_path / "a.run").read_bytes() == before

@@ -116,7 +116,7 @@ def test_no_proposal_is_a_misreading(name: str) -> None:
 def test_half_of_the_prompts_and_more_are_proposed_rightly() -> None:
     counts = Counter(outcome(name)[0] for name in CORPUS)
     assert len(CORPUS) == 331
-    assert counts["right"] >= 160 and counts["refused"] <= 15, counts
+    assert 2 * counts["right"] >= len(CORPUS) and counts["refused"] <= 15, counts
 
 
 if __name__ == "__main__":

@@ -132,3 +132,12 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
     assert Choices(Path(name), "en", None).results()[1] == ["pathway-local", "export", "l.run", *words]
+
+
+def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
+    person = Terminal(desk, "a.xlsx", "--lang", "pt", "--models", "models.yaml")
+    person.answers("", "\x04")
+    assert person.ends() == 1, person.said
+    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    assert "As rubricas incluídas estão descritas em inglês." in flat
+    assert "pathway-local start a.xlsx --lang pt --models models.yaml" in flat and "Aborted" not in flat

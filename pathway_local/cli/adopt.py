@@ -22,7 +22,7 @@ from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.criteria import is_criteria
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
-from pathway_local.rubrics.declaration import Declaration, quoted_name, spelling_of
+from pathway_local.rubrics.declaration import Declaration, lines_of, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.system.output_file import output_file
 from pathway_local.system.visible import visible
@@ -122,11 +122,7 @@ def _need_whole(proposal: Proposal, typed: str) -> None:
     if proposal.open:
         said = ", ".join(proposal.open)
         fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
-        before = next(
-            (f"{{{name}}}\n\n" for name in proposal.fields if proposal.layout.startswith(f"{{{name}}}\n\n")), ""
-        )
-        lines = [] if proposal.layout == "json" else proposal.layout.removeprefix(before).split("\n")
-        whole = Declaration(fields, tuple(lines)).options()
+        whole = Declaration(fields, lines_of(proposal.layout, list(proposal.fields))).options()
         raise UsageError(f"the prompt leaves open: {said}", f"Complete each ? in: {begin} {whole}")
     if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
         said = ", ".join(proposal.inputs.said)

@@ -307,8 +307,8 @@ def _answer(each: Decision) -> Table:
     chosen, cases = each.found.chosen, len(each.sure)
     kept, to_rate = int(each.kept.sum()), int(each.to_rate.sum())
     row: dict[str, Cell] = {
-        "cases": cases, "kept": kept, "to_rate": to_rate, "rated": int(each.rated.sum()),
-        "share": kept / max(kept + to_rate, 1),
+        "cases": cases, "rated": int(each.rated.sum()), "kept": kept, "share": kept / max(kept + to_rate, 1),
+        "to_rate": to_rate,
         "labelled": chosen.labelled if chosen else None, "wrong": chosen.wrong if chosen else None,
     }  # fmt: skip
     options = each.options
@@ -320,8 +320,8 @@ def _answer(each: Decision) -> Table:
     if not chosen:
         notes.append(_needed(each))
     notes += [Note("kept_of_clusters" if options.cluster else "kept_of_file", told), *each.notes]
-    columns = [Column(name, "count") for name in ("cases", "kept", "to_rate", "rated")]
-    columns += [Column("share", "share"), Column("labelled", "count"), Column("wrong", "count")]
+    columns = [Column(name, "count") for name in ("cases", "rated", "kept")]
+    columns += [Column("share", "share"), *(Column(name, "count") for name in ("to_rate", "labelled", "wrong"))]
     return Table("handover", about, columns, [row], notes, heading=HEADING, section="handover")
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -46,11 +46,13 @@ class Declaration:
 def declaration_of(outputs: Outputs) -> Declaration:
     """Return the declaration of this format; `spelling.outputs_in(fields, lines)` gives the format back."""
     fields = "; ".join(f"{quoted_name(name)}: {spelling_of(field)}" for name, field in outputs.fields.items())
-    if outputs.layout == "json":
-        return Declaration(fields)
-    # A field that no line names stands before the lines.
-    before = f"{{{next(iter(outputs.fields))}}}\n\n" if len(outputs.fields) > 1 else ""
-    return Declaration(fields, tuple(outputs.layout.removeprefix(before).split("\n")))
+    return Declaration(fields, lines_of(outputs.layout, list(outputs.fields)))
+
+
+def lines_of(layout: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines of a layout; without its first field if that stands before them, and none for JSON."""
+    before = f"{{{names[0]}}}\n\n" if len(names) > 1 else ""
+    return () if layout == "json" else tuple(layout.removeprefix(before).split("\n"))
 
 
 def spelling_of(field: AnyField) -> str:

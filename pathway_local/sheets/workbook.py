@@ -38,6 +38,8 @@ Cells = Sequence[Any]
 class WorkbookSheet(Sheet):
     """A visible sheet of an XLSX workbook: the one called `title`, else the first.
 
+    A first sheet of one column at most is a cover page if another sheet has more columns and more rows: that one is
+    read, and `notes` say so.
     Its header is found by `find_header`, unless `header_row` names its row. A formula counts as the value that the
     workbook stores for it, and each row beside a merged cell has its text.
     """
@@ -47,23 +49,38 @@ class WorkbookSheet(Sheet):
     def __init__(self, path: Path, title: str = "", header_row: int | None = None) -> None:
         self.path = path
         check_archive(path)
-        with _open(path, title) as page:
+        names = self._look(title, header_row if title else None)
+        cover, table = self.title, "" if title or len(names) > 1 else self._behind_the_cover()
+        if table or (header_row and not title):
+            names = self._look(table or self.title, header_row)
+        if table:
+            self.notes += (f"its first sheet {cover!r} has one column at most, so it is taken for a cover page",)
+        self.columns = column_names(path, names)
+
+    def _look(self, title: str, header_row: int | None) -> Sequence[str]:
+        """Look at the sheet called `title`, else the first, and return the names of its columns."""
+        with _open(self.path, title) as page:
             self._titles = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
             self.title: str = page.title
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
-            self._merged = merged_cells(path, page._worksheet_path)
+            self._merged = merged_cells(self.path, page._worksheet_path)
             rows = looked_at(
                 ([plain_text(cell.value) for cell in cells] for cells in self._rows(page)), header_row or 0
             )
-            header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
-            self._formulas = has_formulas(path)
+            header = named_header(rows, header_row, self.path.name) if header_row else find_header(rows)
+            self._formulas = has_formulas(self.path)
         self.header_row = header.place + 1 if header else 0
         self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
-        if any(map(any, rows[: self.header_row - 1])) and not header_row:
+        self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
+        if self.guessed_header:
             self.notes += (header_note(self.header_row),)
-            self.guessed_header = True
-        self.columns = column_names(path, header.names if header else ())
+        return header.names if header else ()
+
+    def _behind_the_cover(self) -> str:
+        """Return the title of the first other sheet with several columns and more rows; empty without one."""
+        larger = (each for each in self.others() if len(each.columns) > 1 and (each.count() or 0) > (self.count() or 0))
+        return next((each.title for each in larger), "")
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
