@@ -4,10 +4,10 @@
 
 Each row makes so many self-tests of so many cases (30 of them judged alone, as `judges test` does). The judge is a good
 one by all probes, but for its noise: expected scores that "wobble" by an SD in points of a scale from 1 to 5; levels of
-which some "flip" to a neighbour, in all cases or in the half of them that is borderline; or levels that it rounds to
-after a small wobble. A row counts the self-tests in which one probe or more fails; then, with a bias of half a
-level in one probe, those in which this probe fails, and those in which another does. "as a fixed share" is the rule
-without repeats, by which too few cases that stay the same are a failure.
+which some "flip" to a neighbour, in all cases, in the half of them that is borderline, or up from the lowest level
+alone; or levels that it rounds to after a small wobble. A row counts the self-tests in which one probe or more fails;
+then, with a bias of half a level in one probe, those in which this probe fails, and those in which another does.
+"without repeats" is the rule by which changes of a case's own answer fail the judge if too few cases stay the same.
 """
 
 import sys
@@ -60,11 +60,17 @@ def rounding(spread: float) -> Noisy:
     return lambda rng, truth, between: np.round(truth + between[:, None] + rng.normal(0, spread, truth.shape))
 
 
+def flipping_up(share: float) -> Noisy:
+    """Return a judge that is steady but for the wrong answers, of which it lifts some to the next level."""
+    return lambda rng, truth, _: truth + ((truth <= 1) & (rng.random(truth.shape) < share))
+
+
 NOISES: Mapping[str, Noisy] = {
     "none": wobbling(0.0),
     **{f"wobbles by {spread}": wobbling(spread) for spread in (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)},
     **{f"{share:.0%} flip": flipping(share) for share in (0.05, 0.1, 0.2, 0.3)},
     **{f"{share:.0%} flip, borderline": flipping(share, borderline=True) for share in (0.1, 0.2, 0.3)},
+    **{f"{share:.0%} of wrong ones flip": flipping_up(share) for share in (0.05, 0.1, 0.2, 0.3)},
     **{f"rounds after {spread}": rounding(spread) for spread in (0.05, 0.1, 0.3)},
 }
 
@@ -104,7 +110,7 @@ def named(scores: Scores) -> dict[str, float | None]:
 def main(tests: int, cases: int) -> None:
     """Print the table."""
     print(f"{tests:,} self-tests of {cases} cases")
-    print(f"{'noise':<24}{'as a fixed share':>18}{'ours':>8}{'bias found':>12}{'and another':>13}", flush=True)
+    print(f"{'noise':<24}{'without repeats':>18}{'ours':>8}{'bias found':>12}{'and another':>13}", flush=True)
     for name, noise in NOISES.items():
         rng = stream("self-test", name, cases)
         plain = np.mean([bool(failing(rng, noise, cases, "", repeats=False)) for _ in range(tests)])

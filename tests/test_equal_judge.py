@@ -70,6 +70,29 @@ def test_more_people_need_fewer_cases_and_cases_that_few_rate_say_less() -> None
     assert in_part.chance(400) < found[3].chance(400) - 0.05
 
 
+def test_people_who_rated_alone_change_neither_alpha_nor_the_chance() -> None:
+    """Of three people the third rated other cases: `agreement` compares the first two, and so does the plan."""
+    scores = people(0.8).drawn(np.random.default_rng(6), 300, 3)
+    scores[150:, :2], scores[:150, 2] = np.nan, np.nan
+    alone, two = people_like(scores, SCALE), people_like(scores[:150, :2], SCALE)
+    assert isinstance(alone, People) and isinstance(two, People)
+    assert alone.alpha == two.alpha is not None and (alone.rank, alone.at_most) == (two.rank, two.at_most)
+    planned = power(alone, np.array([[True, True, False]]), 0.05, 0.667)
+    assert planned.error == pytest.approx(power(alone, EVERYBODY[:, :2], 0.05, 0.667).error, rel=0.03)
+
+
+def test_scores_off_the_levels_have_the_alpha_of_intervals() -> None:
+    scores = people(0.8).drawn(np.random.default_rng(7), 200, 2)
+    scores[0, 0] = 3.7
+    found = people_like(scores, ())
+    rows = counted_rows(scores)
+    built = COEFFICIENTS["alpha_interval"].of(rows.rows)
+    assert isinstance(found, People) and not isinstance(built, Undefined)
+    assert found.alpha == rows.value(built) and found.alpha is not None and found.alpha < found.at_most
+    apart = power(found, EVERYBODY[:, :2], 0.05, 0.667)
+    assert apart.apart > 0 and apart.alpha == found.alpha
+
+
 def test_people_who_agree_too_little_show_nothing_however_many_cases_they_rate() -> None:
     like = people(0.6)
     rated = like.drawn(np.random.default_rng(5), 20_000, 2)

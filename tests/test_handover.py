@@ -25,7 +25,7 @@ from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
-from pathway_local.statistics.figure import Estimate, Interval
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import (
     chance_in_file,
     error_model,
@@ -176,16 +176,28 @@ def test_the_area_is_that_below_the_curve_of_risk() -> None:
 
 
 def test_the_calibration_error_is_the_mean_distance_within_fifths() -> None:
-    sure, rng = np.linspace(0.02, 1, 150), np.random.default_rng(9)
-    wrong = (rng.random(150) < 0.3).astype(float)
+    sure, rng = np.linspace(0.02, 1, 300), np.random.default_rng(9)
+    wrong = (rng.random(300) < 0.3).astype(float)
     found = doubt_figures(sure, wrong, None, None)["calibration"]
     fifths = zip(np.split(sure, 5), np.split(wrong, 5), strict=True)
     assert found.value == pytest.approx(np.mean([abs(s.mean() - 1 + w.mean()) for s, w in fifths]))
     assert isinstance(found.interval, Interval) and isinstance(found.value, float)
     assert 0 < found.interval.low < found.value < found.interval.high < 1
     # Too sure below the middle, not sure enough above: both cancel out in the mean, and not here.
-    cancels = doubt_figures(np.repeat([0.9, 0.5], 50), np.tile([0.0, 1.0, 0.0, 0.0], 25), None, None)
+    cancels = doubt_figures(np.repeat([0.9, 0.5], 150), np.tile([0.0, 1.0, 0.0, 0.0], 75), None, None)
     assert abs(float(str(cancels["overconfidence"].value))) < 0.06 < float(str(cancels["calibration"].value)) - 0.1
+
+
+def test_the_calibration_error_does_not_depend_on_the_order_of_ties_and_needs_300_labels() -> None:
+    """30% of the cases tie at 1.0: their middle lies in the first fifth, whichever of them is wrong."""
+    sure = np.repeat([1.0, 0.9, 0.4], [90, 30, 180])
+    for right in (87, 3):
+        wrong = np.concatenate([np.repeat([0.0, 1.0], [right, 90 - right]), np.tile([0.0, 0.0, 0.0, 0.0, 1.0], 42)])
+        shuffled = np.random.default_rng(2).permutation(300)
+        found = [doubt_figures(sure[at], wrong[at], None, None)["calibration"].value for at in (slice(None), shuffled)]
+        apart = [sure[part].sum() - (1 - wrong[part]).sum() for part in (slice(90), slice(90, 120), slice(120, 300))]
+        assert found == pytest.approx([sum(map(abs, apart)) / 300] * 2)
+    assert isinstance(doubt_figures(sure[:299], wrong[:299], None, None)["calibration"].value, Undefined)
 
 
 def test_figures_of_doubt_count_a_case_as_often_as_it_stands_for() -> None:
@@ -326,7 +338,7 @@ def test_a_file_goes_from_labels_to_one_score_for_each_case(tmp_path: Path, run:
     path = handed_run(tmp_path / "my.run")
     promise = ("handover", path, "--against", "committee", "--error", "0.1")
     said = run(*promise, "--full").out
-    assert "It is 95% sure that at most 10% of the kept ones differ from committee." in said
+    assert "With 95% certainty, at most 10% of the kept ones differ from committee." in said
     [shown, *_] = json.loads(run(*promise, "--json").out)
     row = shown["rows"][0]
     assert row["cases"] == CASES and row["kept"] + row["to_rate"] + row["rated"] == CASES and row["kept"] > 50

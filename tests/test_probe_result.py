@@ -144,6 +144,29 @@ def test_several_changes_give_noise_several_chances() -> None:
         assert all(kept.leaves(times) <= np.mean(chances**times) + 1e-9 for times in (1, 2, 3, 4, 5))
 
 
+@pytest.mark.parametrize(
+    ("share", "attacked", "failed"), [(0.3, 0.0, False), (0.5, 0.0, False), (0.0, 1.0, True), (0.3, 0.4, True)]
+)
+def test_noise_of_another_text_fails_no_judge_and_an_attack_does(share: float, attacked: float, failed: bool) -> None:
+    """Own answers keep their scores when they are judged again; those of strangers' texts flip from 1 to 2."""
+    rng, found = np.random.default_rng(4), 0
+    for _ in range(40):
+        scores = 1 + (rng.random((100, 5)) < share) + np.array([0, 0, 0, 0, 2]) * (rng.random((100, 1)) < attacked)
+        cases = [case(*map(float, each)) for each in scores]
+        found += probe_result(BY_NAME["injection"], "score", "does not rise", FIVE, cases, {}, QUIET).fails < 0.05
+    assert found >= 38 if failed else found <= 5
+
+
+def test_a_text_that_is_judged_once_fails_below_half_of_the_cases() -> None:
+    def fails(passing: int) -> float:
+        cases = [case(None, 5.0)] * passing + [case(None, 4.0)] * (100 - passing)
+        return result("top", *cases, probe="gold").fails
+
+    assert fails(50) > 0.5 and fails(30) < 0.01
+    shifted = result("same", *[case(5, 4.5)] * 50, probe="follows")
+    assert shifted.fails < 0.01 < result("same", *[case(5, 4.5), case(4.5, 5)] * 25, probe="follows").fails
+
+
 def test_holm_asks_more_of_many_probes() -> None:
     just = result("same", *[case(3, 3.0)] * 17)  # 0.8**17 = 0.0225
     assert [each.result for each in settled([just])] == ["passed"]
@@ -162,12 +185,14 @@ def test_probes_expect_something_of_every_score_that_they_are_about() -> None:
     assert all(isinstance(probe, Probe) and probe.expected and 0 < probe.needed < 1 for probe in PROBES)
 
 
-@pytest.mark.parametrize("noise", ["wobbles by 0.1", "wobbles by 0.3", "20% flip", "30% flip, borderline"])
+@pytest.mark.parametrize(
+    "noise", ["wobbles by 0.1", "wobbles by 0.3", "20% flip", "30% flip, borderline", "30% of wrong ones flip"]
+)
 def test_whole_self_tests_fail_no_judge_for_its_noise_alone(noise: str) -> None:
     rng = np.random.default_rng(2)
     failed = [bool(failing(rng, NOISES[noise], 60, "")) for _ in range(40)]
     assert sum(failed) <= 5  # at a rate of 5%, six or more have a chance of 1%
-    if noise != "wobbles by 0.1":
+    if noise not in ("wobbles by 0.1", "30% of wrong ones flip"):
         assert all(failing(rng, NOISES[noise], 60, "", repeats=False) for _ in range(5))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.label_design import LabelDesign, design_weights, own_design
+from pathway_local.results.label_design import LabelDesign, design_weights, own_design, weights_of
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
@@ -51,7 +51,9 @@ def doubt_tables(
         if not used.any():
             continue
         wrong = wrong_by(matrix, judge, labels, 0)[used]
-        weigh = design_weights(matrix, [judge, *people])
+        weigh = (
+            weights_of(design.design) if isinstance(design, LabelDesign) else design_weights(matrix, [judge, *people])
+        )
         weights = weigh(used)[used] if weigh else np.ones(len(wrong))
         clusters = matrix.clusters(plan.cluster)[used] if plan.cluster else None
         found = doubt_figures(sure[used], wrong, clusters, weights)

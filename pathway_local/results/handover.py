@@ -23,7 +23,7 @@ from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean, label_noise
 
 PLANNED = (100, 150, 200, 300, 400, 600, 800, 1000)
-"""Numbers of labels for which the share to keep is told."""
+"""Numbers of labels for which the share to keep is told, in a file with more cases."""
 
 
 class HandoverOptions(Options):
@@ -270,7 +270,7 @@ def _needed(each: Decision) -> Note:
         )
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
-    return Note("handover_never", {**told, "judge": each.name, "most": PLANNED[-1]}, "answer")
+    return Note("handover_never", {**told, "judge": each.name, "most": min(PLANNED[-1], len(each.sure))}, "answer")
 
 
 def _unplanned(each: Decision, kind: NoteKind) -> Note:
@@ -281,8 +281,9 @@ def _unplanned(each: Decision, kind: NoteKind) -> Note:
 def _expected(each: Decision) -> list[Prospect]:
     """What numbers of labels would let the judge keep; half of them test the order of a model."""
     testing = 2 if each.options.by == "model" else 1
-    found = prospects(each.found, tuple(labels // testing for labels in PLANNED))
-    return [replace(one, labels=labels) for one, labels in zip(found, PLANNED, strict=True)]
+    planned = [labels for labels in PLANNED if labels < len(each.sure)]
+    found = prospects(each.found, tuple(labels // testing for labels in planned))
+    return [replace(one, labels=labels) for one, labels in zip(found, planned, strict=True)]
 
 
 def _further(each: Decision) -> Iterator[Table]:
@@ -311,7 +312,8 @@ def _prospects(each: Decision, *first: Note, detail: bool) -> Table:
     """What numbers of labels would let the judge keep."""
     rows: list[dict[str, Cell]] = [{"labels": found.labels, "share": found.share} for found in _expected(each)]
     columns = [Column("labels", "count"), Column("share", "share")]
-    notes = [*first, Note("prospects_guess")]
+    thinned = [Note("prospects_thinned", note.values, "note") for note in each.notes if note.key == "labels_thinned"]
+    notes = [*first, Note("prospects_guess"), *thinned]
     return Table("prospects", _about(each), columns, rows, notes, detail=detail, heading=HEADING, section="handover")
 
 

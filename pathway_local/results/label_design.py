@@ -93,11 +93,14 @@ def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[Bo
     people = [place for place in raters if matrix.raters[place].kind in PEOPLE and matrix.raters[place].verdicts]
     found = {each.design.sample.id: each for place in people for each in label_designs(matrix, [place])}
     worked_on = [each for each in found.values() if each.random.any()]
-    if len(worked_on) != 1 or not _is_uneven(worked_on[0].design):
-        return None
-    [labels] = worked_on
-    strata, inside = labels.design.strata, labels.design.probability > 0
+    return weights_of(worked_on[0].design) if len(worked_on) == 1 else None
 
+
+def weights_of(design: Design) -> Callable[[BoolArray], FloatArray] | None:
+    """The weights of cases by one sample, as `design_weights` has them; None if its chances are even."""
+    if not _is_uneven(design):
+        return None
+    strata, inside = design.strata, design.probability > 0
     return lambda rated: np.where(inside, stratum_weights(strata, inside, inside & rated), 1.0)
 
 

@@ -24,6 +24,9 @@ NO_SCORE = "without a score on the scale"
 IN_PART = "with a change that has no score on the scale"
 WRONG_ALREADY = "not at a high level before: the answer may be wrong already"
 
+HALF = 0.5
+"""Noise is taken to change fewer than half of the scores of texts that are judged only once."""
+
 _SAME = ("same", "mirrored")
 _FALLS = ("falls", "step by step")
 _NOISE = 1e-9
@@ -91,7 +94,8 @@ class ProbeResult:
 
     The shift is that from the compared twin, or from the expected level. `passes` and `fails` are the p-values of the
     claims that the judge does, `noisy` that of the claim that too few cases pass, be it by noise. A judge fails if
-    fewer than the share `fails_below` pass, which allows for the noise of repeats. `variants` has for each variant how
+    fewer than the share `fails_below` pass, which allows for the noise of repeats, or of one change for that of other
+    texts; it is 0 where only the direction of shifts counts. `variants` has for each variant how
     many of how many passed, `unused` by reason how many cases were not used; `spread` is the standard deviation of a
     case's repeated scores.
     """
@@ -140,8 +144,13 @@ def probe_result(
         return ProbeResult(probe, score, expected, 0, 0, none, none, 1.0, 1.0, unused=dict(+reasons))
     passed = sum(_passes(expected, scale, [*each.values()]) for each in shifts)
     effect = _mean(shifts)
-    needed, count = probe.needed, len(shifts)
-    below = 0.0 if probe.name == "repeat" else needed * noise.leaves(max(map(len, shifts)))
+    needed, count, variants = probe.needed, len(shifts), _by_variant(expected, scale, shifts)
+    if probe.base == "own":
+        below = 0.0 if probe.name == "repeat" else needed * noise.leaves(max(map(len, shifts)))
+        fails = _p_of_failing(share_below(passed, count, below), expected, scale, effect)
+    else:
+        below = 0.0 if expected in (*_SAME, "does not rise") else HALF
+        fails = _p_beyond_noise(probe, expected, scale, effect, shifts, variants)
     return ProbeResult(
         probe,
         score,
@@ -151,10 +160,10 @@ def probe_result(
         share=Estimate(passed / count, wilson(passed, count)),
         shift=effect.estimate(),
         passes=max(share_above(passed, count, needed), _p_of_shift(expected, scale, effect, shifts)),
-        fails=_p_of_failing(share_below(passed, count, below), expected, scale, effect),
+        fails=fails,
         noisy=share_below(passed, count, needed) if below < needed else 1.0,
         fails_below=below,
-        variants=_by_variant(expected, scale, shifts),
+        variants=variants,
         unused=dict(+reasons),
         spread=_spread(shifts) if probe.name == "repeat" else None,
     )
@@ -246,6 +255,39 @@ def _p_of_shift(expected: Expected, scale: ScoreRange, effect: Effect, shifts: S
 def _p_of_failing(share: float, expected: Expected, scale: ScoreRange, effect: Effect) -> float:
     """Return the p-value of the claim that too few pass or, if scores should stay, that the mean leaves the margin."""
     return min(1.0, 2 * min(share, beyond(effect, scale.margin))) if expected in _SAME else share
+
+
+def _p_beyond_noise(
+    probe: Probe,
+    expected: Expected,
+    scale: ScoreRange,
+    effect: Effect,
+    shifts: Sequence[Mapping[str, float]],
+    variants: Mapping[str, tuple[int, int]],
+) -> float:
+    """Return the p-value of the claim that a judge fails with texts of which no repeat shows the noise.
+
+    If a change does nothing, a score rises as often as it falls, whatever the noise. So an attack fails the judge if it
+    raises more scores than it lowers, and more than the share that may not pass; and a change that should do nothing
+    if the mean moves, or more scores move to one side. Where a level or a fall is expected, fewer than half of the
+    cases must pass one of the changes.
+    """
+    moves = [[each[variant] for each in shifts if variant in each] for variant in variants]
+    failing = 1 - probe.needed
+    if expected == "does not rise":
+        found = [_p_of_rising(each, scale.move, failing) for each in moves]
+    elif expected in _SAME:
+        sides = [_p_of_rising([s * move for move in each], scale.margin, failing) for each in moves for s in (1, -1)]
+        found = [beyond(effect, scale.margin), *sides]
+    else:
+        found = [share_below(passed, count, HALF) for passed, count in variants.values()]
+    return min(1.0, len(found) * min(found))
+
+
+def _p_of_rising(moves: Sequence[float], limit: float, share: float) -> float:
+    """Return the p-value of the claim that more scores than this share rise beyond `limit`, and more than fall."""
+    rises, falls = sum(move > limit for move in moves), sum(move < -limit for move in moves)
+    return max(share_above(rises, rises + falls, HALF), share_above(rises, len(moves), share))
 
 
 def _spread(shifts: Sequence[Mapping[str, float]]) -> float:

@@ -11,10 +11,11 @@ from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
 from pathway_local.results.alike_people import alike
+from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.equal_judge import Power, people_like, power
+from pathway_local.statistics.equal_judge import People, Power, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.intervals import Standing
 
@@ -203,13 +204,20 @@ def planned(matrices: Sequence[RatingsMatrix], against: str, margin: float) -> I
 def _power_of(matrix: RatingsMatrix, against: str, margin: float) -> Table:
     """The chance that the people who rated show it, and the cases that numbers of people need."""
     named = set(raters_named(against, [rater.name for rater in matrix.raters]))
+    if judges := [rater.name for rater in matrix.raters if rater.name in named and rater.kind in JUDGES]:
+        raise OptionError(
+            f"{as_given(judges[0])} is a judge: {{against}} names people who rate", "Leave {against} out."
+        )
     people = [at for at in matrix.scoring("human") if not against or matrix.raters[at].name in named]
     scores = matrix.on_scale[:, people]
     several = np.isfinite(scores).sum(axis=1) >= 2
     rated = bool(several.any())
     cases = int(several.sum()) if rated else len(matrix.case_ids)
     source = scores if np.isfinite(scores).any() else matrix.on_scale[:, matrix.scoring(*JUDGES)]
-    crowd = people_like(source, tuple(map(float, matrix.levels)), None if rated else ASSUMED)
+    shared = int(np.isfinite(scores[several]).any(axis=0).sum())
+    # As `agreement` does: scores that are no levels have an alpha of intervals.
+    with_levels = all(matrix.raters[at].on_scale for at in people)
+    crowd = people_like(source, tuple(map(float, matrix.grid)) if with_levels else (), None if rated else ASSUMED)
     columns = [Column("people", "count"), Column("chance", "share"), Column("needed", "count")]
     about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "margin": margin, "cases": cases}
     if isinstance(crowd, Undefined):
@@ -222,17 +230,21 @@ def _power_of(matrix: RatingsMatrix, against: str, margin: float) -> Table:
     notes = list[Note]()
     if rated:
         chance = power(crowd, np.isfinite(scores[several]), margin, TENTATIVE).chance(cases)
-        notes.append(Note("stand_in_now", {**about, "people": len(people), "chance": chance}, "answer"))
-    notes += [*_enough(found, crowd.alpha), *alike(matrix, people)]
+        told = {**about, "count": cases, "people": shared, "times": round(100 * chance)}
+        notes.append(Note("stand_in_now", told, "answer"))
+    notes += [*_enough(found, crowd, margin), *alike(matrix, people)]
     notes.append(Note("stand_in_as_these" if rated else "stand_in_assumed", {"rank": crowd.rank}, "note"))
     return Table("stand_in", about, columns, rows, notes, heading=("rubric", "score"))
 
 
-def _enough(found: Mapping[int, Power], alpha: float | None) -> Iterator[Note]:
+def _enough(found: Mapping[int, Power], crowd: People, margin: float) -> Iterator[Note]:
     """Yield how many cases are enough, or why no number is."""
-    if alpha is not None and alpha < TENTATIVE:
-        yield Note("stand_in_never", {"alpha": alpha, "tentative": TENTATIVE}, "answer")
-        return
     enough = [(many, each.cases) for many, each in found.items() if each.cases]
     pairs = [Note("stand_in_pair", {"people": many, "cases": cases}) for many, cases in enough]
-    yield Note("stand_in_needed", {"pairs": pairs}, "answer")
+    if crowd.alpha is not None and crowd.alpha < TENTATIVE:
+        key = "stand_in_never" if crowd.at_most < TENTATIVE else "stand_in_open"
+        yield Note(key, {"alpha": crowd.alpha, "at_most": crowd.at_most, "tentative": TENTATIVE}, "answer")
+    elif pairs:
+        yield Note("stand_in_needed", {"pairs": pairs}, "answer")
+    else:
+        yield Note("stand_in_no_number", {"margin": margin}, "answer")

@@ -8,6 +8,9 @@ from pathway_local.statistics.resampling import Statistic, counted_rows
 FEW = 20
 """With fewer labels nothing is said."""
 
+FEW_IN_FIFTHS = 300
+"""With fewer labels chance alone takes the error of calibration far above 0, which its interval never holds."""
+
 BINS = 5
 """Groups of cases alike in sureness; more would take chance for an error of calibration, fewer hide one."""
 
@@ -19,9 +22,9 @@ def doubt_figures(
 
     "overconfidence" is by how much its mean exceeds their share. "calibration" is the expected calibration error: the
     mean distance of both within fifths of the cases (Naeini, Cooper and Hauskrecht 2015), which finds what cancels out
-    over all of them, and is a little above 0 by chance alone. The area below the curve of risk is the mean, over the
-    cases, of the share of wrong ones among those that are as sure or surer (Geifman, Uziel and El-Yaniv 2019). All
-    arrays are (n,); `weights` say how many cases each stands for.
+    over all of them. By chance alone it is 0.16 with 20 labels, 0.07 with 120 and 0.04 with 300. The area below the
+    curve of risk is the mean, over the cases, of the share of wrong ones among those that are as sure or surer
+    (Geifman, Uziel and El-Yaniv 2019). All arrays are (n,); `weights` say how many cases each stands for.
     """
     if len(sure) < FEW:
         few = Reason("there are fewer than {fewest} labels", fewest=FEW)
@@ -29,7 +32,7 @@ def doubt_figures(
     counted = counted_rows(np.column_stack([sure, wrong]), clusters, weights)
     order = np.argsort(-counted.rows[:, 0], kind="stable")
     doubt, errors = -counted.rows[order, 0], counted.rows[order, 1]
-    last = np.searchsorted(doubt, doubt, side="right") - 1
+    begun, last = np.searchsorted(doubt, doubt), np.searchsorted(doubt, doubt, side="right") - 1
 
     def gain(weighed: FloatArray) -> FloatArray:
         each = weighed[:, order]
@@ -43,8 +46,9 @@ def doubt_figures(
         return found
 
     heavy = (counted.counts * counted.each)[order]
-    middle = (np.cumsum(heavy) - heavy / 2) / heavy.sum()
-    alike = (np.minimum(middle[last] * BINS, BINS - 1).astype(int)[:, None] == np.arange(BINS)).astype(np.float64)
+    reached = np.cumsum(heavy)
+    middle = (reached[last] + reached[begun] - heavy[begun]) / 2 / heavy.sum()
+    alike = (np.minimum(middle * BINS, BINS - 1).astype(int)[:, None] == np.arange(BINS)).astype(np.float64)
     apart = alike * (errors - 1 - doubt)[:, None]
 
     def distance(weighed: FloatArray) -> FloatArray:
@@ -52,4 +56,8 @@ def doubt_figures(
         return found
 
     figures = {"area_gain": Statistic(gain, ""), "overconfidence": Statistic(excess, "")}
-    return counted.estimate({**figures, "calibration": Statistic(distance, "", least=0.0, most=1.0)})
+    found = counted.estimate({**figures, "calibration": Statistic(distance, "", least=0.0, most=1.0)})
+    if len(sure) < FEW_IN_FIFTHS:
+        few = Reason("there are fewer than {fewest} labels", fewest=FEW_IN_FIFTHS)
+        found["calibration"] = undefined_estimate(few)
+    return found

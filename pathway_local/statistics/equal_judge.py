@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import LEVEL, t_quantile
 from pathway_local.statistics.needed import LEAST, MANY, POWER
@@ -35,7 +35,8 @@ NORMAL = NormalDist()
 class People:
     """The levels that people give, the share of each, and the correlation of what two of them see in a case.
 
-    `rank` is the rank correlation of two people's scores, which goes with it, and `alpha` their reliability, if known.
+    `rank` is the rank correlation of two people's scores, which goes with it, and `alpha` their reliability, if known,
+    by the figure `reliability`. Its interval ends at `at_most`.
     """
 
     levels: FloatArray
@@ -43,6 +44,8 @@ class People:
     seen: float
     rank: float
     alpha: float | None
+    at_most: float = 1.0
+    reliability: str = "alpha_ordinal"
 
     def drawn(self, rng: np.random.Generator, cases: int, people: int) -> FloatArray:
         """Return scores of so many people, (cases, people)."""
@@ -53,23 +56,31 @@ class People:
 def people_like(scores: FloatArray, scale: Sequence[float], assumed: float | None = None) -> People | Undefined:
     """Return people who score as these (cases, people) do; with an `assumed` rank correlation in place of their own.
 
-    Without one, `scale` has the levels of the score, which alpha needs.
+    Without one, `scale` has the levels of the score, which ordinal alpha needs; scores that are off it have none.
     """
     levels, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
     if len(levels) < 2:
         return Undefined("the rater's scores do not vary")
-    shares, rank, alpha = counts / counts.sum(), assumed, None
+    shares, rank, alpha, at_most = counts / counts.sum(), assumed, None, 1.0
+    figure = "alpha_ordinal" if scale else "alpha_interval"
     if rank is None:
-        rows, rank = counted_rows(scores), _rank_correlation(scores)
-        built = COEFFICIENTS["alpha_ordinal"].of(rows.rows, scale)
-        value = built if isinstance(built, Undefined) else rows.value(built)
-        alpha = None if isinstance(value, Undefined) else value
+        rank = _rank_correlation(scores)
+        found = _alpha(figure, scores[np.isfinite(scores).sum(axis=1) >= 2], scale)
+        alpha = None if isinstance(found.value, Undefined) else found.value
+        at_most = found.interval.high if isinstance(found.interval, Interval) else 1.0
     middle, low, high = np.cumsum(shares) - shares / 2, 0.0, 1.0
     for _ in range(ROUNDS):
         seen = (low + high) / 2
         ranks = middle[_places(np.random.default_rng(0), shares, seen, (CASES, 2))]
         low, high = (seen, high) if np.corrcoef(ranks.T)[0, 1] < rank else (low, seen)
-    return People(levels, shares, low, rank, alpha)
+    return People(levels, shares, low, rank, alpha, at_most, figure)
+
+
+def _alpha(figure: str, scores: FloatArray, scale: Sequence[float]) -> Estimate:
+    """The reliability of scores of cases that have two or more of them, (cases, people)."""
+    rows = counted_rows(scores)
+    built = COEFFICIENTS[figure].of(rows.rows, scale)
+    return Estimate(built, built) if isinstance(built, Undefined) else rows.estimate({"": built})[""]
 
 
 def _places(rng: np.random.Generator, shares: FloatArray, seen: float, size: tuple[int, int]) -> IntArray:
@@ -137,21 +148,21 @@ def power(people: People, given: BoolArray, margin: float, least: float) -> Powe
     rng, size = np.random.default_rng(1), given.shape[1]
     scores = people.drawn(rng, CASES, size + 1)
     rated = np.where(given[rng.integers(0, len(given), CASES)], scores[:, :size], np.nan)
-    influence = np.zeros(CASES)
+    influence, compared = np.zeros(CASES), 0
     for person in range(size):
         target = mean_of_people(np.delete(rated, person, axis=1))
         used = np.isfinite(rated[:, person] + target)
         if used.any():
             judge, own = (_influence(each[used], target[used]) for each in (scores[:, size], rated[:, person]))
-            influence[used] += (judge - own) / used.mean() / size
+            influence[used] += (judge - own) / used.mean()
+            compared += 1
     apart = 0.0
     if people.alpha is not None:
-        rows = counted_rows(rated[:FEWER])
-        built = COEFFICIENTS["alpha_ordinal"].of(rows.rows, people.levels.tolist())
-        interval = built if isinstance(built, Undefined) else rows.estimate({"": built})[""].interval
+        several = rated[:FEWER][np.isfinite(rated[:FEWER]).sum(axis=1) >= 2]
+        interval = _alpha(people.reliability, several, people.levels.tolist()).interval
         if isinstance(interval, Interval):
             apart = (interval.high - interval.low) / 2 / t_quantile(LEVEL, GROUPS - 1) * float(np.sqrt(FEWER))
-    return Power(margin, float(influence.std()), apart, people.alpha, least)
+    return Power(margin, float(influence.std()) / max(compared, 1), apart, people.alpha, least)
 
 
 def _influence(first: FloatArray, second: FloatArray) -> FloatArray:
