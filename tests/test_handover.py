@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from pathway_local.case import CaseRef
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.doubt import _curve, differs, people_say
-from pathway_local.results.handover import Decision, HandoverOptions, decisions
+from pathway_local.results.handover import Decision, HandoverOptions, _expected, decisions
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
@@ -392,6 +393,21 @@ def test_a_plan_says_what_labels_would_let_it_keep(tmp_path: Path, run: Run) -> 
     assert "demo can be expected to keep" in out and "there are 60 labels" in out
     assert run("plan", path, "--error", "0.1").code == 2
     assert run("plan", path, "--error", "0.1", "--against", "committee", "--half-width", "0.1").code == 2
+
+
+def test_no_more_labels_are_planned_than_the_file_has_cases_and_thinning_is_said(tmp_path: Path, run: Run) -> None:
+    found = _decided(handed_run(tmp_path / "my.run"))
+    for size, planned in ((100, []), (151, [100, 150])):
+        assert [each.labels for each in _expected(replace(found, sure=found.sure[:size]))] == planned
+    words = (
+        "plan",
+        handed_run(tmp_path / "uneven.run", group="bot", least=50),
+        "--against",
+        "committee",
+        "--error",
+        "0.1",
+    )
+    assert re.search(r"Numbers of labels are those that count. Of this sample, \d+ of \d+ do", run(*words).words)
 
 
 def test_a_promise_is_the_same_with_its_rubric_named(tmp_path: Path, run: Run) -> None:

@@ -177,12 +177,32 @@ def test_plan_says_how_many_cases_and_people_show_that_a_judge_can_stand_in(run:
     assert needed == sorted(needed, reverse=True) and chances == sorted(chances)
     assert all((chance >= 0.8) == (cases <= 60) for chance, cases in zip(chances, needed, strict=True))
     words = ok(run("plan", "agreed.run", "--stand-in"))
-    assert re.search(r"The 60 cases that 3 people rated show in [\d.]+% of the files that a judge as good", words)
-    assert f"3 people {needed[1]}" in words and "No number of cases" not in words
+    assert re.search(
+        r"In \d+ of 100 such evaluations, the 60 cases that 3 people rated show that a judge as good", words
+    )
+    assert f"chance of about 80% it takes, if everybody rates all of them, {needed[0]} cases with 2 people" in words
+    assert f", {needed[1]} cases with 3 people" in words and "No number of cases" not in words
     [wider] = ok(run("plan", "agreed.run", "--stand-in", "--margin", "0.15", "--json"))
     assert wider["rows"][1]["needed"] < needed[1]
     [two] = ok(run("plan", "agreed.run", "--stand-in", "--against", "ann", "--json"))
     assert [note["key"] for note in two["notes"]] == ["stand_in_needed", "stand_in_assumed"]
+    assert "No number of cases gives a chance of 80%" in ok(
+        run("plan", "agreed.run", "--stand-in", "--margin", "0.0001")
+    )
+    refused = run("plan", "agreed.run", "--stand-in", "--against", "demo")
+    assert refused.code == 2 and "demo is a judge: --against names people who rate" in refused.err
+
+
+def test_plan_says_that_few_ratings_show_nothing_yet_of_how_far_people_agree(run: Run, tmp_path: Path) -> None:
+    rows = cases(ids=[f"s-{place}" for place in range(6)])
+    ids = [case.id for case in rows]
+    with judged_run(tmp_path / "few.run", rows=rows) as made:
+        add(made, "demo", given(1, 2, 4, 5, 4, 2, ids=ids), rows=rows)
+        for name, scores in (("ann", (1, 2, 4, 5, 5, 1)), ("bob", (2, 1, 5, 4, 2, 2)), ("cy", (4, 1, 5, 4, 2, 5))):
+            add(made, name, given(*scores, ids=ids), kind="human", rows=rows)
+        add(made, "alone", given(4, ids=["s-0"]), kind="human", rows=rows)
+    words = ok(run("plan", "few.run", "--stand-in"))
+    assert "Too few ratings show how far people agree" in words and "No number" not in words
 
 
 def test_plan_says_that_no_number_of_cases_is_enough_where_people_disagree(run: Run) -> None:
@@ -195,4 +215,6 @@ def test_plan_says_what_it_assumes_where_nobody_has_rated(run: Run, tmp_path: Pa
     agreed_run(tmp_path / "alone.run", 0, 0.4)
     words = ok(run("plan", "alone.run", "--stand-in"))
     assert "we assume a rank correlation of 0.70" in words and "show in" not in words
-    assert re.search(r"so many cases are needed, if everybody rates all of them: 2 people \d+, 3 people \d+", words)
+    assert re.search(
+        r"it takes, if everybody rates all of them, \d+ cases with 2 people, \d+ cases with 3 people", words
+    )
