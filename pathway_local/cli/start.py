@@ -292,10 +292,10 @@ class Dialog:
             named = [", ".join(each) or self._told("no_groups") for each in sets]
             self.choices.keep = sets[self._choose("groups", named, 1) - 1]
         kept = self.choices.keep
-        usual = [name for name in groups if name in kept]
-        ways = [*usual, "", *(name for name in kept if name not in usual)]
+        likely = [name for name in groups if name in kept]
+        ways = [*likely, "", *(name for name in kept if name not in likely)]
         self.choices.by = ways[0]
-        if len(kept) > 1 or usual != kept:
+        if len(kept) > 1 or likely != kept:
             self.choices.by = ways[self._choose("by", [each or self._told("no_groups") for each in ways], 1) - 1]
 
     def _judge(self) -> None:
