@@ -217,7 +217,8 @@ def _power_of(matrix: RatingsMatrix, against: str, margin: float) -> Table:
     shared = int(np.isfinite(scores[several]).any(axis=0).sum())
     # As `agreement` does: scores that are no levels have an alpha of intervals.
     with_levels = all(matrix.raters[at].on_scale for at in people)
-    crowd = people_like(source, tuple(map(float, matrix.grid)) if with_levels else (), None if rated else ASSUMED)
+    grid = matrix.grid(people) if with_levels else ()
+    crowd = people_like(source, grid, None if rated else ASSUMED)
     columns = [Column("people", "count"), Column("chance", "share"), Column("needed", "count")]
     about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "margin": margin, "cases": cases}
     if isinstance(crowd, Undefined):
