@@ -89,13 +89,6 @@ def raters_named(name: str, raters: Iterable[str]) -> list[str]:
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
 
 
-def only_group(raters: Iterable[str]) -> str:
-    """Return the one rater, or the name under which all of them were imported; empty if there are several."""
-    known = list(raters)
-    names = {name.partition(GROUP)[0] for name in known}
-    return known[0] if len(known) == 1 else names.pop() if len(names) == 1 else ""
-
-
 def refuse_adjudicators_name(name: str, option: str) -> None:
     """Raise UsageError if `name`, which `option` gave to a rater of another kind, is that of adjudicators."""
     if name.partition(GROUP)[0] == ADJUDICATED:

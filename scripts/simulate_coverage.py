@@ -103,7 +103,7 @@ def coverage(shares: tuple[float, ...], labels: int, replications: int) -> Share
             return False, False, False
         return holds(found.corrected, mean), holds(found.labels_only, mean), bool(found.warnings)
 
-    return how_often(stream("calibrate", shares, labels), replications, once)
+    return how_often(stream("calibrate", shares, labels, "file"), replications, once)
 
 
 STUDENTS: Mapping[str, Sequence[int]] = {

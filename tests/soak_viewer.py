@@ -34,14 +34,15 @@ def main(verdicts: int) -> int:
         began = time.process_time()
         with viewing(run, cases) as desk:
             print(f"start {time.process_time() - began:.2f} s")
-            good, end = json.dumps(["score", 4.0]), verdicts // 50
+            good, end = json.dumps(["score", 4.0]), count // 50
             agreed = {"rubric": TINY.name, "person": "Eve", "score:score": "4"}
             asked: dict[str, Callable[[], Answer]] = {
                 "table": lambda: desk.get("/table/0"),
-                "sorted": lambda: desk.get("/table/0?by=score&down=1"),
-                "last page": lambda: desk.get(f"/table/0?by=rater&page={end}"),
+                "sorted": lambda: desk.chosen(order="high"),
+                "last page": lambda: desk.get(f"/table/0?page={end}"),
                 "rater and score": lambda: desk.chosen(rater="second", level=good),
-                "group": lambda: desk.chosen(group=json.dumps(["bot", "v1"])),
+                "group": lambda: desk.chosen(**{"group:bot": "v1"}),
+                "levels by group": lambda: desk.chosen(by="bot"),
                 "words in a text": lambda: desk.chosen(text="MISLEAD STUDENT MÄRZ"),
                 "words nowhere": lambda: desk.chosen(text="nowhere at all"),
                 "case": lambda: desk.get(f"/case/0/{count // 2}"),

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from walks import Walker
 
 from pathway_local.errors import ReplyError
-from pathway_local.ratings.service_schema import strict_schema
+from pathway_local.ratings.hosted_requests import strict_schema
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField

@@ -1,9 +1,14 @@
 """Bradley–Terry strengths, against published figures, a logistic regression and what a simulation put in."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
+from pathway_local.results.ranking import Ranking, RankingPlan
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
 from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
 
@@ -99,3 +104,20 @@ def test_strengths_without_a_maximum_are_undefined(
     names = "abcd"[: max([*first, *second], default=0) + 1]
     found = bradley_terry(*codes, np.array(wins, dtype=np.float64), list(names))
     assert isinstance(found, Undefined) and said in found.reason
+
+
+def test_the_places_are_those_that_holm_s_tests_of_all_differences_leave_open() -> None:
+    found = fitted(bradley_terry(*games(), TEAMS))
+    plan = RankingPlan("first", "second")
+    ranking = Ranking("r", "preference", "demo", plan, TEAMS, ((0, 0, 0),) * len(TEAMS), len(games()[2]), 0, found)
+    pairs = list(combinations(range(len(TEAMS)), 2))
+    apart = np.array([found.values[one] - found.values[other] for one, other in pairs])
+    spread = found.covariance
+    errors = [(spread[one, one] + spread[other, other] - 2 * spread[one, other]) ** 0.5 for one, other in pairs]
+    rejected, *_ = multipletests(2 * stats.t.sf(np.abs(apart / errors), found.clusters - 1), method="holm")
+    ahead = [pair if gap > 0 else pair[::-1] for pair, gap, clear in zip(pairs, apart, rejected, strict=True) if clear]
+    assert {TEAMS[low] for _, low in ahead} == {"Baltimore"} and len(ahead) > 3
+    assert ranking.places() == {
+        team: (1 + sum(low == place for _, low in ahead), 7 - sum(high == place for high, _ in ahead))
+        for place, team in enumerate(TEAMS)
+    }

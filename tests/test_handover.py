@@ -19,8 +19,8 @@ from typed_here import Run
 from pathway_local.case import CaseRef
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
-from pathway_local.results.doubt import _curve
-from pathway_local.results.handover import Decision, HandoverOptions, decisions, differs, people_say
+from pathway_local.results.doubt import _curve, differs, people_say
+from pathway_local.results.handover import Decision, HandoverOptions, decisions
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
@@ -175,10 +175,41 @@ def test_the_area_is_that_below_the_curve_of_risk() -> None:
     assert isinstance(blind, Interval) and blind.low < 0
 
 
+def test_the_calibration_error_is_the_mean_distance_within_fifths() -> None:
+    sure, rng = np.linspace(0.02, 1, 150), np.random.default_rng(9)
+    wrong = (rng.random(150) < 0.3).astype(float)
+    found = doubt_figures(sure, wrong, None, None)["calibration"]
+    fifths = zip(np.split(sure, 5), np.split(wrong, 5), strict=True)
+    assert found.value == pytest.approx(np.mean([abs(s.mean() - 1 + w.mean()) for s, w in fifths]))
+    assert isinstance(found.interval, Interval) and isinstance(found.value, float)
+    assert 0 < found.interval.low < found.value < found.interval.high < 1
+    # Too sure below the middle, not sure enough above: both cancel out in the mean, and not here.
+    cancels = doubt_figures(np.repeat([0.9, 0.5], 50), np.tile([0.0, 1.0, 0.0, 0.0], 25), None, None)
+    assert abs(float(str(cancels["overconfidence"].value))) < 0.06 < float(str(cancels["calibration"].value)) - 0.1
+
+
+def test_figures_of_doubt_count_a_case_as_often_as_it_stands_for() -> None:
+    rng = np.random.default_rng(10)
+    sure, wrong = rng.random(80), (rng.random(80) < 0.4).astype(float)
+    weights = np.where(np.arange(80) < 40, 1.0, 3.0)
+    times = weights.astype(int)
+    weighed, plain = doubt_figures(sure, wrong, None, weights), doubt_figures(sure, wrong, None, None)
+    copied = doubt_figures(np.repeat(sure, times), np.repeat(wrong, times), None, None)
+    for name in ("area_gain", "overconfidence"):
+        assert weighed[name].value == pytest.approx(copied[name].value) != plain[name].value
+    for cell in ("surest", "confidence"):
+        ends = [[*_curve(*each)][-1][cell] for each in ((sure, wrong, None, weights), (sure, wrong, None, np.ones(80)))]
+        assert (ends[0] == ends[1]) is (cell == "surest")
+    curve = [*_curve(sure, wrong, None, weights)]
+    share = curve[-1]["wrong_part"]
+    assert isinstance(share, Estimate) and share.value == pytest.approx(np.average(wrong, weights=weights))
+    assert isinstance(share.interval, Interval)
+
+
 def test_the_curve_of_risk_keeps_cases_together_that_are_equally_sure() -> None:
     wrong = np.repeat([0.0, 1.0], 50)
     for each in (wrong, wrong[::-1]):
-        [row] = _curve(np.full(100, 0.9), each, None)
+        [row] = _curve(np.full(100, 0.9), each, None, np.ones(100))
         assert (row["surest"], row["labelled"]) == ("100%", 100)
         assert isinstance(row["wrong_part"], Estimate) and row["wrong_part"].value == 0.5
 

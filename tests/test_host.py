@@ -268,7 +268,13 @@ def test_a_child_that_dies_between_two_passes_costs_neither_a_strike(begin: Begi
     assert notice.startswith("the engine died (killed by SIGKILL) with 0 requests in flight")
 
 
-@pytest.mark.parametrize("poison", [{4, 21}, {0, 1, 2}, set(range(12)), set(range(3, 60, 6))])
+MANY = pytest.mark.soak  # each of the cases costs a process or two
+
+
+@pytest.mark.parametrize(
+    "poison",
+    [{4, 21}, {0, 1, 2}, pytest.param(set(range(12)), marks=MANY), pytest.param(set(range(3, 60, 6)), marks=MANY)],
+)
 def test_however_many_cases_kill_it_each_is_set_aside_and_none_is_lost(
     begin: Begin, poison: set[int], notices: list[str]
 ) -> None:

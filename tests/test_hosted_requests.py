@@ -12,11 +12,10 @@ from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
-from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan
+from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
-from pathway_local.ratings.service_schema import strict_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts

@@ -27,6 +27,7 @@ NAMED = {
     "levels.yaml": ("rude", "neutral", "polite"),
     "clearer.prompty": ("second", "first"),
     "own.prompty": ("misses it", "touches it", "fits"),
+    "people.prompty": ("useless", "helps", "solves it"),
 }
 """The names that each file gives its levels, lowest first."""
 

@@ -1,5 +1,6 @@
 """A probe's result says what the cases show, and how sure that is."""
 
+import numpy as np
 import pytest
 
 from pathway_local.probes.probe_list import PROBES, Expected, Probe
@@ -8,13 +9,16 @@ from pathway_local.results.probe_result import (
     AT_TOP,
     IN_PART,
     NO_SCORE,
+    QUIET,
     WRONG_ALREADY,
     CaseScores,
+    Noise,
     ProbeResult,
     ScoreRange,
     probe_result,
     settled,
 )
+from simulate_self_test import NOISES, failing
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 FIVE = ScoreRange(1, 5)
@@ -108,10 +112,36 @@ def test_scores_that_wander_together_fail_though_most_stay_within_the_margin() -
     assert settled_few.share.value == 0.9 and settled_few.result == "failed"  # the mean is 0.32 too high
 
 
-def test_noise_fails_by_the_share_though_its_mean_is_nought() -> None:
+def settled_with_repeats(expected: Expected, probe: str, cases: list[CaseScores], again: list[CaseScores]) -> list[str]:
+    repeat = result("same", *again, probe="repeat")
+    found = probe_result(BY_NAME[probe], "score", expected, FIVE, cases, {}, repeat.noise)
+    return [each.result for each in settled([found, repeat])]
+
+
+def test_noise_of_repeats_fails_no_probe_and_what_goes_beyond_it_does() -> None:
     noisy = [case(3, 3 + (-1) ** at * 0.5) for at in range(100)]
     [found] = settled([result("same", *noisy)])
     assert isinstance(found.shift.value, float) and abs(found.shift.value) < 0.01 and found.result == "failed"
+    again = [case(3, 3 + (-1) ** at * 0.5, 3) for at in range(100)]
+    assert settled_with_repeats("same", "levels", noisy, again) == ["noisy", "noisy"]
+    steady = [case(3, 3.0, 3.1)] * 100
+    assert settled_with_repeats("same", "levels", noisy, steady) == ["failed", "passed"]
+    half = [case(3, 4.0, 3.0)] * 25 + [case(3, 2.0, 3.0)] * 25 + [case(3, 3.0, 3.0)] * 50
+    assert settled_with_repeats("falls", "number", [case(5, 5.0)] * 100, half) == ["failed", "noisy"]
+    assert settled_with_repeats("same", "levels", [case(3, 3.7)] * 60 + [case(3, 3.0)] * 40, half) == [
+        "failed",
+        "noisy",
+    ]
+
+
+def test_several_changes_give_noise_several_chances() -> None:
+    half = Noise(0.5, 2)
+    assert [half.leaves(times) for times in (1, 2, 4, 6)] == [0.5, 0.5, 0.25, 0.125]
+    assert QUIET.leaves(4) == 1
+    rng = np.random.default_rng(1)
+    for chances in (np.full(20_000, 0.7), rng.random(20_000), (rng.random(20_000) < 0.8).astype(float)):
+        kept = Noise(float(np.mean(chances**2)), 2)
+        assert all(kept.leaves(times) <= np.mean(chances**times) + 1e-9 for times in (1, 2, 3, 4, 5))
 
 
 def test_holm_asks_more_of_many_probes() -> None:
@@ -130,3 +160,19 @@ def test_repeats_have_a_spread() -> None:
 def test_probes_expect_something_of_every_score_that_they_are_about() -> None:
     assert len(BY_NAME) == len(PROBES)
     assert all(isinstance(probe, Probe) and probe.expected and 0 < probe.needed < 1 for probe in PROBES)
+
+
+@pytest.mark.parametrize("noise", ["wobbles by 0.1", "wobbles by 0.3", "20% flip", "30% flip, borderline"])
+def test_whole_self_tests_fail_no_judge_for_its_noise_alone(noise: str) -> None:
+    rng = np.random.default_rng(2)
+    failed = [bool(failing(rng, NOISES[noise], 60, "")) for _ in range(40)]
+    assert sum(failed) <= 5  # at a rate of 5%, six or more have a chance of 1%
+    if noise != "wobbles by 0.1":
+        assert all(failing(rng, NOISES[noise], 60, "", repeats=False) for _ in range(5))
+
+
+@pytest.mark.parametrize("noise", ["wobbles by 0.05", "wobbles by 0.3", "rounds after 0.1"])
+def test_whole_self_tests_find_a_bias_of_half_a_level(noise: str) -> None:
+    rng = np.random.default_rng(3)
+    found = [failing(rng, NOISES[noise], 100, probe) == {probe} for probe in ("padding", "levels") for _ in range(15)]
+    assert sum(found) > 20

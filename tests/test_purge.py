@@ -205,7 +205,7 @@ def test_one_person_leaves_with_every_trace_and_the_files_that_held_them_are_nam
     own = {"verdicts.csv", "ann.html", *(file.name for file in inside)}
     assert files == own | ({"bo.html"} if handed & set(gone) else set())
     places = 3 + len(handed & set(gone))
-    assert f"removed: {places} places on sheets and pages for raters" in told and "removed: 3 cases" in told
+    assert f"removed: {places} places on sheets and pages for raters" in told and ", 3 cases" in told
     left = path.read_bytes()
     assert not any(word.encode() in left for word in (*gone, COLUMN))
     with RunFile.read(path) as run:

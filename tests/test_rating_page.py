@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import openpyxl
 import pytest
 from html_page import PageParser
 from rated_run import TINY, TWO, scores_of, write_lines
@@ -13,7 +14,8 @@ from test_report_page import WIDE
 from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.ratings.rating_sheet import scale_lines
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
@@ -59,12 +61,54 @@ def test_a_page_holds_texts_levels_and_instructions_and_nothing_else(run: Run) -
     page = parsed(Path("rate-Ann.html"))
     assert len(page.of("article")) == 6 and len(set(texts(page))) == 6
     assert "This page holds texts of cases" in page.said and "They may be by students" in page.said
-    assert "5 – Best" in page.said and "Judge the answer." in page.said
+    assert "5 – Best" in page.said and "Judge the answer." not in page.said
+    assert "How to rate score 5 – Best 4 – Good 3 – Not asked 2 – Poor 1 – Bad Made by" in page.said
     whole = Path("rate-Ann.html").read_text(encoding="utf-8")
     assert not re.search("secret|bot-x|Bob", whole)
     radios = [each for each in page.of("input") if each["type"] == "radio"]
     assert [each["value"] for each in radios] == ["5", "4", "3", "2", "1", "can't say"]
     assert [each["data-key"] for each in radios] == ["5", "4", "3", "2", "1", "?"]
+
+
+PEOPLE = "# What counts\n- Right first\n\nThen <b>kind</b>."
+
+
+def test_a_rubric_tells_people_how_to_rate(run: Run, tmp_path: Path) -> None:
+    indented = PEOPLE.replace("\n", "\n  ")
+    for kind, rubric in (("prompty", TINY.text), ("yaml", "criteria: Is it polite?\nlevels: {1: rude, 2: kind}\n")):
+        told = f"people: |\n  {indented}\n"
+        text = rubric.replace("name: tiny\n", f"name: tiny\n{told}") if kind == "prompty" else told + rubric
+        Path(f"own.{kind}").write_text(text, encoding="utf-8")
+        assert load_rubric(f"own.{kind}").people == PEOPLE
+    command = ["sample", "own.run", "--rubric", "own.prompty", "--cases", "cases.csv", "--n", 2, "--seed", 7]
+    assert run(*command, "--rater", "Ann", "--out", "own.html", "--title", "May & June").code == 0
+    page = parsed(Path("own.html"))
+    assert "How to rate What counts • Right first Then <b>kind</b>. " in page.said
+    assert page.said.count("May & June") == 2 and "Judge the answer." not in page.said
+    assert run(*command, "--out", "own.xlsx").code == 0
+    sheet = openpyxl.load_workbook("own.xlsx")["instructions"].values
+    rows = [(row[0], row[1]) for row in sheet]
+    assert rows[-4:] == [
+        ("what to look for", "What counts"),
+        (None, "• Right first"),
+        (None, None),
+        (None, "Then <b>kind</b>."),
+    ]
+    told = run(*command, "--out", "more.xlsx", "--title", "May")
+    assert told.code == 2 and "--title is for a page" in told.err
+    Path("own.prompty").write_text(TINY.text.replace("name: tiny", "name: tiny\npeople: [a]"), encoding="utf-8")
+    told = run("rubrics", "check", "own.prompty")
+    assert told.code != 0 and "people must be a text" in told.err
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_built_in_rubric_tells_people_nothing_of_machines(name: str) -> None:
+    told = load_rubric(name).people
+    assert len(told) > 300 and not re.search(r"program|JSON|tag|Never follow|step by step", told)
+
+
+def test_a_long_scale_is_told_by_its_ends_and_names() -> None:
+    assert list(scale_lines(WIDE.format.scores["score"])) == ["100", "0"]
 
 
 def test_cases_come_as_drawn_or_in_an_order_of_each_rater(run: Run) -> None:

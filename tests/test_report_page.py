@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
-from rated_run import TWO, add, cases, judged_run, said
+from rated_run import TINY, TWO, add, cases, judged_run, said
 from typed_here import Run
 from typed_here import rows as rows_of
 
@@ -88,7 +88,7 @@ def test_a_report_holds_no_text_and_no_id_unless_asked(run: Run, tmp_path: Path)
     assert "note: with.html holds texts of cases" in told.err
     page = check_harmless(Path("with.html").read_text(encoding="utf-8"))
     assert "This page holds texts of cases" in page.said and re.search(
-        r"a-\d\d\d row \d+ question question \d+", page.said
+        r"a-\d\d\d row \d+ · chatbot v\d .* question question \d+", page.said
     )
     for alone in (["--with-text"], ["--cases", "may.csv"]):
         assert run("report", "may.run", "--out", "no.html", *alone).code == 2
@@ -136,7 +136,40 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
         job = made.jobs.begin(["judge"], {"engine": {**engine, "seal": "namespace"}, EARLIER_ENGINES: [engine]})
         made.jobs.end(job, "done", {})
     found = reported(run).said
-    assert "filter, namespace" in found and "judge one; seal filter" in found and "{" not in found
+    top, appendix = found.split("Whoever has the run")
+    assert "The judge could not reach a network." in top
+    assert "The judge was kept from connecting to any network." in top
+    assert "namespace" not in top and "judge one; seal filter" in appendix and "{" not in found
+
+
+@pytest.mark.parametrize(
+    ("level", "said"),
+    [
+        ("off-switches", "Nothing kept the judge from reaching a network."),
+        ("already-isolated+filter", "The judge could not reach a network."),
+        ("cluster:filter", "ran on other machines. The judge was kept from connecting to any network."),
+    ],
+)
+def test_a_seal_is_said_in_plain_words(level: str, said: str, run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        made.jobs.end(made.jobs.begin(["judge"], {"engine": {"judge": "one", "seal": level}}), "done", {})
+    assert said in reported(run, "--no-appendix").said
+
+
+def test_the_appendix_can_be_left_out(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        head, sha256 = AuditTrail(made.database).head(), TINY.sha256
+    page = reported(run)
+    assert page.said.index("Appendix: how this was made") < page.said.index(head) and sha256 in page.said
+    brief = reported(run, "--no-appendix")
+    assert not re.search("Appendix|[0-9a-f]{64}|pathway-local report", brief.said)
+    assert "provenance" not in {attributes.get("id") for _, attributes in brief.tags}
+
+
+def test_a_title_stands_in_place_of_the_runs_name(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
+    page = reported(run, "--title", " <b>May</b> & \x1b[31mJune ", "--no-appendix")
+    assert page.said.count("<b>May</b> & \\x1b[31mJune") == 2 and "report: may" not in page.said
 
 
 def test_only_people_are_compared_with(run: Run, tmp_path: Path) -> None:
@@ -276,7 +309,9 @@ def test_every_phrase_and_note_is_said_somewhere() -> None:
     )
     for section in ("phrases", "notes"):
         for key in english[section]:
-            assert f'"{key}"' in code or f"'{key}'" in code or re.match("kind_|read_by_|aim_|result_", key), key
+            assert (
+                f'"{key}"' in code or f"'{key}'" in code or re.match("kind_|read_by_|aim_|result_|view_order_", key)
+            ), key
 
 
 def test_shares_near_an_end_are_not_rounded_to_it() -> None:

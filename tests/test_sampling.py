@@ -104,7 +104,7 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert told["evaluator"] == "Ann"
     assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" of 9"'
     assert told["score"] == "5 – Best"
-    assert told["as the judge reads it"] == "Judge the answer."
+    assert "what to look for" not in told and "Judge the answer." not in str(told)
 
 
 def test_a_workbook_with_a_sheet_for_each_is_still_read(run: Path, sheet: Path, tmp_path: Path) -> None:

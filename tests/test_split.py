@@ -1,5 +1,6 @@
 """The parts of a split run are judged apart and merged: the run says what one run over the whole file says."""
 
+import json
 import os
 import random
 import re
@@ -311,7 +312,7 @@ def test_what_was_removed_from_the_run_does_not_return(shop: Shop, here: Callabl
     assert "everything was purged" in refused(here, PARTS[1])
 
 
-def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(here: Callable[..., Path]) -> None:
+def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(shop: Shop, here: Callable[..., Path]) -> None:
     merged(here, PARTS[0])
     [first, second, third, *_] = outcomes(here(PARTS[0]))
     for path in (here("all.run"), here(PARTS[0])):
@@ -332,6 +333,9 @@ def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(here: C
     assert fourth not in outcomes(here("all.run")) and fifth in outcomes(here("all.run"))
     trail = here("all.run").read_bytes()
     assert fourth.encode() not in trail
+    shop.judge(here(PARTS[0]))
+    assert fourth in outcomes(here(PARTS[0]))
+    assert "still holds cases" in refused(here, PARTS[0]), "it was purged there, and came back"
 
 
 def test_a_case_that_the_part_never_held_does_not_keep_it_from_being_merged(
@@ -380,6 +384,27 @@ def test_a_row_that_was_mended_in_its_part_is_no_failure_of_the_run(shop: Shop, 
     assert bad() == []
     merge_parts(here("two.run"), old, ["merge"], print)
     assert not [case for case in outcomes(here("two.run")) if " line " in case], "an old copy brings none back"
+
+
+def test_an_old_part_brings_back_no_row_that_a_part_of_another_split_judged_since(
+    shop: Shop, here: Callable[..., Path]
+) -> None:
+    cases, whole = here("cases.jsonl"), here("cases.jsonl").read_text()
+    lines = whole.splitlines(keepends=True)
+    three, two = (split_run(here("x.run"), count, ["split"]) for count in (3, 2))
+    cases.write_text("".join("{\n" if at in (2, 5, 9, 11) else line for at, line in enumerate(lines)))
+    for part in three:
+        shop.judge(part, cases=cases)
+    cases.write_text(whole)
+    time.sleep(1.1)  # jobs are dated to the second
+    shop.judge(two[0], cases=cases)
+    merge_parts(here("x.run"), [two[0], *three], ["merge"], print)
+    bad = {case for case in outcomes(here("x.run")) if " line " in case}
+    theirs = {f"cases.jsonl line {row + 1}" for row in (2, 5, 9, 11)}
+    assert bad == {case for case in theirs if case not in Part(1, 2)}, "only those that nobody judged since"
+    shop.judge(two[1], cases=cases)
+    merge_parts(here("x.run"), [two[1], *three], ["merge"], print)
+    assert outcomes(here("x.run")).keys() == {json.loads(line)["id"] for line in lines}
 
 
 def test_a_job_that_a_copy_of_a_part_has_not_ended_is_there_once(here: Callable[..., Path]) -> None:

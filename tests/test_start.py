@@ -140,4 +140,4 @@ def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:
     assert person.ends() == 1, person.said
     flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
     assert "As rubricas incluídas estão descritas em inglês." in flat
-    assert "pathway-local start a.xlsx" in flat and "Aborted" not in flat
+    assert "pathway-local start a.xlsx --lang pt --models models.yaml" in flat and "Aborted" not in flat

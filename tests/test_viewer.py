@@ -32,7 +32,7 @@ from pathway_local.runs.removal import undo_import
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdict_index
-from pathway_local.viewer.selection import Order, Selection
+from pathway_local.viewer.selection import Selection
 from pathway_local.viewer.server import Gate
 from pathway_local.words.language import Language
 
@@ -68,62 +68,98 @@ def desk(run: Path, file: Path) -> Iterator[Desk]:
 
 
 def ids(desk: Desk, **form: str) -> list[str]:
-    return [f"{row.split()[0]} {row.split()[2]}" for row in desk.chosen(**form).table]
+    """The cases and rubrics of the table's rows."""
+    return [" ".join(row.split()[:2]) for row in desk.chosen(**form).table]
 
 
-def test_the_table_shows_every_verdict_and_filters(desk: Desk) -> None:
-    assert len(desk.get("/table/0").table) == 16
-    assert desk.get("/table/0").table[0] == "s-1 tiny demo local judge 4 Good 90% Überall s-1"
-    assert ids(desk, rubric="two") == [f"{name} demo" for name in IDS]
-    assert ids(desk, rater="bob") == [f"{name} bob" for name in IDS]
-    assert ids(desk, level=json.dumps(["score", 4.0])) == ["s-1 demo", "s-1 bob", "s-2 ann", "s-2 bob"]
-    assert ids(desk, outcome="failures") == ids(desk, outcome="kind:bad-row") == ["s-3 ann"]
-    assert ids(desk, outcome="verdicts", rater="ann") == ["s-1 ann", "s-2 ann", "s-4 ann"]
-    assert ids(desk, mark="cut:reason") == ["s-2 demo"]
-    assert ids(desk, group=json.dumps(["bot", "v0"]), rater="bob") == ["s-2 bob", "s-4 bob"]
+TINY_ROWS, TWO_ROWS = ([f"{name} {rubric}" for name in IDS] for rubric in ("tiny", "two"))
+
+
+def test_a_row_of_the_table_has_a_case_with_its_raters_side_by_side(desk: Desk) -> None:
+    table = desk.get("/table/0").table
+    assert len(table) == 8
+    assert table[0] == (
+        "s-1 tiny v1 the question of s-1 4 Good confidence 90% Überall s-1 5 Best because 5 4 Good because 4"
+    )
+    heads = re.findall('<th scope="col">(.*?)</th>', desk.get("/table/0").text.partition('class="cases"')[2])
+    named = [" ".join(re.sub("<[^>]*>", " ", head).split()) for head in heads]
+    assert named == ["Case", "Rubric", "bot", "question", "demo local judge", "ann person", "bob person"]
+
+
+def test_the_table_filters_by_what_any_rater_said(desk: Desk) -> None:
+    assert ids(desk, rubric="two") == TWO_ROWS
+    assert ids(desk, rater="bob") == TINY_ROWS
+    assert ids(desk, level=json.dumps(["score", 4.0])) == ["s-1 tiny", "s-2 tiny"]
+    assert ids(desk, level=json.dumps(["score", 4.0]), rater="ann") == ["s-2 tiny"]
+    assert ids(desk, outcome="failures") == ids(desk, outcome="kind:bad-row") == ["s-3 tiny"]
+    assert ids(desk, outcome="verdicts", rater="ann") == ["s-1 tiny", "s-2 tiny", "s-4 tiny"]
+    assert ids(desk, mark="cut:reason") == ["s-2 tiny"]
+    assert ids(desk, **{"group:bot": "v0"}, rater="bob") == ["s-2 tiny", "s-4 tiny"]
     assert ids(desk, rater="bob", outcome="failures") == []
+    assert len(desk.chosen(rater="ann", level=json.dumps(["score", 5.0])).table[0].split("because")) == 3
+
+
+def test_each_kept_column_has_a_filter_of_its_own(run: Path, file: Path) -> None:
+    with RunFile.open(run) as opened:
+        rows = [Case(each.id, each.inputs, {"bot": f"v{each.row % 2}", "who": "AABB"[at]}, each.row)
+                for at, each in enumerate(cases())]  # fmt: skip
+        add(opened, "cy", said(1, 2, 4, 5), kind="human", rows=rows)
+    with viewing(run, file) as desk:
+        names = [each["name"] for each in desk.get("/table/0").page.of("select")]
+        assert names == ["rubric", "rater", "level", "outcome", "mark", "group:bot", "group:who", "order", "by"]
+        assert ids(desk, **{"group:bot": "v0", "group:who": "B"}, rater="cy") == ["s-4 tiny"]
+
+
+def test_levels_are_charted_by_group(desk: Desk) -> None:
+    told = desk.chosen(by="bot", rubric="tiny")
+    [chart] = [each for each in told.page.of("svg") if each["aria-label"] == "tiny score by bot"]
+    assert chart and "demo, v0" in told.said and "ann, v1" in told.said
+    rows = re.findall("<tr>(.*?)</tr>", told.text.partition("<main")[2], re.DOTALL)
+    counts = [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
+    assert "bob v0 1 0 0* 1 0" in counts and "bob v1 1 0 0* 1 0" in counts and "demo v1 0 0 0* 1 1" in counts
+    assert "tiny score" in desk.chosen(rubric="tiny").said and "demo, v0" not in desk.get("/table/0").said
 
 
 def test_the_search_finds_words_ids_and_texts_in_any_case(desk: Desk) -> None:
-    assert ids(desk, text="ÜBERALL s-3") == ["s-3 demo"]
-    assert ids(desk, text="because 5") == ["s-1 ann"]
-    assert ids(desk, text="the ANSWER of s-2", rater="demo") == ["s-2 demo", "s-2 demo"]
-    assert ids(desk, text="S-4", rater="ann") == ["s-4 ann"]
+    assert ids(desk, text="ÜBERALL s-3") == ["s-3 tiny"]
+    assert ids(desk, text="because 5") == ["s-1 tiny"]
+    assert ids(desk, text="the ANSWER of s-2", rater="demo") == ["s-2 tiny", "s-2 two"]
+    assert ids(desk, text="S-4", rater="ann") == ["s-4 tiny"]
     assert ids(desk, text="100%_' OR 1") == []
 
 
 def test_the_table_sorts_and_turns_its_pages(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def order(query: str) -> list[str]:
-        return [row.split()[0] for row in desk.get(f"{path}?{query}").table]
+    def order(name: str) -> list[str]:
+        return [row.split()[0] for row in desk.chosen(rater="demo", rubric="tiny", order=name).table]
 
-    path = desk.post("/select", {"rater": "demo", "rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
-    path = path.partition("?")[0]
-    assert order("by=score") == ["s-2", "s-4", "s-1", "s-3"]
-    assert order("by=score&down=1") == ["s-3", "s-1", "s-4", "s-2"]
-    assert order("by=confidence") == ["s-2", "s-4", "s-1", "s-3"]
-    assert order("by=nonsense&page=no") == list(IDS)
+    assert order("low") == ["s-2", "s-4", "s-1", "s-3"]
+    assert order("high") == ["s-3", "s-1", "s-4", "s-2"]
+    assert order("unsure") == ["s-2", "s-4", "s-1", "s-3"]
+    assert order("nonsense") == list(IDS)
     monkeypatch.setattr("pathway_local.viewer.verdict_index.PAGE", 3)
     monkeypatch.setattr("pathway_local.viewer.table_page.PAGE", 3)
-    assert [order(f"page={page}") for page in (1, 2, 3)] == [list(IDS[:3]), ["s-4"], ["s-4"]]
+    where = desk.post("/select", {"rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
+    pages = [[row.split()[0] for row in desk.get(f"{where}?page={page}").table] for page in (1, 2, 3, "no")]
+    assert pages == [list(IDS[:3]), ["s-4"], ["s-4"], list(IDS[:3])]
 
 
 def test_a_case_has_texts_everybody_s_words_and_probabilities(desk: Desk) -> None:
-    told = desk.get("/case/0/2?by=case").said
+    told = desk.get("/case/0/2").said
     assert "the answer of s-2" in told and "case 2 of 4" in told and "bot v0" in told
     assert "demo local judge 1 Bad confidence 60%" in told and "Überall s-2" in told and "cut:reason" in told
     assert "3 Not asked 40%" in told and "bob person 4 Good" in told and "because 4" in told
-    links = {each.get("rel"): each["href"] for each in desk.get("/case/0/2?by=score").page.of("a")}
+    links = {each.get("rel"): each["href"] for each in desk.get("/case/0/2").page.of("a")}
     assert {rel for rel in links if rel} == {"prev", "next", "up"}
     assert "Agreed score" in told and "changed" not in told
 
 
 def test_cases_before_and_after_are_those_of_the_table(desk: Desk) -> None:
-    told = desk.post("/select", {"rater": "demo", "rubric": "tiny", "by": "score"}).header("location")
-    number = told.partition("/table/")[2].partition("?")[0]
+    told = desk.post("/select", {"rater": "demo", "rubric": "tiny", "order": "low"}).header("location")
+    number = told.partition("/table/")[2]
 
     def beside(key: int) -> list[str]:
-        found = desk.get(f"/case/{number}/{key}?by=score").page.of("a")
-        return [re.sub(".*/(\\d+)\\?.*", "\\1", each["href"]) for each in found if each.get("rel") in ("prev", "next")]
+        found = desk.get(f"/case/{number}/{key}").page.of("a")
+        return [each["href"].rpartition("/")[2] for each in found if each.get("rel") in ("prev", "next")]
 
     assert [beside(key) for key in (2, 4, 1, 3)] == [["4"], ["2", "1"], ["4", "3"], ["1"]]
 
@@ -137,12 +173,12 @@ FORM = {"rubric": "tiny", "person": " Eve Ö ", "score:score": "4", "notes": "We
 
 
 def test_an_agreed_score_is_stored_once_for_each_person(desk: Desk, run: Path) -> None:
-    told = desk.sent("/case/0/2?by=case", FORM)
+    told = desk.sent("/case/0/2", FORM)
     assert "The agreed score is stored." in told.said and "adjudicated/Eve Ö agreed score 4 Good" in told.said
     assert {"name": "person", "required": "", "maxlength": "100", "value": "Eve Ö"} in told.page.of("input")
     assert [each["value"] for each in told.page.of("input") if "checked" in each] == ["4"]
-    desk.sent("/case/0/2?by=case", FORM | {"score:score": "5"})
-    assert "/case/0/2" in desk.post("/case/0/1?by=case", FORM | {"then": "next"}).header("location")
+    desk.sent("/case/0/2", FORM | {"score:score": "5"})
+    assert "/case/0/2" in desk.post("/case/0/1", FORM | {"then": "next"}).header("location")
     assert agreed(desk, run) == {"s-1": 4, "s-2": 5}
     with RunFile.read(run) as opened:
         assert [job.facts["import"]["kind"] for job in opened.jobs.all()] == ["adjudicated"] * 3  # type: ignore[index, call-overload]
@@ -193,8 +229,7 @@ def test_two_viewers_see_each_other_s_agreed_scores(desk: Desk, run: Path, file:
     with viewing(run, file) as other:
         desk.sent("/case/0/2", FORM)
         other.sent("/case/0/2", FORM | {"person": "Ben"})
-        assert ids(desk, rater="adjudicated/Ben") == ["s-2 adjudicated/Ben"]
-        assert ids(other, rater="adjudicated/Eve Ö") == ["s-2 adjudicated/Eve"]
+        assert ids(desk, rater="adjudicated/Ben") == ids(other, rater="adjudicated/Eve Ö") == ["s-2 tiny"]
 
 
 def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,9 +240,9 @@ def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytes
     with RunFile.open(run) as writer:
         add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
         add(writer, "late", {"s-1": Failure("odd", "why")})
-        assert ids(desk, rater="ann", by="score") == ["s-1 ann", "s-3 ann", "s-4 ann", "s-2 ann"]
-        assert len(decoded) == 3 + 4  # the new outcomes, and those on the page
-        assert ids(desk, outcome="kind:odd") == ["s-1 late"]
+        assert ids(desk, rater="ann", order="low") == ["s-1 tiny", "s-3 tiny", "s-4 tiny", "s-2 tiny"]
+        assert len(decoded) == 3 + 13  # the new outcomes, and those on the page
+        assert ids(desk, outcome="kind:odd") == ["s-1 tiny"]
 
 
 def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,8 +255,8 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         decoded: list[object] = []
         real = verdict_index.from_columns
         monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
-        assert index.show(Selection(level=("score", 5.0)), Order("score", True)) == verdict_index.Shown(400, 400)
-        assert [row.case_id for row in index.page(8)] == many[1754::5]
+        assert index.show(Selection(level=("score", 5.0), order="high")) == verdict_index.Shown(400, 400)
+        assert [row.case.id for row in index.page(8)] == many[1754::5]
         assert len(decoded) == verdict_index.PAGE
 
 
@@ -238,7 +273,7 @@ def test_read_only_takes_nothing(run: Path, file: Path) -> None:
     with viewing(run, file, read_only=True) as desk:
         assert not desk.get("/case/0/2").page.of("form")
         assert desk.post("/case/0/2", FORM).status == 403
-        assert len(desk.get("/table/0").table) == 16
+        assert len(desk.get("/table/0").table) == 8
 
 
 def test_a_changed_file_is_said_for_each_case(run: Path, file: Path) -> None:
@@ -377,7 +412,7 @@ def test_paths_lead_nowhere_else(desk: Desk) -> None:
     inside += (f"/table/{'9' * 5000}", f"/case/0/{'9' * 30}", "/case/0/1e1", "/templates/case.html", "/table/0/")
     for path in inside:
         assert desk.get(path).status in (404, 307), path
-    assert desk.get(f"/table/0?page={'9' * 5000}&by=%00").status == 200
+    assert desk.get(f"/table/0?page={'9' * 5000}").status == 200
     assert desk.ask("DELETE", f"{folder}/table/0").status == 403
     assert refused(desk, "PUT", f"{folder}/table/0") == 405
 
@@ -391,7 +426,7 @@ def test_forms_have_limits(desk: Desk) -> None:
     assert desk.ask("POST", f"{folder}/select", b"\xff", typed).status == 400
     assert desk.ask("POST", f"{folder}/select", b"{}", (*form, ("content-type", "text/plain"))).status == 415
     for level in ("[", "[" * 10_000, '["score", "4"]', '["score"]', "5", '["score", 1e999]', '["score", NaN]'):
-        assert desk.chosen(level=level, group=level).status == 200
+        assert desk.chosen(level=level, order=level[:99], by=level[:99], **{f"group:{level[:99]}": "x"}).status == 200
 
 
 def test_every_answer_keeps_the_browser_from_keeping_loading_and_framing(desk: Desk) -> None:
@@ -513,9 +548,9 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
     ):
         page.resize(360, 900)
         page.open(address)
-        page.wait_for("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
+        page.wait_for("!!document.querySelector('.cases') && document.readyState == 'complete'")
         assert page.run(WIDTH) <= 360 and page.run("document.title") == "Viewer"
-        page.click("tbody a")
+        page.click(".cases tbody a")
         for place in range(1, len(rows) + 1):
             ready = f"document.querySelector('.where')?.textContent.trim() == 'case {place} of {len(rows)}'"
             page.wait_for(f"{ready} && document.readyState == 'complete'")
@@ -528,8 +563,10 @@ def test_in_a_browser_nothing_runs_keys_turn_pages_and_forms_store(tmp_path: Pat
         page.click(".buttons button")
         page.wait_for("!!document.querySelector('.done') && document.readyState == 'complete'")
         page.press("u")
-        page.wait_for("!!document.querySelector('.verdicts') && document.readyState == 'complete'")
-        assert page.run("document.querySelectorAll('tbody tr').length") == len(rows) + 1
+        page.wait_for("!!document.querySelector('.cases') && document.readyState == 'complete'")
+        assert page.run("document.querySelectorAll('.cases tbody tr').length") == len(rows)
+        heads = page.run("[...document.querySelectorAll('.cases thead th')].map(each => each.textContent)")
+        assert heads[-2:] == ["demo local judge", "adjudicated/Eve agreed score"]
         assert page.run("document.cookie") == "" and not page.errors
     with RunFile.read(tmp_path / "may.run") as opened:
         assert scores_of(opened, "adjudicated/Eve") == {rows[-1].id: 5}

@@ -47,8 +47,9 @@ class Answer:
 
     @property
     def table(self) -> list[str]:
-        """The rows of the table in words."""
-        rows = re.findall("<tr>(.*?)</tr>", self.text.partition("<tbody>")[2], re.DOTALL)
+        """The rows of the table of cases in words."""
+        table = self.text.partition('<table class="cases">')[2].partition("<tbody>")[2]
+        rows = re.findall("<tr>(.*?)</tr>", table, re.DOTALL)
         return [" ".join(unescape(re.sub("<[^>]*>", " ", row)).split()) for row in rows]
 
 

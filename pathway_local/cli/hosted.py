@@ -23,8 +23,7 @@ from pathway_local.cli.terminal import need_consent, notice, talk
 from pathway_local.judging.option import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
-from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan
-from pathway_local.ratings.service_schema import Service
+from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, Service
 from pathway_local.system.visible import visible
 
 NAMES = {"openai": "OpenAI", "azure": "Microsoft Azure", "anthropic": "Anthropic"}

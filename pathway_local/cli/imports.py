@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,6 +25,10 @@ from pathway_local.system.visible import visible
 
 SHOWN_PROBLEMS = 200
 
+Kind = Annotated[
+    Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
+]
+
 app = App()
 
 
@@ -36,9 +41,7 @@ app = App()
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
-    kind: Annotated[
-        Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
-    ],
+    kind: Kind,
     rater: Annotated[
         str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
     ] = None,
@@ -74,7 +77,7 @@ def import_(
     wanted = RatingsFile(
         file, kind, rater, scores=score, comments=comment, encoding=encoding, header_row=header_row, sample=sample
     )
-    try:
+    with _problems_told():
         if cases:
             given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms)
             found = import_with_cases(given, wanted, sys.argv, _ask)
@@ -83,15 +86,22 @@ def import_(
             wanted = replace(wanted, rubric=rubric, id_column=id_column, pseudonyms=key)
             with RunFile.open(run) as opened:
                 found = import_ratings(opened, wanted, sys.argv, ask=_ask)
+    show(found)
+    if not found.complete:
+        raise typer.Exit(SOME_FAILED)
+
+
+@contextmanager
+def _problems_told() -> Iterator[None]:
+    """Print the first problems of ratings that are refused."""
+    try:
+        yield
     except RatingsError as error:
         for problem in error.problems[:SHOWN_PROBLEMS]:
             talk.say(problem)
         if len(error.problems) > SHOWN_PROBLEMS:
             talk.say(f"and {len(error.problems) - SHOWN_PROBLEMS:,} more")
         raise
-    show(found)
-    if not found.complete:
-        raise typer.Exit(SOME_FAILED)
 
 
 def _ask(question: str) -> bool:

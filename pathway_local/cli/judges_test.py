@@ -55,20 +55,10 @@ def test(
     from pathway_local.judging.plan import Plan
 
     plan = Plan(
-        cases=cases,
-        run=run or Path(f"{cases.stem}.test.run"),
-        rubric=(load_rubric(rubric),),
-        judge=judges,
-        models=models,
-        id=id_column,
-        encoding=encoding,
-        header_row=header_row,
-        map=columns_by_input(mapping),
-        detail=detail,
-        temperature=temperature,
-        think=think,
-        engine=engine,
-    )
+        cases, run or Path(f"{cases.stem}.test.run"), rubric=(load_rubric(rubric),), judge=judges, models=models,
+        id=id_column, encoding=encoding, header_row=header_row, map=columns_by_input(mapping), detail=detail,
+        temperature=temperature, think=think, engine=engine,
+    )  # fmt: skip
     roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
     shared = {"out": out, "lang": lang, "full": full, "as_json": as_json}
     test_judges(plan, roles, n, leave_out, force=force, **shared)

@@ -28,6 +28,7 @@ Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g
 Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
 Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]
+Title = Annotated[str, option("TEXT", "The page's title.", OUTPUT)]
 Lang = Annotated[str, option("LANGUAGE", f"Language of what is shown: {', '.join(languages())}.", OUTPUT)]
 Yes = Annotated[bool, option("", "Do not ask first.", PRIVACY, "--yes")]
 Force = Annotated[bool, option("", "Replace the output file if it exists.", OUTPUT, "--force")]

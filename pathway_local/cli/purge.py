@@ -57,8 +57,8 @@ def purge(
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     what: What = "all" if everything else TEXT
     removed = purge_cases(run, ids, values, sys.argv) if chosen else remove(run, what, sys.argv)
-    for name, count in removed.items():
-        talk.say(f"removed: {count} {SAID.get(name, name)}")
+    told = {SAID.get(name, name): count for name, count in removed.items() if count}
+    talk.say(f"removed: {', '.join(f'{count} {name}' for name, count in told.items()) or 'nothing'}")
     if everything:
         talk.say("the run keeps:")
         for kept in STAYS:

@@ -17,7 +17,16 @@ from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.divergence import WORDS, disagreement_tables, divergence
 from pathway_local.results.labels import labels_of
-from pathway_local.results.reading_list import By, ReadingList, pattern_lists, reading_lists, table_rows
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.reading_list import (
+    By,
+    Groups,
+    ReadingList,
+    groups_in,
+    pattern_lists,
+    reading_lists,
+    table_rows,
+)
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
@@ -77,9 +86,9 @@ def read(
             found = reading_lists(opened, rubrics, by, top, sheet)
         elif sheet:
             found = pattern_lists(opened, rubrics, apart, sheet)
-        labels = labels_of(opened)
+        labels, groups = labels_of(opened), groups_in(Ratings(opened)) if out and is_page(out) else None
     if out:
-        _write_lists(run, out, found, say, force=force)
+        _write_lists(run, out, found, groups, say, force=force)
     tables = [table for each in apart for table in disagreement_tables(each, labels)]
     if as_json:
         print_json(plain(tables, terminal_words(lang)))
@@ -94,10 +103,12 @@ def read(
                 data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
 
 
-def _write_lists(run: Path, out: Path, found: list[ReadingList], say: Language, *, force: bool) -> None:
-    """Write the cases to read as a page or a table, and warn that it holds texts."""
-    if is_page(out):
-        write_page(out, reading_page(run.stem, found, say, now()), force=force)
+def _write_lists(
+    run: Path, out: Path, found: list[ReadingList], groups: Groups | None, say: Language, *, force: bool
+) -> None:
+    """Write the cases to read as a page or, without `groups`, as a table, and warn that it holds texts."""
+    if groups:
+        write_page(out, reading_page(run.stem, found, groups, say, now()), force=force)
     else:
         _write_table(out, found, force=force)
     note_export(run, out)

@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.cases_sheet import sheet_of
-from pathway_local.cli.command_help import CASES, PRIVACY, RATERS, App, option
+from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run
+from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run, Title
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.read import warn_of_texts
 from pathway_local.cli.show import option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
+from pathway_local.pages.logo import read_logo
 from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.report import report_page
+from pathway_local.pages.report import Look, report_page
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
 from pathway_local.results.compare import CompareOptions, comparison_plan
@@ -59,6 +60,11 @@ def report(
     id_column: IdColumn = None,
     encoding: Encoding = "",
     pseudonyms: KeyFile = None,
+    title: Title = "",
+    logo: Annotated[Path | None, option("FILE", "A PNG, JPEG or SVG for the top of the page.", OUTPUT)] = None,
+    no_appendix: Annotated[
+        bool, option("", "Leave out how it was made: commands, settings, hashes.", OUTPUT, "--no-appendix")
+    ] = False,
     lang: Lang = "en",
     force: Force = False,
 ) -> None:
@@ -68,6 +74,7 @@ def report(
     """
     check_page(out, force=force)
     say = Language(lang, option_name)
+    look = Look(title.strip(), read_logo(logo) if logo else "", not no_appendix)
     if pair_by and not between:
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
     if with_text != (cases is not None):
@@ -89,6 +96,6 @@ def report(
             to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
     for said in data.notices:
         notice(terminal_words().note(said))
-    write_page(out, report_page(found, say, sys.argv, now(), to_read), force=force)
+    write_page(out, report_page(found, say, sys.argv, now(), look, to_read), force=force)
     note_export(run, out)
     talk.say(f"written: {out}")

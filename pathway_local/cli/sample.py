@@ -17,6 +17,7 @@ from pathway_local.cli.options import (
     Map,
     RubricIfSeveral,
     RunToBe,
+    Title,
 )
 from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.terminal import notice, talk
@@ -68,6 +69,7 @@ def sample(
     header_row: HeaderRow = None,
     mapping: Map = [],  # noqa: B006
     pseudonyms: KeyFile = None,
+    title: Title = "",
     lang: Lang = "en",
     force: Force = False,
 ) -> None:
@@ -83,7 +85,7 @@ def sample(
     )
     blind = blind_order or not is_page(out)
     plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
-    write = writer(plan, lang)
+    write = writer(plan, lang, title.strip())
     read_privately(cases, run)
     _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)
 
@@ -123,12 +125,14 @@ def tell_sheets(plan: SamplePlan, said: str, group: str = "") -> None:
         talk.say(shlex.join(command), indent=2)
 
 
-def writer(plan: SamplePlan, lang: str) -> SheetWriter:
+def writer(plan: SamplePlan, lang: str, title: str = "") -> SheetWriter:
     """Return what writes sheets of the kind that --out names. Raises UsageError if it can't be written."""
+    if title and not is_page(plan.out):
+        raise UsageError("--title is for a page", "Leave it out, or give --out a name that ends in .html.")
     if is_page(plan.out):
         if not plan.raters:
             raise UsageError("a rating page is for one person, whom it must name", "Give --rater NAME.")
-        return RatingPages(plan, Language(lang), now()).write
+        return RatingPages(plan, Language(lang), now(), title).write
     if kind_of(plan.out) is not WORKBOOK:
         said = f"{plan.out.name} is neither a workbook nor a page"
         raise UsageError(said, "Give it a name that ends in .xlsx or .html.")

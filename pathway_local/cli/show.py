@@ -102,6 +102,7 @@ def parts(worded: Worded, say: Language) -> Iterator[Worded]:
             part = replace(worded, title=title, heads=heads, rows=rows)
             if count == 1 or _width(part, data) <= data.width:
                 break
-            count -= 1
+            # One number of several left over would stand alone below.
+            count -= 2 if count == len(numbers) > 2 else 1
         yield part
         numbers, title = numbers[count:], say("continued", title=worded.title or say("table"))

@@ -24,6 +24,7 @@ from pathway_local.prompty.new_rubric import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, names_of
+from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
@@ -60,7 +61,8 @@ def start(
     try:
         Dialog(choices, say).hold()
     except typer.Abort:
-        talk.say(say.text("start", "stopped", {"file": str(file)}))
+        talk.say("")
+        talk.say(say.text("start", "stopped", {"command": shlex.join(choices.starting())}))
         raise typer.Exit(1) from None  # without click's own "Aborted!"
 
 
@@ -137,6 +139,12 @@ class Choices:
         labels, ids = labels_and_ids(cases.sheet, cases.metadata)
         return labels, ids if cases.id_column is None else []
 
+    def starting(self) -> list[str]:
+        """Return the command that opens this dialog."""
+        given = ["--lang", self.lang] if self.lang != "en" else []
+        given += ["--models", str(self.models)] if self.models else []
+        return ["pathway-local", "start", str(self.file), *given]
+
     def judging(self) -> list[str]:
         """Return the command that judges."""
         options = [("--rubric", self.rubric), ("--judge", self.judge), ("--id", self.id or "")]
@@ -202,7 +210,8 @@ class Dialog:
             sheet = self.choices.sheet()
             self._rows = first_rows(sheet)
             for said in sheet.notes:
-                talk.say(said)
+                if said != header_note(sheet.header_row):  # the next question asks that
+                    talk.say(said)
             self._tell("sheet", file=self.choices.file.name, columns=len(sheet.columns))
             for column in sheet.columns:
                 talk.say(example(column, self._rows), indent=5)

@@ -135,7 +135,7 @@ class Screen(Console):
         least = [
             max((cell_len(word) for line in lines for word in line.split()), default=0) for lines in columns[:left]
         ]
-        while sum(widths) > self.width - PADDING * len(widths):
+        while sum(widths) > self.width + 1 - PADDING * len(widths):
             wide = [place for place, shortest in enumerate(least) if widths[place] > shortest]
             if not wide:
                 return False

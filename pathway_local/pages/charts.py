@@ -50,6 +50,27 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """The share of a level in a bar that holds all levels; `dark` goes from 0 to 1 along the scale."""
+
+    level: str
+    said: str
+    at: float
+    width: float
+    dark: float
+    off_scale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A bar with a part for each level that was given."""
+
+    label: str
+    said: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """A place on an axis with its label."""
 
@@ -107,14 +128,15 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its caption: bars, marks on an axis (around zero or not), the points of a diagram, or a matrix.
+    """A chart with its caption: bars, bars of all levels, marks on an axis (around zero or not), points, or a matrix.
 
     Each cell of a matrix has its count, its shade from 0 to `SHADES`, and whether both raters gave that level.
     """
 
-    kind: Literal["bars", "marks", "diagram", "matrix"]
+    kind: Literal["bars", "stacks", "marks", "diagram", "matrix"]
     caption: str
     bars: Sequence[Bar] = ()
+    stacks: Sequence[Stack] = ()
     marks: Sequence[Mark] = ()
     dots: Sequence[Dot] = ()
     ticks: Sequence[Tick] = ()
@@ -128,6 +150,8 @@ def figures(table: Table, wording: Wording) -> Iterator[Figure]:
     """Yield the charts that a table asks for."""
     if table.chart == "bars":
         yield from _bars(table, wording)
+    elif table.chart == "levels":
+        yield from _stacks(table, wording)
     elif table.chart == "interval":
         yield from _marks(table, wording)
     elif table.chart == "matrix":
@@ -160,6 +184,28 @@ def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
         label = visible(some[0].label) if len(some) == 1 else ""
         said = f"{say.count(count)} · {say.share(count / every)}"
         yield Bar(name, short(label), said, round(100 * count / every, 2), some[0].off_scale)
+
+
+def _stacks(table: Table, wording: Wording) -> Iterator[Figure]:
+    name = table.of_kind("counts")[0].name
+    found = [
+        (wording.row_name(table, row), levels)
+        for row in table.rows
+        if isinstance(levels := row.get(name), tuple) and any(level.count for level in levels)
+    ]
+    if found and all(len(levels) <= MOST_LEVELS for _, levels in found):
+        stacks = tuple(_stack(label, levels, wording.say) for label, levels in found[:MOST_MARKS])
+        yield Figure("stacks", wording.title(table), stacks=stacks, more=len(found) - len(stacks))
+
+
+def _stack(label: str, levels: Sequence[Level], say: Language) -> Stack:
+    every, at, parts = sum(level.count for level in levels), 0.0, list[Part]()
+    for place, level in enumerate(levels):
+        width, dark = 100 * level.count / every, place / max(1, len(levels) - 1)
+        said = say.share(level.count / every)
+        parts.append(Part(level.value, said, round(at, 2), round(width, 2), round(dark, 2), level.off_scale))
+        at += width
+    return Stack(short(label), say("cases", count=every), tuple(part for part in parts if part.width))
 
 
 def _marks(table: Table, wording: Wording) -> Iterator[Figure]:

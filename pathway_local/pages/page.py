@@ -54,19 +54,25 @@ def environment(*folders: Path) -> Environment:
     return made
 
 
-def page(template: str, language: Language, title: str, own: str = "", **values: object) -> str:
+def page(
+    template: str, language: Language, title: str, own: str = "", *, logo: str = "", css: str = "", **values: object
+) -> str:
     """The page from a template: every value is escaped, and style and script are allowed by their hashes.
 
-    Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css.
+    Only a page with a name `own` has a script, OWN.js; it also has a style beside that of all pages, OWN.css. A `logo`
+    is the address of an image that holds it; only a page with a logo may show images, and only such. `css` is a style
+    that this page alone needs.
     """
     style = "".join(_text(f"{name}.css") for name in filter(None, ("style", own)))
-    style += f"@page {{ size: {language.paper} }}\n"
+    style += css + f"@page {{ size: {language.paper} }}\n"
     script = _text(f"{own}.js") if own else ""
     policy = f"default-src 'none'; style-src {_hashed(style)}; base-uri 'none'; form-action 'none'"
     if script:
         policy += f"; script-src {_hashed(script)}"
+    if logo:
+        policy += "; img-src data:"
     ours = {"style": style, "script": script, "policy": policy, "version": __version__}
-    return environment().get_template(template).render(say=language, title=title, **ours, **values)
+    return environment().get_template(template).render(say=language, title=title, logo=logo, **ours, **values)
 
 
 def _text(name: str) -> str:

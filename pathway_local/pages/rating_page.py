@@ -7,7 +7,7 @@ from typing import BinaryIO
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import OPEN_TEXT, page, passage
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
-from pathway_local.ratings.rating_sheet import RatingRow, judges_words
+from pathway_local.ratings.rating_sheet import RatingRow, told_to_people
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -64,11 +64,15 @@ class RatedScale:
 
 @dataclass(frozen=True, slots=True)
 class RatingPages:
-    """Writes the pages of a sample, made at the time `now` in ISO 8601; `write` is a `SheetWriter`."""
+    """Writes the pages of a sample, made at the time `now` in ISO 8601; `write` is a `SheetWriter`.
+
+    A `title` stands in place of the rubric's name.
+    """
 
     plan: SamplePlan
     say: Language
     now: str
+    title: str = ""
 
     def write(self, file: BinaryIO, rubric: Rubric, rater: str, rows: Sequence[RatingRow]) -> int:
         """Write one person's page, without scores, case ids or metadata; no text is cut, so it returns 0."""
@@ -80,17 +84,17 @@ class RatingPages:
         made = page(
             "rate.html",
             self.say,
-            self.say("rate_title", name=rubric.name),
+            self.title or self.say("rate_title", name=rubric.name),
             own="rate",
             made=self.say.time(self.now),
-            rubric=rubric.name,
+            heading=self.title or rubric.name,
             description=visible(rubric.description),
             rater=rater,
             seed=self.plan.seed,
             file=f"{self.plan.sheets()[rater].stem}.json",
             cases=texts,
             scales=[_scale(name, score, self.say) for name, score in rubric.format.scores.items()],
-            words=[(visible(line), is_heading) for line, is_heading in judges_words(rubric)],
+            words=[(visible(line), is_heading) for line, is_heading in told_to_people(rubric)],
             longest_comment=LONGEST_COMMENT,
         )
         file.write(made.encode("utf-8", "replace"))

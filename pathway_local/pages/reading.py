@@ -3,31 +3,27 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.page import LONGEST_TEXT, Passage, caution, outside, page, passage, passages
+from pathway_local.pages.page import Passage, outside, page, passages
+from pathway_local.pages.tables import Block, blocks
+from pathway_local.pages.voices import CaseRow, CaseTable, Voice, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.in_short import score_title
-from pathway_local.results.reading_list import CaseToRead, Given, ReadingList, Said
+from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """One rater: what to know about a judge, scores with their meaning, words, or why there is no verdict."""
-
-    rater: str
-    kind: str
-    caution: str
-    scores: tuple[tuple[str, str, str], ...]
-    reason: str
-    failure: str
+NO_GROUPS = Groups()
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A case as a page shows it; `note` says what is wrong with its texts."""
+    """A case as a page shows it: `note` says what is wrong with its texts, `places` where its values are in filters."""
 
+    id: str
     case: str
     row: str
+    metadata: tuple[tuple[str, str], ...]
+    places: tuple[str, ...]
     note: str
     passages: tuple[Passage, ...]
     voices: tuple[Voice, ...]
@@ -35,55 +31,99 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The cases of one list, with the levels of its score in words."""
+    """The cases of one list: the levels of its score in words, how often groups got them, and the cases."""
 
     title: str
     levels: tuple[tuple[str, str], ...]
+    charts: tuple[Block, ...]
+    table: CaseTable
     cards: tuple[Card, ...]
 
 
-def reading_page(run: str, lists: Sequence[ReadingList], say: Language, now: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A column of which a reader may choose a value."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def reading_page(run: str, lists: Sequence[ReadingList], groups: Groups, say: Language, now: str) -> str:
     """The page with all lists, made at the time `now` in ISO 8601."""
     by = lists[0].by if lists else "score"
+    filters = _filters(lists, groups.columns)
     return page(
         "read.html",
         say,
         say("read_title", name=visible(run)),
+        css=_hiding(filters),
         made=say.time(now),
         name=visible(run),
         lead=say(f"read_by_{by}"),
-        lists=list(cards(lists, say)),
+        filters=[Filter(outside(each.name, 120), tuple(outside(v, 120) for v in each.values)) for each in filters],
+        lists=list(cards(lists, say, groups, filters)),
     )
 
 
-def cards(lists: Sequence[ReadingList], say: Language) -> Iterator[Cards]:
+def cards(
+    lists: Sequence[ReadingList],
+    say: Language,
+    groups: Groups = NO_GROUPS,
+    filters: Sequence[Filter] = (),
+) -> Iterator[Cards]:
     """Each list as cards; of several with the same score, the first has its levels."""
     explained: set[str] = set()
-    for each in lists:
+    for number, each in enumerate(lists, 1):
         scores = each.rubric.format.scores
         title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
-        declared = scores[each.score].levels if each.score and title not in explained else {}
+        is_first = bool(each.score) and title not in explained
         explained.add(title)
+        declared = scores[each.score].levels if is_first else {}
         levels = tuple((str(value), outside(label)) for value, label in declared.items())
+        about = (each.rubric.name, each.score)
+        charted = [t for t in groups.tables if is_first and (t.about["rubric"], t.about["score"]) == about]
         if each.pattern:
             title = say("pattern", title=title, values=", ".join(map(str, each.pattern)))
-        yield Cards(title, levels, tuple(_card(case, say) for case in each.cases))
+        shown = tuple(
+            _card(f"case-{number}-{place}", case, each.rubric, filters, say) for place, case in enumerate(each.cases, 1)
+        )
+        yield Cards(title, levels, blocks(charted, say), _table(each, shown, groups.columns, say), shown)
 
 
-def _card(case: CaseToRead, say: Language) -> Card:
+def _card(id: str, case: CaseToRead, rubric: Rubric, filters: Sequence[Filter], say: Language) -> Card:
     note = say("not_in_file") if case.texts is None else say("changed_texts") if case.changed else ""
-    voices = tuple(_voice(said, say) for said in case.said)
-    return Card(visible(case.case), say("row", row=case.row), note, passages(case.texts or {}), voices)
+    voices = tuple(voice(said, rubric, say) for said in case.said)
+    metadata = tuple((outside(name, 120), outside(value, 120)) for name, value in case.metadata.items() if value)
+    places = tuple(str(each.values.index(value)) if (value := case.metadata.get(each.name)) else "" for each in filters)
+    row, texts = say("row", row=case.row), passages(case.texts or {})
+    return Card(id, visible(case.case), row, metadata, places, note, texts, voices)
 
 
-def _voice(said: Said, say: Language) -> Voice:
-    scores = tuple(_score(given, say, several=len(said.scores) > 1) for given in said.scores)
-    kind = say(f"kind_{said.kind}")
-    known, reason = caution(said.rater, said.caution, say), passage(said.reason, LONGEST_TEXT)
-    return Voice(visible(said.rater), kind, known, scores, reason, visible(said.failure))
+def _table(each: ReadingList, shown: Sequence[Card], columns: Sequence[str], say: Language) -> CaseTable:
+    """The cases in rows that lead to their cards."""
+    asked = asked_in(each.rubric)
+    raters = raters_of([(said.rater, said.kind) for case in each.cases for said in case.said], say)
+    rows = []
+    for case, card in zip(each.cases, shown, strict=True):
+        said = {one.rater: one for one in card.voices}
+        text, groups = beginning((case.texts or {}).get(asked, "")), groups_of(case.metadata, columns)
+        voices = tuple(said.get(name) for name, _ in raters)
+        rows.append(CaseRow(f"#{card.id}", card.case, "", card.places, groups, text, voices))
+    return CaseTable(tuple(outside(name, 120) for name in columns), outside(asked, 120), False, raters, tuple(rows))
 
 
-def _score(given: Given, say: Language, *, several: bool) -> tuple[str, str, str]:
-    label = f"{given.name}: {given.label}" if several and given.label else given.name if several else given.label
-    sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
-    return str(given.value), visible(label), sure
+def _filters(lists: Sequence[ReadingList], columns: Sequence[str]) -> list[Filter]:
+    """The columns of which the cases have two values or more."""
+    shown = [case.metadata for each in lists for case in each.cases]
+    found = [Filter(name, tuple(sorted({case[name] for case in shown if case.get(name)}))) for name in columns]
+    return [each for each in found if len(each.values) > 1]
+
+
+def _hiding(filters: Sequence[Filter]) -> str:
+    """Return a style that hides the cases without the chosen values: so filters need no script."""
+    return "".join(
+        f'body:has(#filter-{at} option[value="{place}"]:checked) [data-filter-{at}]:not([data-filter-{at}="{place}"]) '
+        "{ display: none }\n"
+        for at, each in enumerate(filters)
+        for place in range(len(each.values))
+    )

@@ -83,6 +83,12 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
     )
 
 
+def blocks(tables: Sequence[Table], say: Language) -> tuple[Block, ...]:
+    """The tables with their charts, without what is to be said about them."""
+    wording = Wording(say)
+    return tuple(block for each in tables if each.rows for block in _blocks(each, wording, say))
+
+
 def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
     """Yield the table; where it has columns in detail, all of it is folded below its other columns."""
     # A reader of a page may not be allowed to know of a case, so ids stay out of it.

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathway_local.errors import RubricError
 from pathway_local.prompty.model_block import ModelBlock
 from pathway_local.prompty.new_rubric import standard_prompt
-from pathway_local.prompty.prompty_file import Prompty
+from pathway_local.prompty.prompty_file import Prompty, people_in
 from pathway_local.rubrics.output_format import Outputs
 from pathway_local.rubrics.turn import placed_turn
 from pathway_local.system.safe_yaml import Places, load_yaml
 
-KEYS = {"name", "description", "criteria", "levels", "inputs", "notes", "rules", "rubric", "score_rubric"}
+KEYS = {"name", "description", "criteria", "levels", "inputs", "notes", "people", "rules", "rubric", "score_rubric"}
 FLOW_KEYS = {"required_inputs", "required_output"}
 INPUTS = ("instruction", "response")
 PROMETHEUS = "Feedback: {feedback} [RESULT] {score}"
@@ -67,15 +67,15 @@ def criteria_prompty(text: str, where: str) -> Prompty:
         notes=str(block.get("notes") or ""),
         places=places,
         rules=block.get("rules"),
+        people=people_in(block, places) or (read.criteria if block.get("description") else ""),
     )
 
 
 def _read(block: Mapping[str, object], places: Places) -> _Criteria:
     strange = sorted(key for key in block if key not in KEYS | FLOW_KEYS and not _SCORE.fullmatch(key))
     if strange:
-        known = (
-            "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, rules."
-        )
+        known = "Known are criteria, levels (or score1_description … or rubric), inputs, name, description, notes, "
+        known += "people, rules."
         raise RubricError(f"{places.of(strange[0])}: unknown key {strange[0]!r}", known)
     criteria = block.get("criteria")
     if not isinstance(criteria, str) or not criteria.strip():

@@ -21,7 +21,7 @@ ROLE = re.compile(
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "rules", "confirmed", "swap"),
+    *("notes", "people", "rules", "confirmed", "swap"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
@@ -64,6 +64,7 @@ class Prompty:
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
     `body` is the prompt as it stands; it begins at line `first_line` of the file `body_file`. It is `confirmed` unless
     `adopt` proposed it and nobody has read it yet. A `kind` of "pair" compares two responses, which `swap` names.
+    `people` tells persons how to rate.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Prompty:
     confirmed: bool = True
     kind: str = ""
     swap: object = None
+    people: str = ""
 
 
 def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
@@ -123,7 +125,16 @@ def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
         confirmed=_confirmed(front.get("confirmed"), places),
         kind=str(front.get("kind") or ""),
         swap=front.get("swap"),
+        people=people_in(front, places),
     )
+
+
+def people_in(front: Mapping[str, object], places: Places) -> str:
+    """Return what a rubric's keys tell people about how to rate. Raises RubricError."""
+    told = front.get("people") or ""
+    if not isinstance(told, str):
+        raise RubricError(f"{places.of('people')}: people must be a text", "Begin it with `people: |` and indent it.")
+    return told.strip()
 
 
 def _confirmed(value: object, places: Places) -> bool:

@@ -3,7 +3,9 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
@@ -16,10 +18,13 @@ from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.json_schema import outputs_of_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
 
 SUFFIX = ".prompty"
+PEOPLE = Path(__file__).with_name("people.yaml")
+"""How people rate by each built-in rubric."""
 MOST_BYTES = 4 * LIMIT
 
 
@@ -50,6 +55,7 @@ def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
         pair=read_pair(prompty, output_format, inputs),
         format_from="criteria" if criteria else "file",
         confirmed=prompty.confirmed,
+        people=prompty.people,
     )
 
 
@@ -102,6 +108,9 @@ def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
     path = rubric_path(name)
     text, prompt_file = beside_prompt(read_text(path), path)
     rubric = parse_rubric(text, str(path), prompt_file)
+    if name in builtin_names():
+        told: Any = load_yaml(PEOPLE.read_text(encoding="utf-8"), PEOPLE.name, RubricError)
+        rubric = replace(rubric, people=told.get(name, "").strip())
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric

@@ -132,10 +132,8 @@ def import_ratings(
         left += [*reading.problems, *changed]
     else:
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += left_out(left)
-    reading.notices += between_levels(matched, reading.rubric)
-    reading.notices += imported_before(run, file, raters)
-    reading.notices += replaced(new, stored)
+    reading.notices += [*left_out(left), *between_levels(matched, reading.rubric)]
+    reading.notices += [*imported_before(run, file, raters), *replaced(new, stored)]
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))

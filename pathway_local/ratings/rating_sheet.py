@@ -111,6 +111,7 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
 INSTRUCTIONS = "instructions"
 HOW = "Choose a score in each row of the sheet {}; notes are welcome. Texts are locked, without a password."
 LABEL_WIDTH, READING_WIDTH = 24, 110
+MOST_LEVELS = 20
 
 _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _HEADING = re.compile(r"^#{1,6}\s+")
@@ -133,23 +134,34 @@ def write_instructions(page: Any, rubric: Rubric, evaluator: str, ratings: str, 
         page.cell(formulas + place, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
 
 
-def judges_words(rubric: Rubric) -> Iterator[tuple[str, bool]]:
-    """Yield each line of the judge's instructions, without Markdown's signs, and whether it is a heading."""
-    # A turn with inputs is mostly their frame; without any other turn it is all that there is.
-    turns = [turn.template for turn in rubric.turns if not turn.variables]
-    words = "\n".join(turns or [turn.template for turn in rubric.turns]).strip()
-    for line in words.splitlines():
+def told_to_people(rubric: Rubric) -> Iterator[tuple[str, bool]]:
+    """Yield each line of the rubric's text for people, without Markdown's signs, and whether it is a heading.
+
+    A rubric without such a text has its scales: its prompt is for a machine, and says what it must write.
+    """
+    for line in rubric.people.splitlines():
         yield _BULLET.sub(r"\1• ", _HEADING.sub("", line)), bool(_HEADING.match(line))
+    for name, score in rubric.format.scores.items() if not rubric.people else ():
+        yield name, True
+        yield from ((line, False) for line in (score.description, *scale_lines(score)) if line)
+
+
+def scale_lines(score: ScoreField) -> Iterator[str]:
+    """Yield the levels of a score with their names, highest first; of a long scale its ends and those with a name."""
+    for place, value in enumerate(reversed(score.values)):
+        name = score.levels.get(value, "")
+        if name or len(score.values) <= MOST_LEVELS or place in (0, len(score.values) - 1):
+            yield f"{value} – {name}".removesuffix(" – ")
 
 
 def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str, bool]]:
-    """Yield label, text and whether it is a heading: what raters see, the levels, and what the judge reads."""
+    """Yield label, text and whether it is a heading: what raters see, the levels, and the text for people."""
     yield from ((name, each.description, False) for name, each in rubric.inputs.items())
     for name, score in rubric.format.scores.items():
-        for place, value in enumerate(reversed(score.values)):
-            yield name if not place else "", f"{value} – {score.levels.get(value, '')}".removesuffix(" – "), False
-    for place, (line, bold) in enumerate(judges_words(rubric)):
-        yield "as the judge reads it" if not place else "", line, bold
+        for place, line in enumerate(scale_lines(score)):
+            yield name if not place else "", line, False
+    for place, (line, bold) in enumerate(told_to_people(rubric) if rubric.people else ()):
+        yield "what to look for" if not place else "", line, bold
 
 
 def _put(page: Any, line: int, label: str, text: str, *, bold: bool) -> None:

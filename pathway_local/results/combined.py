@@ -8,7 +8,8 @@ from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.rater import HANDOVER, Rater, refuse_adjudicators_name
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.handover import Decision, people_say
+from pathway_local.results.doubt import people_say
+from pathway_local.results.handover import Decision
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Number, Outcome, Score, Value, Verdict, plain
 

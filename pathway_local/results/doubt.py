@@ -1,26 +1,35 @@
-"""Tables about a judge's doubt: how often it is wrong where it is sure, and whether its confidence means anything."""
+"""A judge's doubt: where people say that it is wrong, what tells how sure it is, and whether that means anything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from statistics import fmean, median_high, median_low, multimode
+from typing import Literal, get_args
 
 import numpy as np
 
 from pathway_local.note import Note
+from pathway_local.rater import JUDGES
 from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.handover import SIGNS, signs_of, wrong_by
 from pathway_local.results.label_design import LabelDesign, design_weights, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.doubt import doubt_figures
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
-from pathway_local.statistics.intervals import scale_mean, wilson
+from pathway_local.statistics.intervals import wilson
+from pathway_local.statistics.resampling import Statistic, counted_rows
+from pathway_local.verdict import Number, Score, Verdict
+
+By = Literal["confidence", "distance", "mass", "judges", "model"]
+SIGNS = get_args(By)[:-1]
+"""What tells how sure a judge is, each one's own column; the model weighs all of them."""
 
 STEPS = 10
 """Points of the curve."""
 
 COLUMNS = (
     Column("judge", "rater"), Column("labelled", "count"), Column("wrong_share", "share"),
-    Column("area_gain", "estimate"), Column("overconfidence", "estimate"),
+    Column("area_gain", "estimate"), Column("overconfidence", "estimate"), Column("calibration", "estimate"),
 )  # fmt: skip
 CURVE = (
     Column("surest"), Column("labelled", "count"), Column("wrong_part", "estimate"), Column("confidence", "number"),
@@ -43,11 +52,13 @@ def doubt_tables(
             continue
         wrong = wrong_by(matrix, judge, labels, 0)[used]
         weigh = design_weights(matrix, [judge, *people])
+        weights = weigh(used)[used] if weigh else np.ones(len(wrong))
         clusters = matrix.clusters(plan.cluster)[used] if plan.cluster else None
-        found = doubt_figures(sure[used], wrong, clusters, weigh(used)[used] if weigh else None)
-        rows.append({"judge": name, "labelled": len(wrong), "wrong_share": float(wrong.mean()), **found})
+        found = doubt_figures(sure[used], wrong, clusters, weights)
+        share = float(np.average(wrong, weights=weights))
+        rows.append({"judge": name, "labelled": len(wrong), "wrong_share": share, **found})
         notes.append(Note(_said(found["area_gain"]), {"judge": name, "people": who}))
-        curve = list(_curve(sure[used], wrong, clusters))
+        curve = list(_curve(sure[used], wrong, clusters, weights))
         told = about | {"judge": name}
         curves.append(_table("risk", told, CURVE, curve, (), chart=True))
     if rows:
@@ -55,20 +66,35 @@ def doubt_tables(
         yield from curves
 
 
-def _curve(sure: FloatArray, wrong: FloatArray, clusters: IntArray | None) -> Iterator[dict[str, Cell]]:
-    """Yield the share of wrong cases among the surest tenth, two tenths and so on; cases alike stay together."""
+def _curve(
+    sure: FloatArray, wrong: FloatArray, clusters: IntArray | None, weights: FloatArray
+) -> Iterator[dict[str, Cell]]:
+    """Yield the share of wrong cases among the surest tenth, two tenths and so on; cases alike stay together.
+
+    `weights` say how many cases each stands for.
+    """
     order = np.argsort(-sure, kind="stable")
-    wanted = np.maximum(1, np.round(len(wrong) * np.arange(1, STEPS + 1) / STEPS)).astype(int)
-    ends = np.searchsorted(-sure[order], -sure[order][wanted - 1], side="right")
+    reached = np.cumsum(weights[order]) / weights.sum()
+    wanted = np.searchsorted(reached, np.arange(1, STEPS + 1) / STEPS - 1e-9)
+    ends = np.searchsorted(-sure[order], -sure[order][wanted], side="right")
     for end in np.unique(ends):
         first = order[:end]
         share = Estimate(float(wrong[first].mean()), wilson(float(wrong[first].sum()), len(first)))
-        if clusters is not None:
-            share = scale_mean(wrong[first], (0.0, 1.0), clusters[first])
+        if clusters is not None or np.ptp(weights):
+            rows = counted_rows(wrong[first][:, None], None if clusters is None else clusters[first], weights[first])
+            share = rows.estimate(
+                {"": Statistic(partial(_mean, rows.rows[:, 0]), "", least=0.0, most=1.0, share=True)}
+            )[""]
         yield {
-            "surest": f"{100 * len(first) / len(wrong):.0f}%", "labelled": len(first), "wrong_part": share,
-            "confidence": float(sure[first].mean()),
+            "surest": f"{100 * reached[end - 1]:.0f}%", "labelled": len(first), "wrong_part": share,
+            "confidence": float(np.average(sure[first], weights=weights[first])),
         }  # fmt: skip
+
+
+def _mean(values: FloatArray, weighed: FloatArray) -> FloatArray:
+    """The mean of values (rows,) under each weighting (R, rows)."""
+    found: FloatArray = weighed @ values / weighed.sum(axis=1)
+    return found
 
 
 def _table(
@@ -88,3 +114,72 @@ def _said(gain: Estimate) -> str:
     if isinstance(gain.interval, Interval) and gain.interval.high < 0:
         return "doubt_misleads"
     return "doubt_unclear"
+
+
+def wrong_by(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
+    """Whether a judge is wrong by people's `given` scores, (cases,): 1 or 0, NaN where either gave none."""
+    wrong, there = np.full(len(given), np.nan), np.isfinite(given)
+    for place in np.flatnonzero(there.any(axis=1) & np.isfinite(matrix.given[:, judge])):
+        scores = given[place][there[place]].tolist()
+        wrong[place] = differs(matrix, float(matrix.given[place, judge]), scores, within)
+    return wrong
+
+
+def people_say(matrix: RatingsMatrix, labels: Sequence[float]) -> list[float]:
+    """The scores that count as people's of one case; the first is theirs where only one can be stored.
+
+    Of a nominal score these are the most frequent ones. Otherwise the middle of the levels counts, or both middles, if
+    at least half of the people gave a level, and the most frequent special scores if at least half gave one. Levels
+    come before special scores, and the lower before the higher.
+    """
+    if matrix.nominal:
+        return sorted(multimode(labels), key=lambda each: (each in matrix.special, each))
+    levels = [each for each in labels if each not in matrix.special]
+    special = [each for each in labels if each in matrix.special]
+    middles = sorted({median_low(levels), median_high(levels)}) if len(levels) >= len(special) else []
+    return middles + (sorted(multimode(special)) if len(special) >= len(levels) else [])
+
+
+def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: int) -> bool:
+    """Whether a judge's score is more than `within` levels from the middle of people's, where half a level is equal.
+
+    Nominal and special scores are right if people say one of them.
+    """
+    said = people_say(matrix, labels)
+    middles = [each for each in said if each not in matrix.special]
+    if matrix.nominal or own in matrix.special or not middles:
+        return own not in said
+    levels = list(map(float, matrix.levels))
+    middle = fmean(np.interp(middles, levels, range(len(levels))))
+    return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
+
+
+def signs_of(run: RunFile, matrix: RatingsMatrix, judge: int) -> FloatArray:
+    """The signs of each case, (cases, signs); the higher, the surer. NaN where the judge has none."""
+    signs = np.full((len(matrix.case_ids), len(SIGNS)), np.nan)
+    rows = {case: row for row, case in enumerate(matrix.case_ids)}
+    levels = list(map(float, matrix.levels))
+    place: dict[Number, int] = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
+    for record in run.records(matrix.raters[judge].name, matrix.rubric):
+        score = record.outcome.scores.get(matrix.score) if isinstance(record.outcome, Verdict) else None
+        if score is not None and record.case_id in rows:
+            found = (score.confidence, _distance(score, place), score.mass)
+            signs[rows[record.case_id], :3] = [np.nan if each is None else each for each in found]
+    others = [at for at in matrix.of_kind(*JUDGES) if at != judge]
+    spots = np.interp(matrix.on_scale, levels, np.arange(len(levels))) if levels else matrix.given
+    spots = np.where(np.isfinite(matrix.on_scale), spots, np.nan)
+    apart = spots[:, others] - spots[:, [judge]]
+    apart = (apart != 0).astype(np.float64) if matrix.nominal else np.abs(apart)
+    given = np.isfinite(spots[:, others]) & np.isfinite(spots[:, [judge]])
+    count = given.sum(axis=1)
+    mean = np.where(given, apart, 0).sum(axis=1) / np.maximum(count, 1)
+    signs[:, 3] = np.where(count > 0, -mean, np.nan)
+    return signs
+
+
+def _distance(score: Score, place: Mapping[Number, int]) -> float | None:
+    """Minus the expected distance from the score in levels; None without probabilities, or off the scale."""
+    if not score.probabilities or score.value not in place:
+        return None
+    shares = [(share, place[value]) for value, share in score.probabilities.items() if value in place]
+    return -sum(share * abs(at - place[score.value]) for share, at in shares) / max(sum(s for s, _ in shares), 1e-9)

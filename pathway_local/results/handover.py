@@ -1,9 +1,8 @@
 """Which cases a judge may keep and which people should rate, so that few of the kept ones differ from people."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from statistics import fmean, median_high, median_low, multimode
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -11,23 +10,17 @@ from pydantic import Field
 from pathway_local.case import rank
 from pathway_local.errors import UsageError
 from pathway_local.note import Note, NoteKind
-from pathway_local.rater import JUDGES
 from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.doubt import SIGNS, By, signs_of, wrong_by
 from pathway_local.results.label_design import EVEN, own_design
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.corrected import corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.handover import Handover, Prospect, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean, label_noise
-from pathway_local.verdict import Number, Score, Verdict
-
-By = Literal["confidence", "distance", "mass", "judges", "model"]
-SIGNS = get_args(By)[:-1]
-"""What tells how sure a judge is, each one's own column; the model weighs all of them."""
 
 PLANNED = (100, 150, 200, 300, 400, 600, 800, 1000)
 """Numbers of labels for which the share to keep is told."""
@@ -183,15 +176,6 @@ def _decision(
     return Decision(matrix, judge, people, members, options, sure, wrong, sampled, design.strata, found, tuple(notes))
 
 
-def wrong_by(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
-    """Whether a judge is wrong by people's `given` scores, (cases,): 1 or 0, NaN where either gave none."""
-    wrong, there = np.full(len(given), np.nan), np.isfinite(given)
-    for place in np.flatnonzero(there.any(axis=1) & np.isfinite(matrix.given[:, judge])):
-        scores = given[place][there[place]].tolist()
-        wrong[place] = differs(matrix, float(matrix.given[place, judge]), scores, within)
-    return wrong
-
-
 def _evenly_drawn(matrix: RatingsMatrix, chances: FloatArray) -> BoolArray:
     """Cases that leave a sample in which each case had about the same chance, by permanent random numbers.
 
@@ -205,35 +189,6 @@ def _evenly_drawn(matrix: RatingsMatrix, chances: FloatArray) -> BoolArray:
 def _number(case: str) -> float:
     """A case's permanent random number from 0 to 1, which no sample was drawn by."""
     return int.from_bytes(rank(case, -1)[:8]) / 2**64
-
-
-def people_say(matrix: RatingsMatrix, labels: Sequence[float]) -> list[float]:
-    """The scores that count as people's of one case; the first is theirs where only one can be stored.
-
-    Of a nominal score these are the most frequent ones. Otherwise the middle of the levels counts, or both middles, if
-    at least half of the people gave a level, and the most frequent special scores if at least half gave one. Levels
-    come before special scores, and the lower before the higher.
-    """
-    if matrix.nominal:
-        return sorted(multimode(labels), key=lambda each: (each in matrix.special, each))
-    levels = [each for each in labels if each not in matrix.special]
-    special = [each for each in labels if each in matrix.special]
-    middles = sorted({median_low(levels), median_high(levels)}) if len(levels) >= len(special) else []
-    return middles + (sorted(multimode(special)) if len(special) >= len(levels) else [])
-
-
-def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: int) -> bool:
-    """Whether a judge's score is more than `within` levels from the middle of people's, where half a level is equal.
-
-    Nominal and special scores are right if people say one of them.
-    """
-    said = people_say(matrix, labels)
-    middles = [each for each in said if each not in matrix.special]
-    if matrix.nominal or own in matrix.special or not middles:
-        return own not in said
-    levels = list(map(float, matrix.levels))
-    middle = fmean(np.interp(middles, levels, range(len(levels))))
-    return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
 
 
 def _order(
@@ -264,37 +219,6 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-def signs_of(run: RunFile, matrix: RatingsMatrix, judge: int) -> FloatArray:
-    """The signs of each case, (cases, signs); the higher, the surer. NaN where the judge has none."""
-    signs = np.full((len(matrix.case_ids), len(SIGNS)), np.nan)
-    rows = {case: row for row, case in enumerate(matrix.case_ids)}
-    levels = list(map(float, matrix.levels))
-    place: dict[Number, int] = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
-    for record in run.records(matrix.raters[judge].name, matrix.rubric):
-        score = record.outcome.scores.get(matrix.score) if isinstance(record.outcome, Verdict) else None
-        if score is not None and record.case_id in rows:
-            found = (score.confidence, _distance(score, place), score.mass)
-            signs[rows[record.case_id], :3] = [np.nan if each is None else each for each in found]
-    others = [at for at in matrix.of_kind(*JUDGES) if at != judge]
-    spots = np.interp(matrix.on_scale, levels, np.arange(len(levels))) if levels else matrix.given
-    spots = np.where(np.isfinite(matrix.on_scale), spots, np.nan)
-    apart = spots[:, others] - spots[:, [judge]]
-    apart = (apart != 0).astype(np.float64) if matrix.nominal else np.abs(apart)
-    given = np.isfinite(spots[:, others]) & np.isfinite(spots[:, [judge]])
-    count = given.sum(axis=1)
-    mean = np.where(given, apart, 0).sum(axis=1) / np.maximum(count, 1)
-    signs[:, 3] = np.where(count > 0, -mean, np.nan)
-    return signs
-
-
-def _distance(score: Score, place: Mapping[Number, int]) -> float | None:
-    """Minus the expected distance from the score in levels; None without probabilities, or off the scale."""
-    if not score.probabilities or score.value not in place:
-        return None
-    shares = [(share, place[value]) for value, share in score.probabilities.items() if value in place]
-    return -sum(share * abs(at - place[score.value]) for share, at in shares) / max(sum(s for s, _ in shares), 1e-9)
-
-
 def _about(each: Decision) -> dict[str, object]:
     return {"rubric": each.matrix.rubric, "score": each.matrix.score, "judge": each.name}
 
@@ -307,8 +231,8 @@ def _answer(each: Decision) -> Table:
     chosen, cases = each.found.chosen, len(each.sure)
     kept, to_rate = int(each.kept.sum()), int(each.to_rate.sum())
     row: dict[str, Cell] = {
-        "cases": cases, "kept": kept, "to_rate": to_rate, "rated": int(each.rated.sum()),
-        "share": kept / max(kept + to_rate, 1),
+        "cases": cases, "rated": int(each.rated.sum()), "kept": kept, "share": kept / max(kept + to_rate, 1),
+        "to_rate": to_rate,
         "labelled": chosen.labelled if chosen else None, "wrong": chosen.wrong if chosen else None,
     }  # fmt: skip
     options = each.options
@@ -320,8 +244,8 @@ def _answer(each: Decision) -> Table:
     if not chosen:
         notes.append(_needed(each))
     notes += [Note("kept_of_clusters" if options.cluster else "kept_of_file", told), *each.notes]
-    columns = [Column(name, "count") for name in ("cases", "kept", "to_rate", "rated")]
-    columns += [Column("share", "share"), Column("labelled", "count"), Column("wrong", "count")]
+    columns = [Column(name, "count") for name in ("cases", "rated", "kept")]
+    columns += [Column("share", "share"), *(Column(name, "count") for name in ("to_rate", "labelled", "wrong"))]
     return Table("handover", about, columns, [row], notes, heading=HEADING, section="handover")
 
 

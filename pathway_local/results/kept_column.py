@@ -14,6 +14,9 @@ from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
 
+MOST_GROUPS = 50
+"""Values of a column that divides cases into groups; one with more tells single cases apart."""
+
 FEWEST_VALUES = 5
 """A column of fewer values holds groups to compare, such as chatbots or languages."""
 
@@ -65,6 +68,13 @@ def repeated_columns(run: RunFile) -> dict[str, int]:
         if not measured and values >= FEWEST_VALUES and len(given) >= OFTEN * values:
             found[name] = values
     return found
+
+
+def group_columns(run: RunFile) -> list[str]:
+    """Return the columns that divide the run's cases into groups: those of two values or a few more."""
+    kept = _kept(run)
+    values = {name: {each[name] for each in kept if each.get(name)} for name in _names(kept)}
+    return [name for name, found in values.items() if 1 < len(found) <= MOST_GROUPS]
 
 
 def input_named(run: RunFile, asked: str) -> str:

@@ -18,7 +18,8 @@ from pathway_local.results.compare import CompareOptions, comparison_plan
 from pathway_local.results.comparison import Comparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.corrected_mean import SampledLabels
-from pathway_local.results.handover import By, HandoverOptions
+from pathway_local.results.doubt import By
+from pathway_local.results.handover import HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix

@@ -12,7 +12,7 @@ from pathway_local.statistics.families import beyond, falling, holm_levels, shar
 from pathway_local.statistics.figure import Estimate, undefined_estimate
 from pathway_local.statistics.intervals import Effect, mean_effect, wilson
 
-Result = Literal["passed", "failed", "not shown", "no cases"]
+Result = Literal["passed", "failed", "noisy", "not shown", "no cases"]
 
 MARGIN, MOVE, NEAR = 1 / 16, 1 / 8, 1 / 4
 """Shares of the scale from its lowest to its highest level: 0.25, 0.5 and 1 on 1 to 5. Scores within the first count as
@@ -67,12 +67,33 @@ class CaseScores:
 
 
 @dataclass(frozen=True, slots=True)
+class Noise:
+    """The share of the cases that keep their scores when they are judged again so many `times`, with no change."""
+
+    share: float = 1.0
+    times: int = 1
+
+    def leaves(self, changes: int) -> float:
+        """Return the least share of the cases that pass so many changes if these do nothing.
+
+        A case keeps its score each time with a chance q of its own. With E[q^k] known, E[q^m] is at least its m/k-th
+        power for m >= k (Jensen), and itself for fewer.
+        """
+        return float(self.share ** max(1.0, changes / self.times))
+
+
+QUIET = Noise()
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeResult:
     """One probe of one score: `passed` of `cases`, the share, the mean shift on the score's scale, and the result.
 
     The shift is that from the compared twin, or from the expected level. `passes` and `fails` are the p-values of the
-    claims that the judge does. `variants` has for each variant how many of how many passed, `unused` by reason how
-    many cases were not used; `spread` is the standard deviation of a case's repeated scores.
+    claims that the judge does, `noisy` that of the claim that too few cases pass, be it by noise. A judge fails if
+    fewer than the share `fails_below` pass, which allows for the noise of repeats. `variants` has for each variant how
+    many of how many passed, `unused` by reason how many cases were not used; `spread` is the standard deviation of a
+    case's repeated scores.
     """
 
     probe: Probe
@@ -84,10 +105,17 @@ class ProbeResult:
     shift: Estimate
     passes: float
     fails: float
+    noisy: float = 1.0
+    fails_below: float = 0.0
     result: Result = "no cases"
     variants: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     unused: Mapping[str, int] = field(default_factory=dict)
     spread: float | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """What repeats, if these are their results, say about the judge's noise."""
+        return Noise(self.passed / self.cases, len(self.variants)) if self.cases else QUIET
 
 
 def probe_result(
@@ -97,6 +125,7 @@ def probe_result(
     scale: ScoreRange,
     cases: Sequence[CaseScores],
     unused: Mapping[str, int],
+    noise: Noise = QUIET,
 ) -> ProbeResult:
     """Return the result of a probe, before `settled` says whether it passed."""
     reasons, shifts = Counter(unused), list[dict[str, float]]()
@@ -112,6 +141,7 @@ def probe_result(
     passed = sum(_passes(expected, scale, [*each.values()]) for each in shifts)
     effect = _mean(shifts)
     needed, count = probe.needed, len(shifts)
+    below = 0.0 if probe.name == "repeat" else needed * noise.leaves(max(map(len, shifts)))
     return ProbeResult(
         probe,
         score,
@@ -121,7 +151,9 @@ def probe_result(
         share=Estimate(passed / count, wilson(passed, count)),
         shift=effect.estimate(),
         passes=max(share_above(passed, count, needed), _p_of_shift(expected, scale, effect, shifts)),
-        fails=_p_of_failing(share_below(passed, count, needed), expected, scale, effect),
+        fails=_p_of_failing(share_below(passed, count, below), expected, scale, effect),
+        noisy=share_below(passed, count, needed) if below < needed else 1.0,
+        fails_below=below,
         variants=_by_variant(expected, scale, shifts),
         unused=dict(+reasons),
         spread=_spread(shifts) if probe.name == "repeat" else None,
@@ -129,9 +161,13 @@ def probe_result(
 
 
 def settled(found: Sequence[ProbeResult]) -> tuple[ProbeResult, ...]:
-    """Return a judge's results with what they come to: Holm's procedure accepts claims to pass, and claims to fail."""
+    """Return a judge's results with what they come to: Holm's procedure accepts claims to pass, and claims to fail.
+
+    Where too few cases pass, but not fewer than with the noise of repeats alone, the result is "noisy".
+    """
     tested = [place for place, each in enumerate(found) if each.cases]
     results: dict[int, Result] = dict.fromkeys(tested, "not shown")
+    results |= {tested[place]: "noisy" for place in _accepted([found[place].noisy for place in tested])}
     results |= {tested[place]: "failed" for place in _accepted([found[place].fails for place in tested])}
     results |= {tested[place]: "passed" for place in _accepted([found[place].passes for place in tested])}
     return tuple(replace(each, result=results.get(place, "no cases")) for place, each in enumerate(found))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
+from pathway_local.results.order import Places, places
 from pathway_local.results.preferences import win_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
@@ -17,6 +19,7 @@ from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
+from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.verdict import Verdict
 
@@ -69,6 +72,17 @@ class Ranking:
             return self.strengths.chance(place)
         return undefined_estimate(self.strengths.reason)
 
+    def places(self) -> Places:
+        """The places that the differences in strength leave open, all at once; empty without strengths."""
+        if not isinstance(self.strengths, Strengths):
+            return {}
+        pairs = list(combinations(range(len(self.bots)), 2))
+        found = at_holm_levels([self.strengths.above(*pair) for pair in pairs])
+        shown = [(pair, each.interval) for pair, each in zip(pairs, found, strict=True)]
+        ahead = [pair for pair, interval in shown if isinstance(interval, Interval) and interval.low > 0]
+        ahead += [pair[::-1] for pair, interval in shown if isinstance(interval, Interval) and interval.high < 0]
+        return places(self.bots, [(self.bots[one], self.bots[other]) for one, other in ahead])
+
 
 def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) -> Iterator[Table]:
     """A table for each rater, and a sentence about the first two chatbots. Raises UsageError without choices."""
@@ -84,13 +98,17 @@ def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) 
         columns = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
         columns += [Column(name, "count") for name in ("wins", "ties", "losses")]
         columns += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
+        columns += [Column(name, "count") for name in ("best", "worst")]
+        open_places = each.places()
         rows: list[dict[str, Cell]] = [
             {"chatbot": bot, "rubric": each.rubric, "rater": each.rater,
              "wins": wins, "ties": ties, "losses": losses, "win_chance": each.chance(place),
-             "strength": float(each.strengths.values[place]) if isinstance(each.strengths, Strengths) else None}
+             "strength": float(each.strengths.values[place]) if isinstance(each.strengths, Strengths) else None,
+             **dict(zip(("best", "worst"), open_places.get(bot, ()), strict=False))}
             for place, (bot, (wins, ties, losses)) in enumerate(zip(each.bots, each.counts, strict=True))
         ]  # fmt: skip
         notes = [_first_two(each), Note("together", {"column": plan.cluster}) if plan.cluster else Note("cases_alone")]
+        notes += [Note("how_places")] if open_places else []
         notes.append(Note("ties_count_half", kind="note"))
         if each.unnamed:
             told = {"count": each.unnamed, "first": plan.first, "second": plan.second}

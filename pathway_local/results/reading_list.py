@@ -10,8 +10,13 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
+from pathway_local.results.kept_column import group_columns
 from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
+from pathway_local.results.ratings import Ratings
+from pathway_local.results.summary import summary_tables
+from pathway_local.results.table import Column, Table
+from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
@@ -24,8 +29,25 @@ By = Literal["score", "confidence", "disagreement", "failure", "flips"]
 Ranks = dict[str, list[tuple[float, int, str]]]
 """For each score the cases to read first: what they are ranked by, their rows and their ids."""
 
+MOST_CHARTED = 12
+"""Groups of a column in a chart."""
+
+LEVELS = (
+    Column("rater", "rater"), Column("group"), Column("n", "count"), Column("mean", "estimate"),
+    Column("distribution", "counts"),
+)  # fmt: skip
+"""The columns behind a chart of levels by group."""
+
 SLACK = 1000
 """Cases that a ranking may hold beyond its top before it drops those below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The columns that divide a run's cases into groups, and how often each rater gave each level in each group."""
+
+    columns: Sequence[str] = ()
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +58,12 @@ class Given:
     value: Number
     label: str
     confidence: float | None
+    probabilities: Mapping[Number, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one rater said about a case: scores and words, or why there is no verdict.
+    """What one rater said about a case: scores, the words about them and all other fields, or why there is no verdict.
 
     `about` is the hash of the texts that the rater saw. `caution` is the label of a judge that has one: it must stand
     beside the judge's scores.
@@ -53,18 +76,21 @@ class Said:
     failure: str
     about: str
     caution: str = ""
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CaseToRead:
     """A case with all raters. `texts` has its inputs by name, and is None if the cases file lacks the case.
 
-    `changed` says that the file has other texts than those that a rater saw.
+    `changed` says that the file has other texts than those that a rater saw. `metadata` is what the run keeps.
     """
 
     case: str
     row: int
     said: tuple[Said, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] | None = None
     changed: bool = False
 
@@ -166,19 +192,20 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
     labels = labels_of(run)
     found: dict[str, CaseToRead] = {}
     for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
-        known = found.get(record.case_id, CaseToRead(record.case_id, record.row, ()))
-        said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash)
-        cautioned = replace(said, caution=labels.get(record.rater, ""))
-        found[record.case_id] = replace(known, said=(*known.said, cautioned))
+        known = found.get(record.case_id, CaseToRead(record.case_id, record.row, (), record.metadata))
+        label = labels.get(record.rater, "")
+        said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash, label)
+        found[record.case_id] = replace(known, said=(*known.said, said))
     return found
 
 
-def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str) -> Said:
+def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str, caution: str = "") -> Said:
     """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
-        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about)
-    fields = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    return Said(rater, kind, tuple(given_by(outcome, rubric)), words_of(outcome, fields), "", about)
+        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about, caution)
+    names = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
+    words, given = words_of(outcome, names), tuple(given_by(outcome, rubric))
+    return Said(rater, kind, given, words, "", about, caution, outcome.fields, outcome.marks)
 
 
 def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
@@ -186,7 +213,8 @@ def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
     for name, declared in rubric.format.scores.items():
         score, mean = verdict.scores.get(name), mean_of(verdict, name)
         if score is not None:
-            yield Given(name, score.value, declared.levels.get(score.value, ""), score.confidence)
+            label = declared.levels.get(score.value, "")
+            yield Given(name, score.value, label, score.confidence, score.probabilities)
         elif mean is not None:
             yield Given(name, round(mean, 2), "", None)
 
@@ -217,6 +245,18 @@ def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[st
     return replace(case, texts=texts, changed=any(said.about not in ("", now) for said in case.said))
 
 
+def groups_in(data: Ratings) -> Groups:
+    """Return the groups of a run's cases, from one pass over its outcomes."""
+    columns, found, raters = group_columns(data.run), list[Table](), [rater.name for rater in data.raters]
+    for column, groups in zip(columns, tally(data.records(), data.rubrics, columns), strict=True):
+        tables = summary_tables(data, groups, column) if len({each.group for each in groups}) <= MOST_CHARTED else ()
+        for each in tables:
+            if each.key == "groups":
+                rows = sorted(each.rows, key=lambda row: raters.index(str(row["rater"])))
+                found.append(replace(each, columns=LEVELS, rows=rows, notes=(), chart="levels"))
+    return Groups(columns, found)
+
+
 def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
     """A row for each case: its list, its texts, and each rater's scores and words."""
     for each in lists:
@@ -224,6 +264,7 @@ def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
             row: dict[str, Value] = {"rubric": each.rubric.name, "score": each.score, "case": case.case}
             if each.pattern:
                 row["pattern"] = ", ".join(map(str, each.pattern))
+            row |= {name: value for name, value in case.metadata.items() if name not in {**row, **each.rubric.inputs}}
             row |= {name: (case.texts or {}).get(name, "") for name in each.rubric.inputs}
             if case.changed:
                 row["texts"] = "changed since they were judged"

@@ -1,7 +1,7 @@
 """The results of a self-test: reads the scores of changed cases from its run, judge by judge."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -14,7 +14,9 @@ from pathway_local.results.probe_result import (
     MARGIN,
     MOVE,
     NEAR,
+    QUIET,
     CaseScores,
+    Noise,
     ProbeResult,
     ScoreRange,
     probe_result,
@@ -57,14 +59,18 @@ def self_test(run: RunFile, test: ProbeSet, judges: Sequence[str], file: str) ->
 
 def _judge_test(run: RunFile, test: ProbeSet, judge: str, label: str) -> JudgeTest:
     scores, failures = _read(run, test, judge)
-    found = [
-        probe_result(probe, score, expected, _scale(test, score), cases, test.unused.get(probe.name, {}))
-        for probe in test.probes
-        for score, role in test.measured.roles.scores.items()
-        if (expected := probe.expects(role, test.measured))
-        for cases in [list(_cases(test, probe, score, scores))]
-    ]
-    return JudgeTest(judge, label, settled(found), failures)
+
+    def results(probes: Iterable[Probe], noise: Mapping[str, Noise]) -> Iterator[ProbeResult]:
+        for probe in probes:
+            for score, role in test.measured.roles.scores.items():
+                if expected := probe.expects(role, test.measured):
+                    cases, unused = list(_cases(test, probe, score, scores)), test.unused.get(probe.name, {})
+                    scale = _scale(test, score)
+                    yield probe_result(probe, score, expected, scale, cases, unused, noise.get(score, QUIET))
+
+    repeats = results((probe for probe in test.probes if probe.name == "repeat"), {})
+    noise = {each.score: each.noise for each in repeats}
+    return JudgeTest(judge, label, settled([*results(test.probes, noise)]), failures)
 
 
 def _scale(test: ProbeSet, score: str) -> ScoreRange:
@@ -121,7 +127,7 @@ def self_test_tables(found: SelfTest) -> list[Table]:
         Column("probe"), Column("score", usual="score"), Column("expected", "key"), Column("judge", "rater"),
         Column("result", "key"), Column("passed", "count"), Column("cases", "count"), Column("share", "estimate"),
         Column("mean_shift", "estimate"), Column("spread", "number"), Column("change", "key", detail=True),
-        *(Column(name, "number", detail=True) for name in ("needed", "p_passes", "p_fails")),
+        *(Column(name, "number", detail=True) for name in ("needed", "fails_below", "p_passes", "p_fails", "p_noisy")),
     ]  # fmt: skip
     tables = [Table("probes", about, columns, [_row(*each) for each in every], [*_notes(found, every)])]
     failed: list[dict[str, Cell]] = [
@@ -166,7 +172,8 @@ def _named(judge: str, each: ProbeResult) -> dict[str, Cell]:
 
 def _row(judge: str, each: ProbeResult) -> dict[str, Cell]:
     row = _named(judge, each) | {"expected": each.expected, "result": each.result, "cases": each.cases}
-    row |= {"change": each.probe.says, "needed": each.probe.needed, "p_passes": each.passes, "p_fails": each.fails}
+    row |= {"change": each.probe.says, "needed": each.probe.needed, "fails_below": each.fails_below}
+    row |= {"p_passes": each.passes, "p_fails": each.fails, "p_noisy": each.noisy}
     if each.cases:
         row |= {"passed": each.passed, "share": each.share, "mean_shift": each.shift, "spread": each.spread}
     return row
@@ -177,6 +184,10 @@ def _notes(found: SelfTest, every: Sequence[tuple[str, ProbeResult]]) -> Iterato
     yield Note("necessary", kind="answer")
     results = [each for _, each in every]
     alone = any(each.probe.name == "alone" for each in results)
+    for judge, each in every:
+        if each.probe.name == "repeat" and each.result == "noisy":
+            told = {"judge": judge, "score": each.score, "share": each.passed / each.cases, "spread": each.spread}
+            yield Note("repeats_part", told, "warning")
     for result in dict.fromkeys(each.result for each in results):
         key = f"result_{result.replace(' ', '_')}"
         yield Note(f"{key}_alone" if alone and result == "not shown" else key, {"most": ALONE_AT_MOST})

@@ -20,7 +20,7 @@ from pathway_local.rubrics.turn import Turn
 _RULES = TypeAdapter(tuple[Rule, ...])
 
 
-class Compiled(Struct, frozen=True, forbid_unknown_fields=True):
+class Compiled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A rubric as a run keeps it. `outputs` always has layout and fields; `inputs` come in the rubric's order."""
 
     name: str
@@ -33,6 +33,7 @@ class Compiled(Struct, frozen=True, forbid_unknown_fields=True):
     pair: Pair | None
     notes: str
     format_from: FormatFrom
+    people: str = ""
 
 
 def compiled(rubric: Rubric) -> str:
@@ -49,6 +50,7 @@ def compiled(rubric: Rubric) -> str:
             rubric.pair,
             rubric.notes,
             rubric.format_from,
+            rubric.people,
         )
     ).decode()
 
@@ -79,4 +81,5 @@ def read_compiled(text: str, stored: str) -> Rubric:
         rules=rules,
         pair=read.pair,
         format_from=read.format_from,
+        people=read.people,
     )

@@ -40,7 +40,7 @@ class Rubric:
 
     `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
     says whether the file declares the output format or has criteria alone. A rubric is `confirmed` unless `adopt`
-    proposed it and nobody has read it yet.
+    proposed it and nobody has read it yet. `people` tells persons how to rate.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Rubric:
     pair: Pair | None = None
     format_from: FormatFrom = "file"
     confirmed: bool = True
+    people: str = ""
 
     @cached_property
     def sha256(self) -> str:

@@ -20,11 +20,12 @@ from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import SETTING as PART
-from pathway_local.runs.split import part_of
+from pathway_local.runs.split import Part, part_of
 from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Failure, Value, Verdict
 
 Notify = Callable[[str], None]
+_JudgedLast = Callable[[str, str], bool]
 
 _BATCH = 1_000
 _REPLACED = "SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key WHERE rater_id = ? AND superseded = 1"
@@ -142,7 +143,7 @@ def _refuse_removed(run: RunFile, part: RunFile) -> None:
             said, how = f"ratings of {', '.join(names)}", f"`pathway-local runs remove-rater {part.path} {names[0]}`"
         elif entry.event == PURGE and what == TEXT and holds_texts(part):
             said, how = "texts", f"{purge} --text`"
-        elif entry.event == PURGE and what == CASES and _holds_purged(entries[began:], gone, part):
+        elif entry.event == PURGE and what == CASES and _holds_purged(entries[began:], part):
             said, how = "cases", f"{purge} --case ID` or `--where COLUMN=VALUE`"
         else:
             continue
@@ -154,15 +155,11 @@ def _names(facts: Mapping[str, Value]) -> set[str]:
     return set(removed) if isinstance(removed, dict) and "job" not in facts else set()
 
 
-def _holds_purged(entries: Sequence[TrailEntry], gone: Sequence[TrailEntry], part: RunFile) -> bool:
-    """Whether the part holds a case that was purged from the run, and never from the part."""
-    missing = _purged(entries) - _purged(gone)
-    return bool(missing) and not missing.isdisjoint(marks_of(part, [id for (id,) in part.database.rows(EVERY_CASE)]))
-
-
-def _purged(entries: Sequence[TrailEntry]) -> set[Value]:
+def _holds_purged(entries: Sequence[TrailEntry], part: RunFile) -> bool:
+    """Whether the part holds a case that was purged from the run: it may never have been purged there, or come back."""
     marks = (entry.facts.get(GONE) for entry in entries)
-    return {mark for own in marks if isinstance(own, list) for mark in own}
+    purged = {mark for own in marks if isinstance(own, list) for mark in own}
+    return not purged.isdisjoint(marks_of(part, [id for (id,) in part.database.rows(EVERY_CASE)]))
 
 
 def _tell_left(run: RunFile, part: RunFile, notify: Notify) -> None:
@@ -216,8 +213,9 @@ def _take_settings(run: RunFile, part: RunFile) -> None:
 def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: Notify) -> int:
     """Add the outcomes of a judge, each with its case; return how many the run did not have."""
     rater_id = run.add_rater(rater)
-    _forget_mended(run, part, id, rater_id)
-    stale = {case_id for source, case_id in part.database.rows(_BAD_ROWS, id) if not _judged_last(run, part, source)}
+    last = _judged_last(run, part)
+    _forget_mended(run, part, id, rater_id, last)
+    stale = {case_id for source, case_id in part.database.rows(_BAD_ROWS, id) if not last(source, case_id)}
     replaced = defaultdict[str, set[str]](set)
     for case_id, case_hash in part.database.rows(_REPLACED, id):
         replaced[case_id].add(case_hash)
@@ -239,26 +237,31 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     return taken
 
 
-def _forget_mended(run: RunFile, part: RunFile, id: int, rater_id: int) -> None:
-    """Remove the run's failures on bad rows of this part that it no longer has, unless the file was judged later."""
+def _forget_mended(run: RunFile, part: RunFile, id: int, rater_id: int, last: _JudgedLast) -> None:
+    """Remove the run's failures on bad rows of this part that it no longer has, unless they were judged later."""
     own = part_of(part)
     still = set(part.database.rows(_BAD_ROWS, id))
     bad: list[tuple[str, str]] = run.database.rows(_BAD_ROWS, rater_id)
-    for source in dict.fromkeys(source for source, _ in bad):
-        if own and _judged_last(run, part, source):
-            known = [case_id for file, case_id in bad if case_id not in own or (file, case_id) in still]
-            run.forget_bad_rows(rater_id, source, known)
+    mended = {row for row in bad if own and row[1] in own and row not in still and last(*row)}
+    for source in {source for source, _ in mended}:
+        run.forget_bad_rows(rater_id, source, {id for file, id in bad if (file, id) not in mended})
 
 
-def _judged_last(run: RunFile, part: RunFile, source: str) -> bool:
-    """Whether nobody judged this part's cases in the file later: neither the run nor a newer copy of the part."""
-    theirs = [job.started for job in part.jobs.all() if job.fact("cases").get("file") == source]
-    ours = [
-        job.started
-        for job in run.jobs.all()
-        if job.fact("cases").get("file") == source and job.facts.get(PART) in (None, str(part_of(part)))
-    ]
-    return bool(theirs) and max(theirs) >= max(ours, default="")
+def _judged_last(run: RunFile, part: RunFile) -> _JudgedLast:
+    """Return whether a case in a file was judged by this part last: not later by the run, nor by any other part.
+
+    A part of another split, or a newer copy of this one, may have judged the case since.
+    """
+    theirs = {str(job.fact("cases").get("file")): job.started for job in part.jobs.all()}  # the last one counts
+    ours = [(job.fact("cases").get("file"), Part.read(job.facts.get(PART)), job.started) for job in run.jobs.all()]
+
+    def last(source: str, case_id: str) -> bool:
+        began = theirs.get(source)
+        return began is not None and not any(
+            file == source and started > began and (own is None or case_id in own) for file, own, started in ours
+        )
+
+    return last
 
 
 def _counts(new: Record, current: Record, replaced: set[str]) -> bool:

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, Undefined
-from pathway_local.statistics.intervals import LEVEL, cluster_codes, t_quantile
+from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes
 
 MOST_STEPS = 100
 PRECISE = 1e-10
@@ -24,21 +24,26 @@ class Strengths:
     covariance: FloatArray
     clusters: int
 
+    def above(self, one: int, other: int | None = None) -> Effect:
+        """The strength of `one` less that of `other`, or without it of an average contestant."""
+        weights = np.zeros(len(self.values))
+        weights[one] += 1
+        if other is not None:
+            weights[other] -= 1
+        error = max(0.0, float(weights @ self.covariance @ weights)) ** 0.5
+        missing = "" if self.clusters > 1 and error else "there is too little to estimate an error from"
+        return Effect(float(weights @ self.values), error, self.clusters - 1, self.clusters, missing)
+
     def chance(self, one: int, other: int | None = None) -> Estimate:
         """The chance that `one` beats `other`, or without it an average contestant: 1 / (1 + exp(-difference)).
 
         Its interval is the t interval of the difference in strength, taken to chances.
         """
-        weights = np.zeros(len(self.values))
-        weights[one] += 1
-        if other is not None:
-            weights[other] -= 1
-        value = float(weights @ self.values)
-        error = max(0.0, float(weights @ self.covariance @ weights)) ** 0.5
-        if self.clusters < 2 or not error:
-            return Estimate(float(expit(value)), Undefined("there is too little to estimate an error from"))
-        reach = t_quantile(LEVEL, self.clusters - 1) * error
-        low, chance, high = map(float, expit(np.array([value - reach, value, value + reach])))
+        found = self.above(one, other).estimate()
+        assert isinstance(found.value, float), "a strength always has a value"
+        if isinstance(found.interval, Undefined):
+            return Estimate(float(expit(found.value)), found.interval)
+        low, chance, high = map(float, expit(np.array([found.interval.low, found.value, found.interval.high])))
         return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters, LEVEL))
 
 

@@ -20,7 +20,7 @@ from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.selection import Selection
-from pathway_local.viewer.table_page import cautions_of, choices, heads, line, order_in, pages, query_of, selection_in
+from pathway_local.viewer.table_page import case_table, choices, level_charts, pages, selection_in
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
 from pathway_local.words.language import Language
 
@@ -98,33 +98,28 @@ class Viewer:
         chosen = selection_in(form)
         if chosen not in self._selections:
             self._selections.append(chosen)
-        return self._to(f"/table/{self._selections.index(chosen)}?{query_of(order_in(form))}")
+        return self._to(f"/table/{self._selections.index(chosen)}")
 
     async def _table(self, request: Request) -> Response:
-        chosen, order = self._chosen(request), order_in(request.query_params)
+        chosen = self._chosen(request)
         asked, number = _number(request.query_params.get("page", "1")), request.path_params["number"]
         with self._index.current():
-            shown = self._index.show(chosen, order)
+            shown = self._index.show(chosen)
             last = pages(shown)
             page = min(max(1, asked), last)
             rows = self._index.page(page)
-            cautions = list(cautions_of(self._index, rows, self._say))
+            charts = level_charts(self._index, chosen.by, self._say)
 
         def link(to: int) -> str:
-            return f"{self.folder}/table/{number}?{query_of(order, to)}" if 1 <= to <= last else ""
+            return f"{self.folder}/table/{number}?page={to}" if 1 <= to <= last else ""
 
         text = self._page(
             "table.html",
-            number=number,
             shown=shown,
             chosen=chosen,
-            order=order,
-            query=query_of(order),
             choices=list(choices(self._index, chosen, self._say)),
-            heads=heads(order, self._say),
-            lines=[line(row, self._say) for row in rows],
-            cautions=cautions,
-            several_rubrics=len(self._index.rubrics) > 1,
+            table=case_table(self._index, self._texts, rows, f"{self.folder}/case/{number}", self._say),
+            charts=charts,
             has_texts=self._texts is not None,
             page=page,
             pages=last,
@@ -148,14 +143,13 @@ class Viewer:
         except PathwayError as error:
             said = str(error).removeprefix(f"{self._index.run.path}: ")
             return self._show_case(request, form, problem=f"{said}. {error.hint}")
-        order = order_in(request.query_params)
-        key, saved = case.key, "&saved=1"
+        key, saved = case.key, "?saved=1"
         if form.get("then") == "next":
             with self._index.current():
-                self._index.show(self._chosen(request), order)
+                self._index.show(self._chosen(request))
                 after = self._index.neighbours(case.key).after
             key, saved = (after, "") if after is not None else (key, saved)
-        return self._to(f"/case/{request.path_params['number']}/{key}?{query_of(order)}{saved}")
+        return self._to(f"/case/{request.path_params['number']}/{key}{saved}")
 
     def _agreed(self, case: IndexedCase, form: Mapping[str, str]) -> Callable[[], None]:
         """Return the call that stores the agreed scores of a form. Raises RatingsError if there are none to store."""
@@ -176,16 +170,16 @@ class Viewer:
     def _show_case(
         self, request: Request, filled: Mapping[str, str], *, saved: bool = False, problem: str = ""
     ) -> Response:
-        chosen, order = self._chosen(request), order_in(request.query_params)
+        chosen = self._chosen(request)
         with self._index.current():
             case = self._found(request)
-            shown = self._index.show(chosen, order)
+            shown = self._index.show(chosen)
             beside = self._index.neighbours(case.key)
             page = case_page(self._index, self._texts, case, self._person, filled, self._say)
-        number, query = request.path_params["number"], query_of(order)
+        number = request.path_params["number"]
 
         def link(key: int | None) -> str:
-            return "" if key is None else f"{self.folder}/case/{number}/{key}?{query}"
+            return "" if key is None else f"{self.folder}/case/{number}/{key}"
 
         text = self._page(
             "case.html",
@@ -195,7 +189,7 @@ class Viewer:
             before=link(beside.before),
             after=link(beside.after),
             here=link(case.key),
-            table=f"{self.folder}/table/{number}?{query}",
+            table=f"{self.folder}/table/{number}",
             saved=saved,
             problem=outside(problem, 600),
         )

@@ -1,21 +1,18 @@
 """A case's page: its texts, every rater's verdict with probabilities and words, and the agreed score."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from pathway_local.case import Case, CaseRef, fingerprint
-from pathway_local.pages.charts import MOST_BARS, Bar, short
-from pathway_local.pages.page import Passage, caution, outside, passages
-from pathway_local.rater import RaterKind
+from pathway_local.pages.page import Passage, outside, passages
+from pathway_local.pages.voices import Voice, voice
 from pathway_local.ratings.adjudication import NOTE, adjudicator
-from pathway_local.results.labels import labels_of
-from pathway_local.results.reading_list import given_by
+from pathway_local.results.reading_list import said_by
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
-from pathway_local.verdict import Failure, Number, Score, Value, Verdict
+from pathway_local.verdict import Number, Verdict
 from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.verdict_index import IndexedCase, VerdictIndex
 from pathway_local.words.language import Language
@@ -25,29 +22,6 @@ MOST_RADIOS = 12
 
 SCORE = "score:"
 """Begins the name of a form's field for a score."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenScore:
-    """A score with its meaning, how sure the rater is, and the probability of each value."""
-
-    value: str
-    meaning: str
-    sure: str
-    bars: tuple[Bar, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """Everything that one rater said, and what to know about a judge."""
-
-    rater: str
-    kind: str
-    caution: str
-    scores: tuple[GivenScore, ...]
-    fields: tuple[Passage, ...]
-    marks: str
-    failure: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +86,29 @@ def case_page(
     """Return the page of a case for a person; `filled` is what that person has just tried to give."""
     inputs = texts.of(case.id) if texts else None
     kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
-    labels, order = labels_of(index.run), list(index.rubrics)
+    order = list(index.rubrics)
     records = sorted(index.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
     judged = []
     for name, group in groupby(records, key=lambda record: record.rubric):
         own = list(group)
         now = _hash(index, own[0], inputs) if inputs is not None else None
         ref, why = _ref(own, now, say)
-        voices = tuple(
-            _voice(record, kinds[record.rater, name], labels.get(record.rater, ""), index.rubrics[name], say)
-            for record in own
-        )
-        form = _form(index.rubrics[name], own, person, filled) if ref else None
+        rubric = index.rubrics[name]
+        said = [
+            said_by(
+                *(each.rater, kinds[each.rater, name], each.outcome, rubric, each.case_hash),
+                caution=index.labels.get(each.rater, ""),
+            )
+            for each in own
+        ]
+        voices = tuple(voice(each, rubric, say) for each in said)
+        form = _form(rubric, own, person, filled) if ref else None
         changed = now is not None and any(record.case_hash not in ("", now) for record in own)
         judged.append(Judged(outside(name, 120), say("changed_texts") if changed else "", voices, why, form))
     note = say("view_no_texts") if texts is None else say("not_in_file") if inputs is None else ""
     metadata = tuple((outside(name, 120), outside(value)) for name, value in case.metadata.items() if value)
-    return CasePage(case, metadata, _filled(inputs or {}), note, tuple(judged))
+    filled_in = passages({name: text for name, text in (inputs or {}).items() if text})
+    return CasePage(case, metadata, filled_in, note, tuple(judged))
 
 
 def agreeable(
@@ -165,43 +145,6 @@ def _ref(records: Sequence[Record], now: str | None, say: Language) -> tuple[Cas
     if all(record.case_hash != now for record in records):
         return None, say("view_other_texts")
     return CaseRef(first.case_id, first.row, hash=now), ""
-
-
-def _filled(texts: Mapping[str, str]) -> tuple[Passage, ...]:
-    return passages({name: text for name, text in texts.items() if text})
-
-
-def _voice(record: Record, kind: RaterKind, label: str, rubric: Rubric, say: Language) -> Voice:
-    rater, worded, outcome = outside(record.rater, 120), say(f"kind_{kind}"), record.outcome
-    known = caution(record.rater, label, say)
-    if isinstance(outcome, Failure):
-        return Voice(rater, worded, known, (), (), "", outside(f"{outcome.kind}: {outcome.message}", 600))
-    scores = tuple(_scores(outcome, rubric, say))
-    fields = _filled({name: _worded(value) for name, value in outcome.fields.items()})
-    return Voice(rater, worded, known, scores, fields, outside(", ".join(outcome.marks), 600), "")
-
-
-def _worded(value: Value) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _scores(verdict: Verdict, rubric: Rubric, say: Language) -> Iterator[GivenScore]:
-    several = len(rubric.format.scores) > 1
-    for given in given_by(verdict, rubric):
-        meaning = f"{given.name} {given.label}".strip() if several else given.label
-        sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
-        score, declared = verdict.scores.get(given.name), rubric.format.scores[given.name]
-        bars = tuple(_bars(score, declared, say)) if score else ()
-        yield GivenScore(str(given.value), outside(meaning, 200), sure, bars)
-
-
-def _bars(score: Score, declared: ScoreField, say: Language) -> Iterator[Bar]:
-    """Yield a bar for each value; of a long scale only the most probable ones."""
-    likely = sorted(score.probabilities, key=lambda value: -score.probabilities[value])[:MOST_BARS]
-    for value in sorted(likely):
-        share = score.probabilities[value]
-        meaning = short(outside(declared.levels.get(value, ""), 120))
-        yield Bar(str(value), meaning, say.share(share), round(100 * share, 2), value in declared.special)
 
 
 def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mapping[str, str]) -> Form:

@@ -1,5 +1,6 @@
-"""Which verdicts a table shows, and in which order, as SQL on the `VerdictIndex`."""
+"""Which cases a table shows, and in which order, as SQL on the `VerdictIndex`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,13 +12,13 @@ VERDICTS, FAILURES = "verdicts", "failures"
 KIND: Final = "kind:"
 """Begins the choice of one kind of failure."""
 
-ORDERS = {
-    "case": "cases.row",
-    "rater": "raters.name",
-    "score": "verdicts.first_score",
-    "confidence": "verdicts.confidence",
+ORDERS: Mapping[str, str] = {
+    "case": "",
+    "low": "MIN(first_score) IS NULL, MIN(first_score), ",
+    "high": "MAX(first_score) IS NULL, MAX(first_score) DESC, ",
+    "unsure": "MIN(confidence) IS NULL, MIN(confidence), ",
 }
-"""What a table can be sorted by; equal rows come in the order of the cases file."""
+"""What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
 
 # A case's texts are searched once, however many raters it has.
 _HOLDS = """(
@@ -28,9 +29,10 @@ _HOLDS = """(
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person chose to see; an empty choice leaves nothing out.
+    """What a person chose to see; an empty choice leaves nothing out. A case is shown if one verdict fits all choices.
 
-    `level` is a score's name with a value, `group` a kept column with a value.
+    `level` is a score's name with a value, `groups` are kept columns with a value each. The chart shows the levels
+    for each value of the column `by`.
     """
 
     rubric: str = ""
@@ -38,8 +40,10 @@ class Selection:
     level: tuple[str, float] | None = None
     outcome: str = ""
     mark: str = ""
-    group: tuple[str, str] | None = None
+    groups: tuple[tuple[str, str], ...] = ()
     text: str = ""
+    order: str = "case"
+    by: str = ""
 
     def where(self) -> tuple[str, list[object]]:
         """Return the condition on the index's `verdicts`, `cases` and `raters`, and its values."""
@@ -58,26 +62,13 @@ class Selection:
             chosen.add("verdicts.failure = ?", self.outcome.removeprefix(KIND))
         if self.mark:
             chosen.add("EXISTS (SELECT 1 FROM json_each(verdicts.marks) WHERE value = ?)", self.mark)
-        if self.group:
+        for group in self.groups:
             chosen.add(
-                "EXISTS (SELECT 1 FROM json_each(cases.metadata) AS kept WHERE kept.key = ? AND value = ?)", *self.group
+                "EXISTS (SELECT 1 FROM json_each(cases.metadata) AS kept WHERE kept.key = ? AND value = ?)", *group
             )
         if self.text.strip():
             chosen.add(_HOLDS, *[fold(self.text.strip())] * 3)
         return " AND ".join(chosen.conditions) or "1", chosen.values
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a table is sorted by, one of `ORDERS`, and whether the highest comes first."""
-
-    by: str = "case"
-    down: bool = False
-
-    def sql(self) -> str:
-        """Return the words behind ORDER BY; rows without a value come last."""
-        place = ORDERS[self.by]
-        return f"{place} IS NULL, {place} {'DESC' if self.down else 'ASC'}, cases.row, cases.key, verdicts.rater"
 
 
 @dataclass(slots=True)

@@ -1,23 +1,27 @@
-"""The table of verdicts: its rows, what a person can choose, and the links to other pages of it."""
+"""The table of cases: its rows, what a person can choose, and the levels that groups got."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.page import caution, outside
+from pathway_local.pages.page import outside
+from pathway_local.pages.tables import Block, blocks
+from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.in_short import score_title
-from pathway_local.results.labels import labels_of
-from pathway_local.results.reading_list import Given
-from pathway_local.system.visible import visible
-from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Order, Selection
+from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.viewer.case_texts import CaseTexts
+from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Selection
 from pathway_local.viewer.verdict_index import PAGE, Row, Shown, VerdictIndex
 from pathway_local.words.language import Language
 
-EXCERPT = 160
-"""Characters of a rater's words in the table; the case's page has all."""
+GROUP = "group:"
+"""Begins the name of a form's field for a kept column."""
+
+MOST_COLUMNS = 12
+"""Kept columns with a list of their own to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,134 +35,115 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A list to choose from, by the name of its field; options come in groups, each with its title."""
+    """A list to choose from, by the name of its field; options come in groups, each with its title.
+
+    `none` are the words for no choice; without them, one option is always chosen.
+    """
 
     name: str
     label: str
+    none: str
     groups: tuple[tuple[str, tuple[Option, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One verdict as a row of the table."""
-
-    key: int
-    case: str
-    rubric: str
-    rater: str
-    kind: str
-    scores: tuple[tuple[str, str], ...]
-    sure: str
-    words: str
-    failure: str
-    marks: str
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A column that the table can be sorted by; `query` sorts by it, the other way round if it is sorted already."""
-
-    label: str
-    query: str
-    arrow: str
-
-
-def query_of(order: Order, page: int = 1) -> str:
-    """Return the part of an address behind the question mark. What a person searches for is never in an address."""
-    said = {"by": order.by, "down": "1" if order.down else "", "page": str(page) if page > 1 else ""}
-    return urlencode({name: value for name, value in said.items() if value})
-
-
-def order_in(query: Mapping[str, str]) -> Order:
-    """Return the order that an address asks for; the usual one for an unknown name."""
-    by = query.get("by", "")
-    return Order(by if by in ORDERS else "case", query.get("down") == "1")
 
 
 def selection_in(form: Mapping[str, str]) -> Selection:
     """Return what a person chose in the form of `choices`."""
-    level, group = _parts(form.get("level", "")), _parts(form.get("group", ""))
+    level, order = _parts(form.get("level", "")), form.get("order", "")
     return Selection(
         rubric=form.get("rubric", ""),
         rater=form.get("rater", ""),
         level=(level[0], float(level[1])) if level and not isinstance(level[1], str) else None,
         outcome=form.get("outcome", ""),
         mark=form.get("mark", ""),
-        group=(group[0], str(group[1])) if group else None,
+        groups=tuple((name.removeprefix(GROUP), form[name]) for name in form if name.startswith(GROUP) and form[name]),
         text=form.get("text", ""),
+        order=order if order in ORDERS else "case",
+        by=form.get("by", ""),
     )
 
 
 def choices(index: VerdictIndex, chosen: Selection, say: Language) -> Iterator[Choice]:
-    """Yield each list to choose from that would leave out something."""
-    raters = dict.fromkeys(rater.name for rater in index.raters.values())
-    yield from _choice("rubric", say("view_rubric"), {"": dict.fromkeys(index.rubrics)}, chosen.rubric)
-    yield from _choice("rater", say("view_rater"), {"": raters}, chosen.rater)
-    yield from _choice("level", say("view_score"), _levels(index), _pair(*chosen.level or ()))
+    """Yield each list to choose from that would leave out something, and what the table is sorted and charted by."""
+    raters, every = dict.fromkeys(rater.name for rater in index.raters.values()), say("view_all")
+    yield from _choice("rubric", say("view_rubric"), every, {"": dict.fromkeys(index.rubrics)}, chosen.rubric)
+    yield from _choice("rater", say("view_rater"), every, {"": raters}, chosen.rater)
+    yield from _choice("level", say("view_score"), every, _levels(index), _pair(*chosen.level or ()))
     found = index.choices
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
     outcomes |= {f"{KIND}{kind}": kind for kind in found.failures}
-    yield from _choice("outcome", say("view_outcome"), {"": outcomes if found.failures else {}}, chosen.outcome)
-    yield from _choice("mark", say("mark"), {"": dict.fromkeys(found.marks)}, chosen.mark, least=1)
-    groups = {name: {_pair(name, value): value for value in values} for name, values in found.groups.items()}
-    yield from _choice("group", say("view_group"), groups, _pair(*chosen.group or ()))
+    yield from _choice("outcome", say("view_outcome"), every, {"": outcomes if found.failures else {}}, chosen.outcome)
+    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(found.marks)}, chosen.mark, least=1)
+    own = dict(chosen.groups)
+    for name in columns_of(index):
+        values = {"": dict.fromkeys(found.groups[name])}
+        yield from _choice(f"{GROUP}{name}", outside(name, 120), every, values, own.get(name, ""))
+    orders = {name: say(f"view_order_{name}") for name in ORDERS}
+    yield from _choice("order", say("view_order"), "", {"": orders}, chosen.order)
+    by = {"": dict.fromkeys(columns_of(index))}
+    yield from _choice("by", say("view_levels_by"), say("view_levels_by_none"), by, chosen.by, least=1)
 
 
-def heads(order: Order, say: Language) -> dict[str, Head]:
-    """Return the heads of sorted columns by name."""
-    labels = {
-        "case": say("view_case"),
-        "rater": say("view_rater"),
-        "score": say("view_score"),
-        "confidence": say("confidence"),
-    }
-    found = {}
-    for name, label in labels.items():
-        down = order.by == name and not order.down
-        arrow = ("↓" if order.down else "↑") if order.by == name else ""
-        found[name] = Head(label, query_of(Order(name, down)), arrow)
-    return found
+def columns_of(index: VerdictIndex) -> list[str]:
+    """Return the kept columns that the table shows."""
+    return list(index.choices.groups)[:MOST_COLUMNS]
 
 
-def line(row: Row, say: Language) -> Line:
-    """Return a row of the table in words."""
-    said = row.said
-    several = len(said.scores) > 1
-    shares = [given.confidence for given in said.scores if given.confidence is not None]
-    return Line(
-        key=row.key,
-        case=outside(row.case_id, 120),
-        rubric=outside(row.rater.rubric, 120),
-        rater=outside(said.rater, 120),
-        kind=say(f"kind_{said.kind}"),
-        scores=tuple((str(given.value), _meaning(given, several=several)) for given in said.scores),
-        sure=say.share(min(shares)) if shares else "",
-        words=_beginning(said.reason),
-        failure=outside(said.failure, EXCERPT),
-        marks=outside(", ".join(row.marks), EXCERPT),
-    )
+def case_table(
+    index: VerdictIndex, texts: CaseTexts | None, rows: Sequence[Row], folder: str, say: Language
+) -> CaseTable:
+    """Return rows of the table, each with a link below `folder`."""
+    raters = list(dict.fromkeys((each.rater, each.kind) for row in rows for each in row.said))
+    order = [rater.name for rater in index.raters.values()]
+    raters.sort(key=lambda rater: order.index(rater[0]))
+    columns = columns_of(index)
+    asked = [asked_in(index.rubrics[row.rubric]) for row in rows] if texts else []
+    made = []
+    for place, row in enumerate(rows):
+        inputs = (texts.of(row.case.id) if texts else None) or {}
+        said = {each.rater: voice(each, index.rubrics[row.rubric], say) for each in row.said}
+        made.append(
+            CaseRow(
+                link=f"{folder}/{row.case.key}",
+                case=outside(row.case.id, 120),
+                rubric=outside(row.rubric, 120),
+                places=(),
+                groups=groups_of(row.case.metadata, columns),
+                asked=beginning(inputs.get(asked[place], "")) if texts else "",
+                voices=tuple(said.get(name) for name, _ in raters),
+            )
+        )
+    heads = tuple(outside(name, 120) for name in columns)
+    has_rubrics = len(index.rubrics) > 1
+    return CaseTable(heads, outside(asked[0], 120) if asked else "", has_rubrics, raters_of(raters, say), tuple(made))
 
 
-def cautions_of(index: VerdictIndex, rows: Iterable[Row], say: Language) -> Iterator[str]:
-    """Yield what to know about each judge with verdicts among these rows."""
-    labels = labels_of(index.run)
-    for rater in dict.fromkeys(row.said.rater for row in rows):
-        if label := labels.get(rater):
-            yield caution(rater, label, say)
+def level_charts(index: VerdictIndex, by: str, say: Language) -> tuple[Block, ...]:
+    """Return how often each rater gave each level in the shown cases, for each value of a column."""
+    counted: dict[tuple[str, str], dict[tuple[str, str], dict[float, int]]] = defaultdict(lambda: defaultdict(dict))
+    for rubric, score, group, rater, value, count in index.levels(by):
+        counted[rubric, score][group, rater][value] = count
+    return blocks([_level_table(index, by, *of, found) for of, found in counted.items()], say)
+
+
+def _level_table(
+    index: VerdictIndex, by: str, rubric: str, score: str, found: Mapping[tuple[str, str], Mapping[float, int]]
+) -> Table:
+    declared = index.rubrics[rubric].format.scores[score]
+    columns = [Column("rater", "rater"), *([Column("group")] if by else []), Column("distribution", "counts")]
+    rows: list[dict[str, Cell]] = []
+    for (group, rater), counts in found.items():
+        levels = tuple(
+            Level(str(value), counts.get(value, 0), declared.levels.get(value, ""), value in declared.special)
+            for value in declared.values
+        )
+        rows.append({"group": group, "rater": rater, "distribution": levels})
+    about = {"by": by, "rubric": rubric, "score": score}
+    return Table("groups" if by else "levels", about, columns, rows, chart="levels")
 
 
 def pages(shown: Shown) -> int:
     """Return how many pages the table has."""
-    return max(1, -(-shown.verdicts // PAGE))
-
-
-def _beginning(text: str) -> str:
-    words = " ".join(text[: 2 * EXCERPT].split())
-    return visible(words if len(words) <= EXCERPT else f"{words[:EXCERPT]} …")
-
-
-def _meaning(given: Given, *, several: bool) -> str:
-    return outside(f"{given.name} {given.label}".strip() if several else given.label, 120)
+    return max(1, -(-shown.rows // PAGE))
 
 
 def _levels(index: VerdictIndex) -> dict[str, dict[str, str]]:
@@ -174,14 +159,19 @@ def _levels(index: VerdictIndex) -> dict[str, dict[str, str]]:
 
 
 def _choice(
-    name: str, label: str, groups: Mapping[str, Mapping[str, str | None]], chosen: str, least: int = 2
+    name: str,
+    label: str,
+    none: str,
+    groups: Mapping[str, Mapping[str, str | None]],
+    chosen: str,
+    least: int = 2,
 ) -> Iterator[Choice]:
     if sum(map(len, groups.values())) >= least:
         told = tuple(
             (outside(title, 120), tuple(_option(value, words, chosen) for value, words in options.items()))
             for title, options in groups.items()
         )
-        yield Choice(name, label, told)
+        yield Choice(name, label, none, told)
 
 
 def _option(value: str, words: str | None, chosen: str) -> Option:
@@ -189,7 +179,7 @@ def _option(value: str, words: str | None, chosen: str) -> Option:
 
 
 def _pair(*parts: str | float) -> str:
-    """Return a choice of two parts, such as a column and its value, as a form sends it; empty for none."""
+    """Return a score's name and value as a form sends them; empty for none."""
     return json.dumps(parts) if parts else ""
 
 

@@ -3,11 +3,14 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from pathway_local.rater import Rater
+from pathway_local.results.kept_column import MOST_GROUPS
+from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import IDS_PER_QUERY
@@ -17,13 +20,10 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Outcome
 from pathway_local.viewer.case_texts import CaseTexts, fold
-from pathway_local.viewer.selection import Order, Selection
+from pathway_local.viewer.selection import ORDERS, Selection
 
 PAGE = 50
-"""Verdicts on a page of the table."""
-
-MOST_GROUPS = 50
-"""Values of a column to choose from; one with more tells single cases apart, not groups."""
+"""Cases on a page of the table."""
 
 # A table is sorted by `first_score`; `words` and `folded` are what the search compares.
 _SCHEMA = """
@@ -37,7 +37,8 @@ _SCHEMA = """
     CREATE TABLE scores (verdict INTEGER, name TEXT, value REAL);
     CREATE INDEX scores_by_value ON scores (name, value);
     CREATE INDEX scores_by_verdict ON scores (verdict);
-    CREATE TABLE shown (place INTEGER PRIMARY KEY, verdict INTEGER, case_key INTEGER);
+    CREATE INDEX verdicts_of_case ON verdicts (case_key);
+    CREATE TABLE shown (place INTEGER PRIMARY KEY, case_key INTEGER, rubric TEXT);
     CREATE TABLE shown_cases (place INTEGER PRIMARY KEY, case_key INTEGER UNIQUE);
 """
 _CURRENT = "SELECT id, case_key, rater_id FROM outcomes INDEXED BY current_outcomes WHERE superseded = 0"
@@ -46,23 +47,26 @@ _OUTCOMES = f"SELECT id, case_key, rater_id, {COLUMNS} FROM outcomes WHERE id IN
 _MARKS = "SELECT DISTINCT value FROM verdicts, json_each(marks) ORDER BY value"
 _FAILURES = "SELECT DISTINCT failure FROM verdicts WHERE failure IS NOT NULL ORDER BY failure"
 _SHOW = """
-    INSERT INTO shown (verdict, case_key) SELECT verdicts.id, case_key
-    FROM verdicts JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater WHERE {} ORDER BY {}
+    INSERT INTO shown (case_key, rubric) SELECT case_key, raters.rubric
+    FROM verdicts JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater WHERE {}
+    GROUP BY case_key, raters.rubric ORDER BY {} cases.row, case_key, MIN(raters.id)
 """
 _SHOW_CASES = """
     INSERT INTO shown_cases (case_key) SELECT case_key FROM shown GROUP BY case_key ORDER BY MIN(place)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One verdict or failure, as the run has it now."""
-
-    key: int
-    case_id: str
-    rater: Rater
-    said: Said
-    marks: tuple[str, ...]
+_OF_ROWS = """
+    SELECT place, verdicts.id FROM shown JOIN verdicts USING (case_key) JOIN raters ON raters.id = rater
+    WHERE raters.rubric = shown.rubric AND place > ? AND place <= ? ORDER BY place, rater
+"""
+_LEVELS = """
+    SELECT raters.rubric, scores.name, COALESCE(kept.value, ''), rater, scores.value, COUNT(*)
+    FROM shown JOIN verdicts USING (case_key) JOIN raters ON raters.id = rater AND raters.rubric = shown.rubric
+    JOIN scores ON scores.verdict = verdicts.id JOIN cases ON cases.key = case_key
+    LEFT JOIN json_each(cases.metadata) AS kept ON kept.key = ?
+    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 4, 3, 5
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,15 @@ class IndexedCase:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A case under a rubric, and what its raters said of it, as the run has it now."""
+
+    case: IndexedCase
+    rubric: str
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Choices:
     """What the verdicts in the run can be limited to: kinds of failures, marks, and columns with their values."""
 
@@ -86,9 +99,9 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How many verdicts are shown, and of how many cases."""
+    """How many cases are shown, in how many rows: a case has one under each rubric."""
 
-    verdicts: int
+    rows: int
     cases: int
 
 
@@ -104,18 +117,20 @@ class Neighbours:
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
-    `rubrics` and `raters` are the run's, by name and by id. Read within `current`, since others may write to the run.
+    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. Read
+    within `current`, since others may write to the run.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
         self.run = run
         self.rubrics: dict[str, Rubric] = {}
         self.raters: dict[int, Rater] = {}
+        self.labels: Mapping[str, str] = {}
         self.choices = Choices()
         self._seen: object = None
         self._cases: dict[int, tuple[str, int, str]] = {}
         self._groups: defaultdict[str, set[str]] = defaultdict(set)
-        self._shown: tuple[Selection, Order] | None = None
+        self._shown: Selection | None = None
         self._db = sqlite3.connect(":memory:", isolation_level=None)
         self._db.execute("PRAGMA temp_store = MEMORY")  # sorting must not leave anything in a temporary file
         self._db.executescript(_SCHEMA)
@@ -145,23 +160,36 @@ class VerdictIndex:
         groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
         self.choices, self._seen, self._shown = Choices(failures, marks, groups), version, None
 
-    def show(self, chosen: Selection, order: Order) -> Shown:
-        """Choose what `page` and `neighbours` are about; return how many verdicts there are, and of how many cases."""
-        if self._shown != (chosen, order):
+    def show(self, chosen: Selection) -> Shown:
+        """Choose what `page`, `levels` and `neighbours` are about; return how much that is."""
+        if self._shown != chosen:
             where, values = chosen.where()
             self._db.executescript("DELETE FROM shown; DELETE FROM shown_cases")
-            self._db.execute(_SHOW.format(where, order.sql()), values)
+            self._db.execute(_SHOW.format(where, ORDERS[chosen.order]), values)
             self._db.execute(_SHOW_CASES)
-            self._shown = chosen, order
+            self._shown = chosen
         [counts] = self._db.execute("SELECT (SELECT MAX(place) FROM shown), (SELECT MAX(place) FROM shown_cases)")
         return Shown(*(count or 0 for count in counts))
 
     def page(self, number: int) -> list[Row]:
-        """Return the shown verdicts of a page, counted from 1."""
-        query = "SELECT verdict FROM shown WHERE place > ? ORDER BY place LIMIT ?"
-        ids = [id for (id,) in self._db.execute(query, ((number - 1) * PAGE, PAGE))]
-        found = {id: self._row(key, rater, outcome) for id, key, rater, outcome in self._stored(ids)}
-        return [found[id] for id in ids if id in found]
+        """Return the shown rows of a page, counted from 1."""
+        places = self._db.execute(_OF_ROWS, ((number - 1) * PAGE, number * PAGE)).fetchall()
+        found = {id: (key, rater, outcome) for id, key, rater, outcome in self._stored([id for _, id in places])}
+        rows = []
+        for _, together in groupby(places, key=lambda each: each[0]):
+            own = [found[id] for _, id in together if id in found]
+            said = tuple(self._said(rater, outcome) for _, rater, outcome in own)
+            case = self.case(own[0][0]) if own else None
+            rows += [Row(case, self.raters[own[0][1]].rubric, said)] if case else []
+        return rows
+
+    def levels(self, column: str) -> Iterator[tuple[str, str, str, str, float, int]]:
+        """Yield how often raters gave each value in the shown cases: for each rubric, score, group and rater.
+
+        Groups are the values of a column; without its name there is one group.
+        """
+        for rubric, score, group, rater, value, count in self._db.execute(_LEVELS, (column,)):
+            yield rubric, score, group, self.raters[rater].name, value, count
 
     def neighbours(self, key: int) -> Neighbours:
         """Return the place of a case among those shown, 0 if it is not, and the keys of the cases beside it."""
@@ -178,17 +206,17 @@ class VerdictIndex:
         case_id, row, metadata = self._cases[key]
         return IndexedCase(key, case_id, row, json.loads(metadata))
 
-    def _row(self, key: int, rater: int, outcome: Outcome) -> Row:
-        marks = () if isinstance(outcome, Failure) else outcome.marks
+    def _said(self, rater: int, outcome: Outcome) -> Said:
+        """Return what a rater said by its outcome."""
         by = self.raters[rater]
-        said = said_by(by.name, by.kind, outcome, self._rubric(rater), "")
-        return Row(key, self._cases[key][0], by, said, marks)
+        return said_by(by.name, by.kind, outcome, self._rubric(rater), "", self.labels.get(by.name, ""))
 
     def _rubric(self, rater: int) -> Rubric:
         return self.rubrics[self.raters[rater].rubric]
 
     def _read_raters(self) -> None:
         self.rubrics, self.raters = rubrics_of(self.run), dict(self.run.raters())
+        self.labels = labels_of(self.run)
         rows = [(id, rater.name, rater.rubric) for id, rater in self.raters.items()]
         self._db.executemany("INSERT OR REPLACE INTO raters VALUES (?, ?, ?)", rows)
 

@@ -149,11 +149,6 @@ class Language(Formatter):
         """The head of a column with the ends of these intervals."""
         return self("interval_head", level=self.level(*intervals))
 
-    def in_words(self, interval: Interval | Undefined) -> str:
-        """Both ends of an interval in brackets, for a sentence; empty without one."""
-        ends = self.ends(interval)
-        return self("interval", level=self.level(interval), ends=ends) if ends else ""
-
     def estimate(self, estimate: Estimate) -> str:
         """The value and, in brackets, the ends of its interval, if it has one."""
         value, ends = self.value(estimate.value), self.ends(estimate.interval)

@@ -1,0 +1,133 @@
+"""What raters said about a case: beside each other in a row of a table, and in full below the case's texts."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pathway_local.pages.charts import MOST_BARS, Bar, short
+from pathway_local.pages.page import Passage, caution, outside, passages
+from pathway_local.rater import RaterKind
+from pathway_local.results.reading_list import Given, Said
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.sheets.columns import means_the_same
+from pathway_local.system.visible import visible
+from pathway_local.verdict import Value
+from pathway_local.words.language import Language
+
+EXCERPT = 160
+"""Characters of a text in a table; the case itself has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenScore:
+    """A score with its meaning, how sure the rater is, and the probability of each value."""
+
+    value: str
+    meaning: str
+    sure: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Everything that one rater said, and what to know about a judge; `brief` has the beginning of its words."""
+
+    rater: str
+    kind: str
+    caution: str
+    scores: tuple[GivenScore, ...]
+    fields: tuple[Passage, ...]
+    brief: str
+    marks: str
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """A case in one row: where its link leads, its groups, what was asked, and each rater's voice, or None.
+
+    `places` are those of its values in filters.
+    """
+
+    link: str
+    case: str
+    rubric: str
+    places: tuple[str, ...]
+    groups: tuple[str, ...]
+    asked: str
+    voices: tuple[Voice | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTable:
+    """Cases with their raters side by side; `columns` are those of groups, `asked` heads what was asked.
+
+    `cautions` must stand above it: they say what to know about judges among the raters.
+    """
+
+    columns: tuple[str, ...]
+    asked: str
+    has_rubrics: bool
+    raters: tuple[tuple[str, str], ...]
+    rows: tuple[CaseRow, ...]
+
+    @property
+    def cautions(self) -> list[str]:
+        """Each caution about a judge once."""
+        return list(dict.fromkeys(each.caution for row in self.rows for each in row.voices if each and each.caution))
+
+
+def voice(said: Said, rubric: Rubric, say: Language) -> Voice:
+    """Return what a rater said as a page shows it."""
+    several = len(rubric.format.scores) > 1
+    return Voice(
+        rater=outside(said.rater, 120),
+        kind=say(f"kind_{said.kind}"),
+        caution=caution(said.rater, said.caution, say),
+        scores=tuple(_score(given, rubric.format.scores[given.name], say, several=several) for given in said.scores),
+        fields=passages({name: text for name, value in said.fields.items() if (text := _worded(value))}),
+        brief=beginning(said.reason),
+        marks=outside(", ".join(said.marks), 600),
+        failure=outside(said.failure, 600),
+    )
+
+
+def raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[tuple[str, str], ...]:
+    """Return each of these raters once, with its kind in words."""
+    return tuple((outside(name, 120), say(f"kind_{kind}")) for name, kind in dict.fromkeys(voices))
+
+
+def asked_in(rubric: Rubric) -> str:
+    """Return the name of the input that holds the question; the first input if none is called so."""
+    return next((name for name in rubric.inputs if means_the_same("question", name)), next(iter(rubric.inputs)))
+
+
+def groups_of(metadata: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return a case's values in these columns."""
+    return tuple(outside(metadata.get(name, ""), 120) for name in columns)
+
+
+def beginning(text: str) -> str:
+    """Return the first words of a text in one line."""
+    words = " ".join(text[: 2 * EXCERPT].split())
+    return visible(words if len(words) <= EXCERPT else f"{words[:EXCERPT]} …")
+
+
+def _score(given: Given, declared: ScoreField, say: Language, *, several: bool) -> GivenScore:
+    meaning = f"{given.name}: {given.label}" if several and given.label else given.name if several else given.label
+    sure = say("confidence_of", share=say.share(given.confidence)) if given.confidence is not None else ""
+    return GivenScore(str(given.value), outside(meaning, 200), sure, tuple(_bars(given, declared, say)))
+
+
+def _bars(given: Given, declared: ScoreField, say: Language) -> Iterator[Bar]:
+    """Yield a bar for each value; of a long scale only the most probable ones."""
+    likely = sorted(given.probabilities, key=lambda value: -given.probabilities[value])[:MOST_BARS]
+    for value in sorted(likely):
+        share = given.probabilities[value]
+        meaning = short(outside(declared.levels.get(value, ""), 120))
+        yield Bar(str(value), meaning, say.share(share), round(100 * share, 2), value in declared.special)
+
+
+def _worded(value: Value) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
