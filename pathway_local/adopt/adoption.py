@@ -1,7 +1,7 @@
 """Turns a prompt into a rubric: proposes what it reads, and keeps the prompt byte for byte but for chat tokens."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -13,7 +13,7 @@ from pathway_local.adopt.scales import Levels, levels_in, stated
 from pathway_local.adopt.slots import Found, Source, as_name
 from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
-from pathway_local.adopt.words import any_of
+from pathway_local.adopt.words import any_of, is_in
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.rubrics.spelling import field_of
@@ -61,7 +61,8 @@ def propose(prompt: Prompt) -> Proposal:
         for name, value in zip(names, values, strict=True)
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
-    questions = tuple(_questions(source, found, fields))
+    scores = [name for name, value in zip(names, values, strict=True) if value.scores]
+    questions = (*_questions(source, found, fields), *dict.fromkeys(_directions(source, fields, scores)))
     if swap and (others := others_of(list(inputs.said), swap)):
         questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
     return Proposal(
@@ -129,9 +130,7 @@ def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, level
     """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
     if _is_open(value.spelling):
         return value
-    declared = field_of(value.spelling)
-    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
-    ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
+    ends = [] if value.words else _ends(value.spelling)
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
     marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, own, ends))}
@@ -139,6 +138,37 @@ def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, level
         marks |= dict.fromkeys(others, OPEN)
     spelling = " ".join([value.spelling, *list(marks.values())[:1]])
     return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
+
+
+def _ends(spelling: str) -> list[float]:
+    """Return the levels that a whole spelling lists, or the ends of its range."""
+    declared = field_of(spelling)
+    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
+    return [float(each) for each in given if each not in declared.get("special", ())]
+
+
+def _directions(source: Source, fields: Mapping[str, str], scores: list[str]) -> Iterator[str]:
+    """Yield a question for each sign that a lower score is better; a comparison has its direction in its words."""
+    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
+    harms = [name for name in fields if is_in("harm", name.split(".")[-1])]
+    for name in scores:
+        spelling = fields[name]
+        if spelling.startswith("prefer "):
+            continue
+        if name in harms:
+            yield f'a higher "{name}" is taken as better: is that meant?'
+        signs = [any_of("reversed")]
+        if not _is_open(spelling) and (ends := _ends(spelling)):
+            between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
+            sides = ((min(ends), "top"), (max(ends), "bottom"))
+            signs += [re.compile(rf"(?i)(?<![\w.,/-]){end:g}{between}{any_of(word).pattern}") for end, word in sides]
+        told = (
+            (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
+        )
+        for row, said in [*told][:1]:
+            yield f'a higher score is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
+    if counted and len(scores) == 1 and not harms:
+        yield f'a higher score is taken as better, and the prompt asks "{counted[0]}": is that meant?'
 
 
 def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
