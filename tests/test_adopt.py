@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from adopting import adopted, adopted_text, proposed
+from adopting import adopted, adopted_text, asked_of_direction, proposed
 from families import FAMILIES, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -410,7 +410,7 @@ SCALE = 'Rate {{answer}} from 1 to 5{remark}.\nReturn JSON: {{{{"score": <1-5>}}
     ],
 )
 def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> None:
-    question = asked(SCALE.format(remark=remark))
+    question = asked_of_direction(SCALE.format(remark=remark))
     assert "a higher score is taken as better, and line 1 says" in question
 
 
@@ -418,16 +418,25 @@ def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> N
     "remark", ["", " (1 worst, 5 best)", ", where 5 is excellent", " (higher is better), not good"]
 )
 def test_a_scale_on_which_a_high_score_is_better_is_not_asked_about(remark: str) -> None:
-    assert not asked(SCALE.format(remark=remark))
+    assert not asked_of_direction(SCALE.format(remark=remark))
 
 
 def test_a_score_of_something_bad_is_asked_about() -> None:
     prompt = 'Judge {reply}. Return JSON: {"bias": <0-3>, "severity": "low" | "medium" | "high", "tone": <1-5>}\n'
-    assert proposed(prompt).questions == ('a higher "bias" is taken as better: is that meant?',)
+    assert asked_of_direction(prompt) == 'a higher "bias" is taken as better: is that meant?'
     words = 'Judge {reply}. Return JSON: {"severity": "low" | "medium" | "high"}\n'
-    assert 'a higher "severity" is taken as better' in asked(words)
+    assert 'a higher "severity" is taken as better' in asked_of_direction(words)
     counts = "How many spelling mistakes does {reply} have? Answer only with a number from 0 to 10.\n"
-    assert 'the prompt asks "How many spelling mistakes"' in asked(counts)
+    assert 'the prompt asks "How many spelling mistakes"' in asked_of_direction(counts)
+
+
+def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_question() -> None:
+    prompt = SCALE.format(remark=" (1 is best, lower is better)").replace("5", "3")
+    assert asked_of_direction(prompt, "score: 1-3")
+    turned = "0 poor as 3 < 1 fair as 2 < 2 good as 1"
+    assert not asked_of_direction(prompt, f"score: {turned}")
+    made = parse_rubric(adopted_text(prompt, declared=f"score: {turned}"), "mine.prompty")
+    assert made.format.reply({}).form.write({"score": 2}) == '{"score": 1}'
 
 
 def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:
@@ -456,7 +465,7 @@ def test_bands_that_make_up_a_scale_are_no_scales() -> None:
 
 
 def test_braces_around_a_dollar_name_belong_to_the_mark(tokenizer: JudgeTokenizer) -> None:
-    prompt = 'Judge {$answer} and ${context}, such as {"a": $answer}. Answer only with Pass or Fail.'
+    prompt = 'Judge {$answer} and $context, such as {"a": $answer}. Answer only with Pass or Fail.'
     rubric = adopted(prompt)
     text = written(rubric, tokenizer, {"answer": "THIS", "context": "THAT"})
     assert 'Judge THIS and THAT, such as {"a": THIS}.' in text

@@ -1,7 +1,7 @@
 """Turns a prompt into a rubric: proposes what it reads, and keeps the prompt byte for byte but for chat tokens."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -16,6 +16,8 @@ from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of, is_in
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.spelling import field_of
 
 _WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
@@ -61,13 +63,40 @@ def propose(prompt: Prompt) -> Proposal:
         for name, value in zip(names, values, strict=True)
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
-    scores = [name for name, value in zip(names, values, strict=True) if value.scores]
-    questions = (*_questions(source, found, fields), *dict.fromkeys(_directions(source, fields, scores)))
+    questions = tuple(_questions(source, found, fields))
     if swap and (others := others_of(list(inputs.said), swap)):
         questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
+
+
+def directions(source: Source, rubric: Rubric) -> tuple[str, ...]:
+    """Return a question for each sign that a lower score is better; a comparison has its direction in its words."""
+    fields = rubric.format.outputs.fields
+    harms = [name for name in fields if is_in("harm", name.split(".")[-1])]
+    scores = {name: each for name, each in fields.items() if isinstance(each, ScoreField) and each.scale == "ordinal"}
+    scores = {} if rubric.pair else scores
+    questions = [f'a higher "{name}" is taken as better: is that meant?' for name in scores if name in harms]
+    told = [found for score in scores.values() if (found := _turned(source, score))]
+    asks = "a higher score is taken as better, and"
+    questions += [f'{asks} line {source.line(row)} says "{said[:60]}": is that meant?' for row, said in told]
+    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
+    if counted and len(scores) == 1 and not harms:
+        questions.append(f'{asks} the prompt asks "{counted[0]}": is that meant?')
+    return tuple(dict.fromkeys(questions))
+
+
+def _turned(source: Source, score: ScoreField) -> tuple[int, str] | None:
+    """Return the first row that calls the lowest level good or the highest bad, and its words."""
+    ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
+    between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
+    sides = ((ends[0], "top"), (ends[-1], "bottom"))
+    signs = [re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides]
+    # Where levels have words, their order says which is better.
+    signs += [any_of("reversed")] * (not score.written)
+    every = ((row, sign.search(line)) for row, line in enumerate(source.lines) for sign in signs)
+    return next(((row, found[0]) for row, found in every if found), None)
 
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:
@@ -130,7 +159,9 @@ def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, level
     """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
     if _is_open(value.spelling):
         return value
-    ends = [] if value.words else _ends(value.spelling)
+    declared = field_of(value.spelling)
+    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
+    ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
     spans = [(each.scale.low, each.scale.high) for each in levels]
     others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
     marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, own, ends))}
@@ -138,37 +169,6 @@ def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, level
         marks |= dict.fromkeys(others, OPEN)
     spelling = " ".join([value.spelling, *list(marks.values())[:1]])
     return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
-
-
-def _ends(spelling: str) -> list[float]:
-    """Return the levels that a whole spelling lists, or the ends of its range."""
-    declared = field_of(spelling)
-    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
-    return [float(each) for each in given if each not in declared.get("special", ())]
-
-
-def _directions(source: Source, fields: Mapping[str, str], scores: list[str]) -> Iterator[str]:
-    """Yield a question for each sign that a lower score is better; a comparison has its direction in its words."""
-    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
-    harms = [name for name in fields if is_in("harm", name.split(".")[-1])]
-    for name in scores:
-        spelling = fields[name]
-        if spelling.startswith("prefer "):
-            continue
-        if name in harms:
-            yield f'a higher "{name}" is taken as better: is that meant?'
-        signs = [any_of("reversed")]
-        if not _is_open(spelling) and (ends := _ends(spelling)):
-            between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
-            sides = ((min(ends), "top"), (max(ends), "bottom"))
-            signs += [re.compile(rf"(?i)(?<![\w.,/-]){end:g}{between}{any_of(word).pattern}") for end, word in sides]
-        told = (
-            (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
-        )
-        for row, said in [*told][:1]:
-            yield f'a higher score is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
-    if counted and len(scores) == 1 and not harms:
-        yield f'a higher score is taken as better, and the prompt asks "{counted[0]}": is that meant?'
 
 
 def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
