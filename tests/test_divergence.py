@@ -83,7 +83,9 @@ def test_the_cases_to_look_at_first(run: RunFile) -> None:
     assert (special.mean, special.spread, special.scores) == (4.0, 0, {"demo": 4, "ann": 3, "bob": 4})
     assert (apart.mean, apart.spread, apart.kind) == (2.0, 3, "apart")
     assert apart.reasons == {"ann": "because 1", "bob": "because 1"}
-    assert [each.case for each in found_in(run, 1).first] == ["s-3"]
+    one = found_in(run, 1)
+    assert [each.case for each in one.first] == ["s-3"]
+    assert sum(len(each) for each in one.patterns.values()) == 1 and one.kinds == found.kinds
 
 
 def test_people_s_notes_are_their_reasons(run: RunFile) -> None:

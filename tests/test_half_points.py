@@ -55,7 +55,7 @@ def test_half_points_have_kappa_and_alpha(run: Run, tmp_path: Path, field: str) 
     told = notes(out, "half_points")
     assert bool(told) == ("step" not in field) and not notes(out, "between_levels")
     if told:
-        assert told[0].startswith("ann and bob gave half points, so 1, 1.5 and so on up to 5 count as the levels here")
+        assert told[0].startswith("ann and bob gave half points, so 1, 1.5 and so on up to 5 count as the levels where")
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,20 @@ def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: P
     # Two judges are then compared by Spearman unasked.
     (judges,) = rows(run("agreement", tmp_path / "may.run", "--json").out, "judges")
     assert judges["coefficient"] == "spearman" and judges["difference"]["value"] is not None
+
+
+def test_one_half_point_changes_no_other_pair(run: Run, tmp_path: Path) -> None:
+    ann = [1, 2, 3, 3, 5, 5, 1, 2, 3, 4, 4, 2] * 2
+    bob = [2, 2, 3, 5, 5, 3] * 4
+    found = []
+    for name, own in (("whole", bob), ("half", [2.5, *bob[1:]])):
+        out = run("agreement", store(tmp_path / f"{name}.run", scale("min: 1, max: 5"), ann=ann, bob=own), "--json").out
+        pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
+        sets = {each["raters"]: each for each in rows(out, "together")}
+        found.append((pairs["demo", "ann"], sets["demo – ann"]))
+        # One level of the scale apart counts, half a level more doesn't.
+        apart = np.abs(np.array(JUDGE) - np.array(own))
+        assert pairs["demo", "bob"]["within_one"]["value"] == pytest.approx(float(np.mean(apart <= 1)))
+    assert found[0] == found[1]
+    (told,) = notes(out, "half_points")
+    assert told.endswith('"within one" still means at most one level of the scale apart.')

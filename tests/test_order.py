@@ -95,6 +95,12 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     )
 
 
+def test_what_is_shown_of_each_pair_stands_in_its_row(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", {"Alfa": 0, "Beta": 0, "Gama": 0})
+    told = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo").out
+    assert "not shown" in told and "higher: not shown" not in told
+
+
 def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "one.run", {"Alfa": 0})
     assert (

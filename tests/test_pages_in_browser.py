@@ -139,6 +139,12 @@ def test_a_reader_filters_cases_by_each_column_without_a_script(web: Browser, ru
     both = web.run(f"{rows}.map(each => each.innerText)")
     assert 0 < len(both) < len(shown) and all("v2" in each and "staff" in each for each in both)
     assert web.run("document.querySelector('.cases a').hash") == "#case-1-1"
+    # What CSS writes is in no text of the document, but in the height of its section.
+    height = "document.querySelector('#results > section').lastElementChild.getBoundingClientRect().bottom"
+    below = f"document.querySelector('#results > section').getBoundingClientRect().bottom - {height}"
+    some = web.run(below)
+    web.run("document.querySelectorAll('[data-filter-0]').forEach(each => each.setAttribute('data-filter-0', 'other'))")
+    assert web.run(f"{rows}.length") == 0 and web.run(below) > some + 10
 
 
 @needs_browser

@@ -100,6 +100,31 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert "by Chatbot" in (desk.work / "a-report.html").read_text()
 
 
+def test_results_are_compared_by_chatbot_and_not_by_student(desk: Desk) -> None:
+    texts = {"Question": "Where?", "Document": "Rooms: floor 1."}
+    named = [texts | {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "Answer": f"On {n}."} for n in range(12)]
+    for called, by in (("Bot", "--by Bot "), ("Tool", "--by Tool "), ("", "")):
+        rows = [
+            {called if name == "Bot" else name: cell for name, cell in row.items() if name != "Bot" or called}
+            for row in named
+        ]
+        desk.sheet(rows, "d.jsonl")
+        lines = desk.typed("start", "d.jsonl", "--models", "models.yaml").stdout.splitlines()
+        assert "--keep Student" in lines[0] and f"report d.run {by}--out" in lines[3]
+
+
+def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
+    rows = [
+        {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "question": "Where?", "answer": f"On {n}."} for n in range(12)
+    ]
+    desk.sheet(rows, "d.jsonl")
+    person = Terminal(desk, "d.jsonl", "--models", "models.yaml")
+    person.answers("8", "small.prompty", "", "", "3", "", "", "2", "2")
+    assert person.ends() == 0, person.said
+    flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
+    assert "compared? 1 Bot 2 none of them 3 Student" in flat and "summary d.run --by Student" in flat
+
+
 def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
     done = desk.typed("start", "a.xlsx", "--models", "models.yaml")
     lines = [shlex.split(line) for line in done.stdout.splitlines()]

@@ -55,7 +55,7 @@ def read(
             CASES,
         ),
     ] = "score",
-    top: Annotated[int, option("N", "Cases for each score.", CASES, min=1)] = 20,
+    top: Annotated[int, option("N", "Cases for each score; with --by disagreement, also patterns.", CASES, min=1)] = 20,
     rubric: RubricOfRun = None,
     id_column: IdColumn = None,
     encoding: Encoding = "",

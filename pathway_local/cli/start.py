@@ -79,6 +79,7 @@ class Choices:
     columns: dict[str, str] = field(default_factory=dict)
     id: str | None = None
     keep: list[str] = field(default_factory=list)
+    by: str = ""
     judge: str = ""
 
     @property
@@ -129,15 +130,16 @@ class Choices:
             self.cases()
         except ColumnsError as error:
             self.map = dict(error.likely)  # what is still missing then is told by the next attempt
-        self.keep, ids = self.labels_and_ids()
+        self.keep, groups, ids = self.labels_and_ids()
+        self.by = next(iter(groups), "")
         self.id = next((name for name in ids if folded(name) in names_of("number")), None)
         self.judge = self.cards()[0][0].spec.name
 
-    def labels_and_ids(self) -> tuple[list[str], list[str]]:
-        """Return the columns that may be kept to compare groups, and those that may be ids, if none is called so."""
+    def labels_and_ids(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the columns to keep, those of them to compare by, and those that may be ids, if none is called so."""
         cases = self.cases()
-        labels, ids = labels_and_ids(cases.sheet, cases.metadata)
-        return labels, ids if cases.id_column is None else []
+        labels, groups, ids = labels_and_ids(cases.sheet, cases.metadata)
+        return labels, groups, ids if cases.id_column is None else []
 
     def starting(self) -> list[str]:
         """Return the command that opens this dialog."""
@@ -157,7 +159,7 @@ class Choices:
     def results(self) -> list[list[str]]:
         """Return the commands that show and write what was judged."""
         run, stem = str(self.run), self.file.stem
-        by = ["--by", self.keep[0]] if self.keep else []
+        by = ["--by", self.by] if self.by else []
         in_language = ["--lang", self.lang] if self.lang != "en" else []
         kind = kind_of(self.file)
         onto = ["--onto", str(self.file)] if kind and kind.copy else []
@@ -280,7 +282,7 @@ class Dialog:
 
     def _groups(self) -> None:
         self.choices.id, self.choices.keep = None, []
-        labels, ids = self.choices.labels_and_ids()
+        labels, groups, ids = self.choices.labels_and_ids()
         if ids:
             usual = next((place for place, name in enumerate(ids, 2) if folded(name) in names_of("number")), 1)
             chosen = self._choose("id", [self._told("row_numbers"), *ids], usual)
@@ -289,6 +291,12 @@ class Dialog:
         if labels:
             named = [", ".join(each) or self._told("no_groups") for each in sets]
             self.choices.keep = sets[self._choose("groups", named, 1) - 1]
+        kept = self.choices.keep
+        likely = [name for name in groups if name in kept]
+        ways = [*likely, "", *(name for name in kept if name not in likely)]
+        self.choices.by = ways[0]
+        if len(kept) > 1 or likely != kept:
+            self.choices.by = ways[self._choose("by", [each or self._told("no_groups") for each in ways], 1) - 1]
 
     def _judge(self) -> None:
         here, others = self.choices.cards()

@@ -94,7 +94,7 @@ class Wording:
         found = []
         for column in words[1:] if len(table.rows) > 1 else []:
             cells = {self._cell(table, column, row) for row in table.rows}
-            if len(cells) == 1 and not column.below:
+            if len(cells) == 1 and not column.below and column.kind != "key":  # a key judges each row
                 found.append((column, cells.pop()))
         return found
 

@@ -56,7 +56,7 @@ def reading_page(run: str, lists: Sequence[ReadingList], groups: Groups, say: La
         "read.html",
         say,
         say("read_title", name=visible(run)),
-        css=_hiding(filters),
+        css=_hiding(filters, say),
         made=say.time(now),
         name=visible(run),
         lead=say(f"read_by_{by}"),
@@ -119,9 +119,16 @@ def _filters(lists: Sequence[ReadingList], columns: Sequence[str]) -> list[Filte
     return [each for each in found if len(each.values) > 1]
 
 
-def _hiding(filters: Sequence[Filter]) -> str:
-    """Return a style that hides the cases without the chosen values: so filters need no script."""
-    return "".join(
+def _hiding(filters: Sequence[Filter], say: Language) -> str:
+    """Return a style that hides cases without the chosen values, and says if a list has no others: with no script."""
+    # A row that is hidden counts nothing, and a count of 0 is spelled as a sentence.
+    none_left = (
+        f'@counter-style none-left {{ system: fixed 0; symbols: "{say("view_none")}"; fallback: some-left }}\n'
+        '@counter-style some-left { system: cyclic; symbols: "" }\n'
+        "#results > section { counter-reset: left }\n#results .cases tbody tr { counter-increment: left }\n"
+        "#results > section::after { content: counter(left, none-left) }\n"
+    )
+    return none_left + "".join(
         f'body:has(#filter-{at} option[value="{place}"]:checked) [data-filter-{at}]:not([data-filter-{at}="{place}"]) '
         "{ display: none }\n"
         for at, each in enumerate(filters)

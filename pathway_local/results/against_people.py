@@ -267,7 +267,8 @@ class _Test:
             figure,
             self.plan.margin,
             names,
-            tuple(map(float, self.matrix.grid)),
+            self.matrix.grid([first, second, *self.reference]),
+            levels=tuple(map(float, self.matrix.levels)),
             clusters=self.clusters,
             weights=self._weights([first, second], 1),
         )

@@ -33,6 +33,7 @@ ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicate
 class RaterPair:
     """Two raters and their columns: on the scale, and on special levels where the score has some.
 
+    `levels` are those of the scale, with half points if one of the two gave some.
     `at_level` has their correlations over systems or within documents, if those were asked for.
     """
 
@@ -41,6 +42,7 @@ class RaterPair:
     places: tuple[int, int]
     agreement: PairAgreement
     special: SpecialAgreement | None
+    levels: tuple[float, ...]
     at_level: GroupedCorrelation | None = None
 
     @property
@@ -123,7 +125,7 @@ def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], 
         rubric=matrix.rubric,
         score=matrix.score,
         nominal=matrix.nominal,
-        levels=matrix.grid,
+        levels=matrix.levels,
         special=matrix.special,
         cases=len(matrix.case_ids),
         plan=plan,
@@ -207,11 +209,8 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("between_levels", {"raters": between}, "note")
     if means := [name for name in others if name in members]:
         yield Note("means_no_levels", {"raters": means}, "note")
-    if len(matrix.grid) > len(matrix.levels):
-        halves = sorted(set(matrix.grid) - set(matrix.levels))
-        gave = [place for place in compared if np.isin(matrix.given[:, place], halves).any()]
-        names = [matrix.raters[place].name for place in gave if matrix.raters[place].on_scale]
-        low, next_one, *_, high = matrix.grid
+    if gave := matrix.gave_halves(compared):
+        names, (low, next_one, *_, high) = [matrix.raters[place].name for place in gave], matrix.grid(gave)
         yield Note("half_points", {"raters": names, "low": low, "next": next_one, "high": high}, "note")
     for place in compared:
         rater = matrix.raters[place]
@@ -224,20 +223,22 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     scores, given = matrix.on_scale, matrix.given
     weights = design_weights(matrix, [first, second])
     heavy = weights and weights(np.asarray(np.isfinite(given[:, [first, second]]).all(axis=1)))
+    levels = matrix.grid([first, second])
     found = pair_agreement(
         scores[:, first],
         scores[:, second],
-        tuple(map(float, matrix.grid)),
+        levels,
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,
         weights=heavy,
+        levels=tuple(map(float, matrix.levels)),
     )
     special = tuple(map(float, matrix.special))
     marked = (
         special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
     )
-    return RaterPair(*raters, (first, second), found, marked)
+    return RaterPair(*raters, (first, second), found, marked, levels)
 
 
 def _at_level(
@@ -266,7 +267,7 @@ def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntA
     weights, given = design_weights(matrix, places), np.isfinite(matrix.given[:, columns]).sum(axis=1)
     found = reliability(
         matrix.on_scale[:, columns],
-        tuple(map(float, matrix.grid)),
+        matrix.grid(columns),
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,

@@ -35,6 +35,7 @@ from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coe
 from pathway_local.statistics.figure import Estimate, Undefined
 from pathway_local.statistics.human_benchmark import Contrast
 from pathway_local.statistics.levels import WITHIN, GroupLevel
+from pathway_local.verdict import plain
 
 SECTION = "people"
 PAIR = "Comparing two judges"
@@ -331,9 +332,8 @@ class _Tables:
         yield from self._table("benchmark_left_out", [*named, *columns], rows, detail=True, about=about)
 
     def matrices(self) -> Iterator[Table]:
-        levels = [str(level) for level in self.found.levels]
         for pair in self.found.pairs:
-            counts = pair.agreement.table
+            counts, levels = pair.agreement.table, [str(plain(level)) for level in pair.levels]
             if isinstance(counts, Undefined) or not pair.agreement.cases:
                 continue
             rows: list[Row] = [

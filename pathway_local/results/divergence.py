@@ -49,7 +49,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDivergence:
-    """One score: how many cases have each kind, each pattern of a kind, and the cases to look at first.
+    """One score: how many cases have each kind, the most frequent patterns, and the cases to look at first.
 
     `cases` counts those that two raters or more scored. Panels are left out.
     """
@@ -65,7 +65,7 @@ class ScoreDivergence:
 
 
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
-    """For each score of these rubrics the patterns, and the `top` cases where raters are furthest apart.
+    """For each score of these rubrics the `top` patterns, and the `top` cases where raters are furthest apart.
 
     Cases where only some raters gave a special level come first, because no distance says how far apart these are.
     Then larger spreads come before smaller ones, and among equal spreads the cases with more evenly split raters.
@@ -109,6 +109,7 @@ def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
     several = np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
     cases = [_case(matrix, names, matrix.case_ids[row], given[row]) for row in several]
     kinds = Counter(case.kind for case in cases).most_common()
+    often = Counter((case.kind, case.pattern) for case in cases).most_common(top)
     first = sorted((case for case in cases if case.kind != "agree"), key=_urgency, reverse=True)[:top]
     return ScoreDivergence(
         rubric=matrix.rubric,
@@ -116,9 +117,7 @@ def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
         raters=tuple(names),
         cases=len(cases),
         kinds=dict(kinds),
-        patterns={
-            kind: dict(Counter(case.pattern for case in cases if case.kind == kind).most_common()) for kind, _ in kinds
-        },
+        patterns={kind: {name: count for (own, name), count in often if own == kind} for kind, _ in kinds},
         first=tuple(first),
         warnings=tuple(alike(matrix)),
     )

@@ -41,7 +41,7 @@ _DAY_FIRST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}\b|[0-9]{1,2}/[0-
 
 @dataclass(frozen=True, slots=True)
 class MatrixRater:
-    """A rater's column. `on_scale` is false if its scores are no levels of the grid: a panel's means, 3.7 on 1 to 5.
+    """A rater's column. `on_scale` is false if its scores are no levels or half points: a panel's means, 3.7 on 1 to 5.
 
     `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
     left out because their cases had other texts, `picked` the scores that are left out because chance did not choose
@@ -90,8 +90,8 @@ class RatingsMatrix:
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
-    `levels` are the declared ones on the scale, ascending, `special` those without a place on it; `grid` has half
-    points between the levels as well, if a rater gave some. `jobs` has the job
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it; `halves` are the
+    half points between levels that are equally far apart. `jobs` has the job
     that imported each person's score, and `sheets` the one that handed out the sheet or page with it: 0 where it is not
     known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
     """
@@ -109,7 +109,7 @@ class RatingsMatrix:
     jobs: IntArray
     sheets: IntArray
     designs: tuple[Design, ...] = ()
-    grid: tuple[Number, ...] = ()
+    halves: tuple[Number, ...] = ()
 
     @property
     def on_scale(self) -> FloatArray:
@@ -120,6 +120,15 @@ class RatingsMatrix:
     def expected_or_given(self) -> FloatArray:
         """The probability-weighted scores; `on_scale` of raters without probabilities."""
         return np.where(np.isfinite(self.expected), self.expected, self.on_scale)
+
+    def gave_halves(self, places: Sequence[int]) -> list[int]:
+        """Those of these columns whose raters gave half points, and nothing else between the levels."""
+        given = self.on_scale
+        return [each for each in places if self.raters[each].on_scale and np.isin(given[:, each], self.halves).any()]
+
+    def grid(self, places: Sequence[int]) -> tuple[float, ...]:
+        """The levels of these columns, ascending: half points count as levels if one of their raters gave some."""
+        return tuple(map(float, sorted((*self.levels, *(self.halves if self.gave_halves(places) else ())))))
 
     def places(self, names: Sequence[str]) -> list[int]:
         """The columns of all these raters, each once. UnknownName for a name of none."""
@@ -286,7 +295,7 @@ class _Gathered:
         for number, (name, declared) in enumerate(self.scores.items()):
             given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
             levels = tuple(value for value in declared.values if value not in declared.special)
-            raters, has_halves = self._columns(given, declared, halves := _half_points(levels, declared))
+            halves = _half_points(levels, declared)
             found.append(
                 RatingsMatrix(
                     rubric=self.rubric.name,
@@ -294,7 +303,7 @@ class _Gathered:
                     nominal=declared.scale == "nominal",
                     levels=levels,
                     special=declared.special,
-                    raters=raters,
+                    raters=self._columns(given, declared, halves),
                     case_ids=tuple(ids),
                     given=given,
                     expected=expected,
@@ -302,7 +311,7 @@ class _Gathered:
                     jobs=imports,
                     sheets=sheets,
                     designs=designs,
-                    grid=tuple(sorted((*levels, *halves))) if has_halves else levels,
+                    halves=halves,
                 )
             )
         return found
@@ -318,23 +327,18 @@ class _Gathered:
                 sheets[:, place] = ANY_SHEET
         return sheets
 
-    def _columns(
-        self, given: FloatArray, declared: ScoreField, halves: Sequence[Number]
-    ) -> tuple[tuple[MatrixRater, ...], bool]:
-        """The raters, and whether one of them gave half points and nothing else between the levels."""
+    def _columns(self, given: FloatArray, declared: ScoreField, halves: Sequence[Number]) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)
-        between = np.isfinite(given) & ~np.isin(given, declared.values)
-        strange = between & ~np.isin(given, halves)
+        strange = np.isfinite(given) & ~np.isin(given, (*declared.values, *halves))
         means = np.array([_is_mean(rater) for _, rater in self.raters], dtype=np.bool_)
         on_scale = ~(means | strange.any(axis=0))
-        found = tuple(
+        return tuple(
             MatrixRater(
                 rater.name, rater.kind, bool(on_scale[place]), int(scored[place]), self.failures[place],
                 self.other_texts[place],
             )
             for place, (_, rater) in enumerate(self.raters)
         )  # fmt: skip
-        return found, bool(between[:, on_scale].any())
 
 
 def _half_points(levels: Sequence[Number], declared: ScoreField) -> tuple[Number, ...]:

@@ -233,12 +233,15 @@ def is_known(name: str) -> bool:
 @cache
 def _all_names() -> frozenset[str]:
     kinds = _names()
-    groups = (*kinds["inputs"].values(), *(names for kind, names in kinds.items() if kind != "inputs"))
+    groups = (
+        *kinds["inputs"].values(),
+        *(names for kind, names in kinds.items() if kind not in ("inputs", "chatbots")),
+    )
     return frozenset(name for names in groups for name in names)
 
 
 def names_of(kind: str) -> tuple[str, ...]:
-    """Return the folded names of a kind of column: ids, number, raters, scores, replies or notes."""
+    """Return the folded names of a kind of column: ids, number, raters, scores, replies, notes or chatbots."""
     names: tuple[str, ...] = _names()[kind]
     return names
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from statistics import median
 
-from pathway_local.sheets.columns import input_of
+from pathway_local.sheets.columns import folded, input_of, names_of
 from pathway_local.sheets.kinds import Sheet
 
 SAMPLE_ROWS = 200
@@ -19,6 +19,9 @@ ASKING = 0.5
 
 APART = 1.5
 """How much longer passages must be than other texts, or how much oftener a text must come again, to tell them apart."""
+
+FEWEST_VALUES = 5
+"""A column of fewer values holds groups to compare, such as chatbots or languages."""
 
 LABEL = 40
 """Characters of the longest label or id."""
@@ -60,9 +63,12 @@ def likely_columns(sheet: Sheet, inputs: Collection[str], free: Sequence[str]) -
     return found
 
 
-def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns whose cells seem to name groups, such as chatbots, and those that tell all rows apart."""
-    labels, ids = [], []
+def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Return the columns whose cells seem to repeat labels, those of them to compare by, and those that tell all apart.
+
+    To compare by are columns called like chatbots, then those of few values: many may be the students who asked.
+    """
+    labels, ids, few, chatbots = [], [], [], names_of("chatbots")
     rows, filled = _filled(sheet, columns)
     for column, cells in filled.items():
         if not cells or max(map(len, cells)) > LABEL:
@@ -72,7 +78,8 @@ def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], lis
             ids.append(column)
         elif 1 < len(different) <= len(cells) / 2 and not all(_NUMBER.fullmatch(text) for text in different):
             labels.append(column)
-    return labels, ids
+            few += [column] if len(different) < FEWEST_VALUES or folded(column) in chatbots else []
+    return labels, sorted(few, key=lambda column: folded(column) not in chatbots), ids
 
 
 def _outstanding(texts: Sequence[_Look], measure: Callable[[_Look], float], least: float = 0) -> _Look | None:

@@ -63,8 +63,11 @@ def pair_agreement(
     no_levels: str = "",
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
+    levels: Sequence[float] = (),
 ) -> PairAgreement:
     """All figures of two raters on the ascending scale `values`, with 95% intervals.
+
+    `levels` are those of the scale, where the values have half points as well.
 
     `clusters` (cases,) holds codes of what depends on each other, such as students or conversations. Scores off the
     scale, or the reason `no_levels`, leave the correlations, the mean difference and the mean absolute error, and
@@ -75,7 +78,7 @@ def pair_agreement(
     off = no_levels or off_scale(first, values) or off_scale(second, values)
     wanted = coefficients(of_pairs=True, nominal=nominal)
     table = Undefined(off) if off else confusion(first, second, values)
-    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off))
+    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off, levels))
 
 
 def reliability(
@@ -106,10 +109,14 @@ def reliability(
 
 
 def _figures(
-    wanted: Sequence[Coefficient], cases: CountedRows, values: Sequence[float], no_levels: str
+    wanted: Sequence[Coefficient],
+    cases: CountedRows,
+    values: Sequence[float],
+    no_levels: str,
+    levels: Sequence[float] = (),
 ) -> dict[str, Estimate]:
     built = {
-        each.name: Undefined(no_levels) if no_levels and each.needs_levels else each.of(cases.rows, values)
+        each.name: Undefined(no_levels) if no_levels and each.needs_levels else each.of(cases.rows, values, levels)
         for each in wanted
     }
     return estimates(built, cases)

@@ -33,6 +33,7 @@ class Coefficient:
 
     `scale` is the poorest scale that it makes sense for. One that `needs_levels` is refused where a score is no level
     of the scale. `better` is the end at which raters agree better; a figure without one can't rank raters.
+    One `by_level` counts in levels of the scale even where others count half points as levels, too.
     `cases` says which cases it uses: those of a "pair" of raters that both scored, or, for any number of raters, those
     that one rater scored, two or more ("shared"), or all ("complete"). `reading` is one sentence for laymen.
     """
@@ -45,11 +46,15 @@ class Coefficient:
     build: Build
     needs_levels: bool = True
     cases: Literal["pair", "scored", "shared", "complete"] = "pair"
+    by_level: bool = False
 
-    def of(self, rows: FloatArray, values: Sequence[float] = ()) -> Statistic | Undefined:
-        """The figure for rows of scores; Undefined if it needs levels and some scores are none."""
+    def of(self, rows: FloatArray, values: Sequence[float] = (), levels: Sequence[float] = ()) -> Statistic | Undefined:
+        """The figure for rows of scores; Undefined if it needs levels and some scores are not among the `values`.
+
+        `levels` are those of the scale, where the values have half points as well.
+        """
         off = off_scale(rows, values) if self.needs_levels else ""
-        return Undefined(off) if off else self.build(rows, values)
+        return Undefined(off) if off else self.build(rows, levels if self.by_level and levels else values)
 
 
 def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
@@ -64,11 +69,11 @@ def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
 
 
 def _within(most: int) -> Build:
-    """The share of cases whose two levels are at most that many places apart."""
+    """The share of cases whose two scores are at most that many levels apart; a half point lies between two."""
 
     def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
-        apart = np.abs(np.diff(np.searchsorted(np.asarray(values, dtype=np.float64), rows), axis=1)[:, 0])
-        return _mean_of_rows((apart <= most).astype(np.float64), 0.0, 1.0, is_share=True)
+        apart = np.abs(np.diff(np.interp(rows, values, range(len(values))), axis=1)[:, 0])
+        return _mean_of_rows((np.round(apart, 9) <= most).astype(np.float64), 0.0, 1.0, is_share=True)
 
     return build
 
@@ -114,9 +119,9 @@ _REGISTERED = (
     ),
     Coefficient(
         "within_one", "within one", "ordinal", "higher",
-        "The share of cases whose scores are the same or neighbours: 1 is all, 0 is none; on five levels it is high"
+        "The share of cases whose scores are at most one level apart: 1 is all, 0 is none; on five levels it is high"
         " even for raters who hardly agree.",
-        _within(1),
+        _within(1), by_level=True,
     ),
     Coefficient(
         "kappa", "kappa", "nominal", "higher",

@@ -105,11 +105,13 @@ def compare_judges(
     *,
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
+    levels: Sequence[float] = (),
 ) -> Contrast:
     """Agreement of judges (cases, 2) with people (cases, people), on the cases that both judged and a person scored.
 
-    Figures that need the scale `values` are taken with each person and averaged over those for whom they
-    are defined; the others are taken with the mean of the people. `names` are those of the judges, for reasons.
+    Figures that need the scale `values` (with its `levels`, if it has half points as well) are taken with each person
+    and averaged over those for whom they are defined; the others are taken with the mean of the people.
+    `names` are those of the judges, for reasons.
     """
     used = np.isfinite(judges).all(axis=1) & (np.isfinite(people).sum(axis=1) > 0)
     cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
@@ -117,7 +119,7 @@ def compare_judges(
     if not COEFFICIENTS[figure].needs_levels:
         targets = mean_of_people(targets)[:, None]
     first, second = (
-        [_against(figure, cases, judge, target, (names[judge], PEOPLE), values) for target in targets.T]
+        [_against(figure, cases, judge, target, (names[judge], PEOPLE), values, levels) for target in targets.T]
         for judge in (0, 1)
     )
     sides = _averaged(cases, list(zip(first, second, strict=True)))
@@ -136,14 +138,20 @@ def mean_of_people(scores: FloatArray) -> FloatArray:
 
 
 def _against(
-    figure: str, cases: CountedRows, rater: int, target: FloatArray, names: Sequence[str], values: Sequence[float] = ()
+    figure: str,
+    cases: CountedRows,
+    rater: int,
+    target: FloatArray,
+    names: Sequence[str],
+    values: Sequence[float] = (),
+    levels: Sequence[float] = (),
 ) -> _Side:
     """The figure of a column of the rows and a target over all rows; it uses those that have both."""
     if not COEFFICIENTS[figure].better:
         raise ValueError(f"{figure} is no measure of agreement")
     scores = cases.rows[:, rater]
     kept = np.isfinite(scores) & np.isfinite(target)
-    inner = COEFFICIENTS[figure].of(np.stack([scores[kept], target[kept]], axis=1), values)
+    inner = COEFFICIENTS[figure].of(np.stack([scores[kept], target[kept]], axis=1), values, levels)
     if isinstance(inner, Undefined):
         return inner
     shared = int(cases.counts[kept].sum())
