@@ -436,7 +436,7 @@ def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_questi
     turned = "0 poor as 3 < 1 fair as 2 < 2 good as 1"
     assert not asked_of_direction(prompt, f"score: {turned}")
     made = parse_rubric(adopted_text(prompt, declared=f"score: {turned}"), "mine.prompty")
-    assert made.format.reply({}).form.write({"score": 2}) == '{"score": 1}'
+    assert made.format.reply({}).form.write({"score": 2}).endswith(" 1}")
 
 
 def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:

@@ -63,8 +63,8 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if len(words) > 1 and not scale:
         return Value(ordered(words, source), rows, scores=True, words=words)
     if re.fullmatch(r"[.…X_?]+", slot.said):
-        told = any_of("reasons").search(last.replace("_", " "))
-        return Value("text", rows) if told else Value(OPEN, rows, scores=True)
+        explains = any_of("reasons").search(last.replace("_", " "))
+        return Value("text", rows) if explains else Value(OPEN, rows, scores=True)
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
