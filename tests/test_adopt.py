@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from adopting import adopted, adopted_text, proposed
+from adopting import adopted, adopted_text, asked_of_direction, proposed
 from families import FAMILIES, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -269,6 +269,8 @@ def test_a_sentence_beside_the_scale_leaves_it_open(told: str) -> None:
         "For each sentence in {answer}, output one line with its number and a score from 1 to 5.",
         "Rate {answer} with -, 0 or +. Output only the sign.",
         'Check {answer}. Return a JSON list: [{"claim": "<text>", "verdict": "yes" or "no"}]',
+        'Check {answer} by each point of {points}. Reply with JSON: [{"point": "...", "kept": true/false}]',
+        'Check {answer}. Return a JSON array, one object a claim, with the keys "claim" and "verdict" (yes or no).',
         'Judge {answer}. Return {"score": <1-5>} or, with a reason, {"grade": <1-5>, "reason": "<why>"}.',
     ],
 )
@@ -395,3 +397,75 @@ def test_names_of_levels_are_no_inputs_and_letters_alone_have_no_order() -> None
 def test_labels_whose_slots_hold_no_score_are_not_read_as_one_word() -> None:
     report = "## Summary\n[a short summary]\n\n## Judgement\n[whether they agree]\n"
     assert fields(f"Judge {{answer}}. Respond only with this report, TRUE or FALSE at its end:\n\n{report}") == {}
+
+
+SCALE = 'Rate {{answer}} from 1 to 5{remark}.\nReturn JSON: {{{{"score": <1-5>}}}}\n'
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        *(", where 1 is the best", " (lower is better)", " (1 = excellent, 5 = terrible)", " (1 sehr gut, 5 schlecht)"),
+        *("; 5 bedeutet ungenügend", " (1 très bien)", ", donde 1 es excelente", ", sendo 5 péssimo"),
+    ],
+)
+def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> None:
+    question = asked_of_direction(SCALE.format(remark=remark))
+    assert "a higher score is taken as better, and line 1 says" in question
+
+
+@pytest.mark.parametrize(
+    "remark", ["", " (1 worst, 5 best)", ", where 5 is excellent", " (higher is better), not good"]
+)
+def test_a_scale_on_which_a_high_score_is_better_is_not_asked_about(remark: str) -> None:
+    assert not asked_of_direction(SCALE.format(remark=remark))
+
+
+def test_a_score_of_something_bad_is_asked_about() -> None:
+    prompt = 'Judge {reply}. Return JSON: {"bias": <0-3>, "severity": "low" | "medium" | "high", "tone": <1-5>}\n'
+    assert asked_of_direction(prompt) == 'a higher "bias" is taken as better: is that meant?'
+    words = 'Judge {reply}. Return JSON: {"severity": "low" | "medium" | "high"}\n'
+    assert 'a higher "severity" is taken as better' in asked_of_direction(words)
+    counts = "How many spelling mistakes does {reply} have? Answer only with a number from 0 to 10.\n"
+    assert 'the prompt asks "How many spelling mistakes"' in asked_of_direction(counts)
+
+
+def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_question() -> None:
+    prompt = SCALE.format(remark=" (1 is best, lower is better)").replace("5", "3")
+    assert asked_of_direction(prompt, "score: 1-3")
+    turned = "0 poor as 3 < 1 fair as 2 < 2 good as 1"
+    assert not asked_of_direction(prompt, f"score: {turned}")
+    made = parse_rubric(adopted_text(prompt, declared=f"score: {turned}"), "mine.prompty")
+    assert made.format.reply({}).form.write({"score": 2}).endswith(" 1}")
+
+
+def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:
+    found = proposed('Judge {answer}.\nReply with "Grade: X", where X is 0 if it is wrong and 1 if it is right.\n')
+    assert (found.layout, found.open) == ("Grade: {grade}", ["grade"])
+
+
+def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_leaves_the_verdict_open() -> None:
+    tags = "<analysis>...</analysis>\n<verdict>Pass|Fail</verdict>\n"
+    told = "Answer 'Pass', 'Fail' or 'Borderline'. Write:\n"
+    assert fields(f"Judge {{answer}}. Write:\n{tags}") == {"analysis": "text", "verdict": "Fail < Pass"}
+    assert fields(f"Judge {{answer}}. {told}{tags}") == {"analysis": "text", "verdict": "Fail < Pass ?"}
+
+
+def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:
+    prompt = "How sure are you that {answer} is copied? Reply must be <certainty>NN</certainty>."
+    assert fields(prompt) == {"certainty": "?"}
+    assert fields(f"{prompt} Score it from 0 to 10.") == {"certainty": "0-10"}
+
+
+def test_bands_that_make_up_a_scale_are_no_scales() -> None:
+    prompt = "Score {answer} between 1 and 9. 1-3 is weak, 4-6 is fair, 7-9 is strong. Return JSON with a `score`.\n"
+    assert fields(prompt.replace("a `score`", 'the keys "why" and "score"')) == {"why": "text", "score": "1-9"}
+    apart = 'Score clarity 1-5 and depth 1-10 of {answer}. Return JSON with the keys "clarity" and "score".'
+    assert fields(apart)["score"] == "?"
+
+
+def test_braces_around_a_dollar_name_belong_to_the_mark(tokenizer: JudgeTokenizer) -> None:
+    prompt = 'Judge {$answer} and $context, such as {"a": $answer}. Answer only with Pass or Fail.'
+    rubric = adopted(prompt)
+    text = written(rubric, tokenizer, {"answer": "THIS", "context": "THAT"})
+    assert 'Judge THIS and THAT, such as {"a": THIS}.' in text

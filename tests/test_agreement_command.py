@@ -524,7 +524,7 @@ def test_which_chatbot_is_better(run: Run, answers: Path) -> None:
     assert (labelled["first_labels"] + labelled["second_labels"], labelled["pairs"]) == (120, 160)
     assert corrected["high"] - corrected["low"] < alone["high"] - alone["low"]
     assert quoted.startswith("By gpt, corrected by people's 120 labels (sample with seed 7), on 160")
-    assert quoted.endswith(": v2 is better.")
+    assert quoted.endswith(": people would score v2 higher.")
     clustered = rows(run(*compare, "--cluster", "student", "--json").out, "compare")[0]["difference"]
     assert clustered["value"] == pytest.approx(found["difference"]["value"])
     assert clustered["clusters"] < found["difference"]["clusters"] == 160

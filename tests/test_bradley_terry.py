@@ -106,6 +106,16 @@ def test_strengths_without_a_maximum_are_undefined(
     assert isinstance(found, Undefined) and said in found.reason
 
 
+def test_the_lead_of_the_first_is_held_to_the_level_of_the_places() -> None:
+    found = Strengths(np.array([1.65, -0.55, -0.55, -0.55]), np.eye(4) / 2, 1000)
+    plan = RankingPlan("first", "second")
+    ranking = Ranking("r", "preference", "demo", plan, tuple("abcd"), ((0, 0, 0),) * 4, 1000, 0, found)
+    alone, lead = found.chance(0, 1).interval, ranking.lead(found).interval
+    assert isinstance(alone, Interval) and isinstance(lead, Interval)
+    assert ranking.places() == dict.fromkeys("abcd", (1, 4))
+    assert lead.low < 0.5 < alone.low and lead.level == pytest.approx(1 - 0.05 / 6)
+
+
 def test_the_places_are_those_that_holm_s_tests_of_all_differences_leave_open() -> None:
     found = fitted(bradley_terry(*games(), TEAMS))
     plan = RankingPlan("first", "second")

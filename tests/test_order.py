@@ -1,6 +1,9 @@
 """Several chatbots in one comparison: one family of tests, and an order with the places that it leaves open."""
 
-from itertools import combinations
+import json
+import subprocess
+import sys
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,8 @@ def test_places_are_those_that_the_differences_leave_open() -> None:
     assert places("abc", [("a", "c")]) == {"a": (1, 2), "b": (1, 3), "c": (2, 3)}
     assert places("abc", [("a", "b"), ("b", "c")]) == {"a": (1, 1), "b": (2, 2), "c": (3, 3)}
     assert places("abc", [("a", "b"), ("b", "c"), ("c", "a")]) == dict.fromkeys("abc", (1, 3))
+    many = [str(number) for number in range(300)]  # a chain: each is above the next alone
+    assert places(many, [*pairwise(many)]) == {each: (int(each) + 1,) * 2 for each in many}
 
 
 def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None:
@@ -49,7 +54,7 @@ def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None
     ]  # fmt: skip
     assert ranked[2]["mean"]["value"] == pytest.approx(scores["Gama"].mean()) and "corrected_best" not in ranked[2]
     assert sentences(printed) == ["By demo, the data do not show which comes first: Alfa or Beta."]
-    assert notes(printed, "paired_shared")[0].startswith("Alfa, Beta and Gama answered the same questions")
+    assert notes(printed, "paired")[0].startswith("Alfa, Beta and Gama answered the same questions")
     shown = run("compare", tmp_path / "may.run", "--between", "bot").words
     assert "best place worst place" in shown and "(by question: 30 of 30 in common)" in shown
     assert run("report", tmp_path / "may.run", "--between", "bot", "--out", "may.html").code == 0
@@ -80,6 +85,21 @@ def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_
     )
 
 
+def test_the_order_says_that_it_counts_differences_below_the_margin(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run")
+    said = sentences(run("compare", tmp_path / "may.run", "--between", "bot", "--margin", "1.5", "--json").out)
+    assert [each.endswith("This order counts differences below the margin of 1.5, too.") for each in said] == [True]
+
+
+def test_a_table_in_a_file_names_what_it_compares(tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", labelled=True)
+    command = [sys.executable, "-m", "pathway_local", "compare", "may.run", "--between", "bot", "--full"]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in out.splitlines()]
+    for one, other in combinations(BOTS, 2):
+        assert [one, other] in [line[:2] for line in lines]
+
+
 def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", labelled=True)
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo", "--json").out
@@ -90,7 +110,7 @@ def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> 
     ]  # fmt: skip
     last = rows(printed, "order")[2]
     assert (last["chatbot"], last["corrected_best"], last["corrected_worst"]) == ("Gama", 3, 3)
-    assert "By demo, corrected by people's ratings, the data do not show which is best: Alfa or Beta." in sentences(
+    assert "By demo, corrected by people's ratings, the data do not show which comes first: Alfa or Beta." in sentences(
         printed
     )
 
@@ -113,14 +133,20 @@ def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> N
     assert found.code == 2 and "bot has 30 values in the run, which make 435 pairs" in found.err
     named = run("compare", tmp_path / "many.run", "--between", f"bot={','.join(many)}", "--json")
     assert len(rows(named.out, "compare_pairs")) == 435
-    odd = {"v1,beta": 0.0, "a=b": 0.0, "": 0.0, "v2": 0.0}
+    odd = {"v1,beta": 0.0, "a=b": 0.0, "": 0.0, "v2": 0.0, " lead ": 0.0}
     several_run(tmp_path / "odd.run", odd, questions=12)
-    for given, pairs in (("bot", 3), ("bot=v1,beta,v2", 1), ("bot=a=b, v1,beta, v2", 3)):
+    for given, pairs in (
+        ("bot", 6), ("bot=v1,beta,v2", 1), ("bot=a=b, v1,beta, v2", 3), ("bot= lead ,v2", 1), ("bot=v2, lead ", 1),
+    ):  # fmt: skip
         printed = run("compare", tmp_path / "odd.run", "--between", given, "--json").out
         assert len(rows(printed, "compare_pairs") + rows(printed, "compare")) == pairs
         left_out = ["12 cases have no bot and are left out."] if given == "bot" else []
         assert notes(printed, "without_value") == left_out
     assert run("compare", tmp_path / "odd.run", "--between", "bot=v1,v2").code == 2
+    several_run(tmp_path / "both.run", {"v1": 0.0, "v1,beta": 0.0, "v2": 0.0, "beta,v2,v3": 0.0}, questions=12)
+    for given, named in (("v1,beta,v2", ["v1,beta", "v2"]), ("v1,beta,v2,v3", ["v1", "beta,v2,v3"])):
+        (found,) = json.loads(run("compare", tmp_path / "both.run", "--between", f"bot={given}", "--json").out)
+        assert found["values"] == named
 
 
 def test_a_chatbot_of_few_scores_is_left_out_of_the_order(run: Run, tmp_path: Path) -> None:
@@ -131,4 +157,6 @@ def test_a_chatbot_of_few_scores_is_left_out_of_the_order(run: Run, tmp_path: Pa
         made.commit()
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--json").out
     assert {each["chatbot"] for each in rows(printed, "order")} == {"Alfa", "Beta"}
+    (said,) = sentences(printed)
+    assert said.endswith("Alfa or Beta. This order is among those with at least 10 scores, without Gama.")
     assert rows(printed, "compare_pairs")[1]["difference"]["value"] is None

@@ -64,14 +64,24 @@ def test_clusters_of_very_uneven_size_are_noted(sizes: list[int], effective: flo
 @pytest.mark.parametrize(
     ("differences", "margin", "by_judge", "by_people"),
     [
-        ([1, 2, 1, 2], 0, "demo scores v1 higher.", "v1 is better."),
-        ([-1, -2, -1, -2], 0, "demo scores v2 higher.", "v2 is better."),
-        ([1, -2, 2, -1], 0, "do not show which of them demo scores higher.", "do not show which is better."),
-        ([0.1, -0.1, 0.1, -0.1], 1, "demo scores neither higher than the other", "neither is better than the other"),
-        ([1, -0.6, 1, -0.6], 0.6, "demo does not score v1 lower by the margin", "v1 is not worse by the margin of 0.6"),
+        ([1, 2, 1, 2], 0, "demo scores v1 higher.", "people would score v1 higher."),
+        ([-1, -2, -1, -2], 0, "demo scores v2 higher.", "people would score v2 higher."),
+        (
+            [1, -2, 2, -1],
+            0,
+            "do not show which of them demo scores higher.",
+            "do not show which of them people would score higher.",
+        ),
+        ([0.1, -0.1, 0.1, -0.1], 1, "demo scores neither higher than the other", "people would score neither higher"),
+        (
+            [1, -0.6, 1, -0.6],
+            0.6,
+            "demo does not score v1 lower by the margin",
+            "people would not score v1 lower by the margin of 0.6",
+        ),
     ],
 )
-def test_only_labels_say_which_chatbot_is_better(
+def test_only_labels_say_which_chatbot_people_would_score_higher(
     differences: list[float], margin: float, by_judge: str, by_people: str
 ) -> None:
     first = 3 + np.array(differences * 3)

@@ -46,6 +46,15 @@ def compared(run: Run, path: Path, *options: str, between: Sequence[str] = BETWE
     return {**table, **table["rows"][0]}
 
 
+def test_what_shares_no_question_is_said_to_share_none(run: Run, tmp_path: Path) -> None:
+    texts = [{"question": f"question {at}"} for at in range(40)]
+    store(tmp_path / "may.run", texts, judged_under=rubric("question", "answer"))
+    printed = run("compare", tmp_path / "may.run", *BETWEEN, "--pair-by", "question", "--json").out
+    (said,) = notes(printed, "paired_none")
+    assert said.startswith("Alfa and Gama have no question in common (by question), so no two answers")
+    assert not notes(printed, "paired") and not notes(printed, "questions_alone")
+
+
 def asked(count: int, *, sides: int = 2) -> list[dict[str, str]]:
     return [{"question": f"question {at // sides}"} for at in range(2 * count)]
 

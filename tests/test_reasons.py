@@ -58,3 +58,11 @@ def test_a_reason_is_english_and_a_language_makes_its_own_sentence_of_its_values
     error = Reason("every {each} is {value:g}", each="error", value=1.0)
     assert say.reason(error) == "es gibt nur einen Wert (Fehler): 1"
     assert say.reason("some other reason") == "some other reason"
+
+
+def test_all_people_have_a_name_in_every_language() -> None:
+    said = {
+        lang: Language(lang).text("tables", "group_errors", {"by": "x", "reference": "people"}) for lang in languages()
+    }
+    assert all(("people" in text) is (lang == "en") for lang, text in said.items())
+    assert Language("de").text("tables", "group_errors", {"by": "x", "reference": "Ann"}).endswith("als Ann")

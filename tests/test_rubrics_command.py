@@ -193,6 +193,14 @@ def test_a_proposal_is_refused_until_somebody_confirms_it(run: Run, tmp_path: Pa
     assert run("rubrics", "check", "p.prompty").code == 0
 
 
+def test_a_declared_score_whose_direction_the_prompt_turns_is_written_unconfirmed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "turned.txt").write_text("Grade {essay} from 1 (very good) to 6. End with one line: Grade: X\n")
+    declared = ("--fields", "grade: 1-6", "--line", "Grade: {grade}", "-o", "turned.prompty")
+    said = run("rubrics", "adopt", "turned.txt", *declared)
+    assert said.code == 0 and 'line 1 says "1 (very good"' in said.err and "confirmed: false" in said.err
+    assert "# a higher score is taken as better" in (tmp_path / "turned.prompty").read_text()
+
+
 def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:
     (tmp_path / "two.txt").write_text(
         'Which of the two answers is better?\nA: {one_text}\nB: {another}\nAnswer only with "A" or "B".\n'

@@ -13,9 +13,11 @@ from pathway_local.adopt.scales import Levels, levels_in, stated
 from pathway_local.adopt.slots import Found, Source, as_name
 from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
 from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
-from pathway_local.adopt.words import any_of
+from pathway_local.adopt.words import any_of, is_in
 from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
+from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.spelling import field_of
 
 _WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
@@ -67,6 +69,34 @@ def propose(prompt: Prompt) -> Proposal:
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
+
+
+def directions(source: Source, rubric: Rubric) -> tuple[str, ...]:
+    """Return a question for each sign that a lower score is better; a comparison has its direction in its words."""
+    fields = rubric.format.outputs.fields
+    harms = [name for name in fields if is_in("harm", name.split(".")[-1])]
+    scores = {name: each for name, each in fields.items() if isinstance(each, ScoreField) and each.scale == "ordinal"}
+    scores = {} if rubric.pair else scores
+    questions = [f'a higher "{name}" is taken as better: is that meant?' for name in scores if name in harms]
+    told = [found for score in scores.values() if (found := _turned(source, score))]
+    asks = "a higher score is taken as better, and"
+    questions += [f'{asks} line {source.line(row)} says "{said[:60]}": is that meant?' for row, said in told]
+    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
+    if counted and len(scores) == 1 and not harms:
+        questions.append(f'{asks} the prompt asks "{counted[0]}": is that meant?')
+    return tuple(dict.fromkeys(questions))
+
+
+def _turned(source: Source, score: ScoreField) -> tuple[int, str] | None:
+    """Return the first row that calls the lowest level good or the highest bad, and its words."""
+    ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
+    between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
+    sides = ((ends[0], "top"), (ends[-1], "bottom"))
+    signs = [re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides]
+    # Where levels have words, their order says which is better.
+    signs += [any_of("reversed")] * (not score.written)
+    every = ((row, sign.search(line)) for row, line in enumerate(source.lines) for sign in signs)
+    return next(((row, found[0]) for row, found in every if found), None)
 
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:

@@ -148,7 +148,11 @@ def key_lists(source: Source) -> Iterator[Found]:
     inline = re.compile(rf"[\"`“']([A-Za-z]\w*)[\"`”']\s*({described})?")
     for row, line in enumerate(source.lines):
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line):
-            named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in inline.finditer(sentence)]
+            marks = list(inline.finditer(sentence))
+            head = sentence[: marks[0].start()] if marks else ""
+            if any_of("json").search(sentence) and (any_of("objects").search(head) or re.search(r"\[\s*\{+$", head)):
+                return  # A reply that is a list at its top has no spelling.
+            named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in marks]
             if any_of("json").search(sentence) and (len(named) > 1 or (named and any_of("keys").search(sentence))):
                 yield Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
                 return

@@ -1,7 +1,7 @@
 """The ranges and levels of scores that a prompt states."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -70,7 +70,7 @@ def scale_in(text: str, row: int) -> Scale | None:
 def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
-    own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in scales(line, row)]  # fmt: skip # noqa: E501
+    own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in _whole(scales(line, row))]  # fmt: skip # noqa: E501
     listed = [each.scale for each in levels]
     told = [
         each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
@@ -84,7 +84,20 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
 def stated(source: Source) -> list[Scale]:
     """Return the whole scales in the lines that speak of scores."""
     lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
-    return [scale for row, line in lines for scale in scales(line, row) if not scale.band]
+    return _whole(scale for row, line in lines for scale in scales(line, row))
+
+
+def _whole(every: Iterable[Scale]) -> list[Scale]:
+    """Return the scales but for bands: those called so, and those that together make up another scale."""
+    found = list(every)
+    bands = set[tuple[float, float]]()
+    for whole in found:
+        inside = {(each.low, each.high) for each in found if whole.low <= each.low and each.high <= whole.high}
+        parts = sorted(inside - {(whole.low, whole.high)})
+        meet = all(0 <= after[0] - before[1] <= 1 for before, after in pairwise(parts))
+        if len(parts) > 1 and meet and (parts[0][0], parts[-1][1]) == (whole.low, whole.high):
+            bands.update(parts)
+    return [each for each in found if not each.band and (each.low, each.high) not in bands]
 
 
 def scales(text: str, row: int) -> Iterator[Scale]:

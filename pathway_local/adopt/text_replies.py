@@ -158,6 +158,8 @@ def _line(source: Source) -> Iterator[Found]:
     found = cued[0] if cued else _SHOWN.search(source.text)
     if not found or any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
         return
+    if any_of("json").search(found["label"]):
+        return
     label, value = found["label"].strip(), found["value"].strip("[]<>(){} $")
     words = list(dict.fromkeys(each["value"].strip("[]<>(){} $") for each in cued if not _is_blank(each["value"])))
     if len(words) < 2:

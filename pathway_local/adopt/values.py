@@ -63,20 +63,22 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if len(words) > 1 and not scale:
         return Value(ordered(words, source), rows, scores=True, words=words)
     if re.fullmatch(r"[.…X_?]+", slot.said):
-        return Value(OPEN, rows, scores=True)
+        explains = any_of("reasons").search(last.replace("_", " "))
+        return Value("text", rows) if explains else Value(OPEN, rows, scores=True)
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     reasons = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not reasons
-    if not (scale or slot.kind == "number" or called or told):
+    number = slot.kind == "number" or re.fullmatch("N{2,}", slot.said)
+    if not (scale or number or called or told):
         label = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
         chosen = label and not reasons
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     scale = scale or scale_of(last, source, levels)
     fine = f" by {OPEN}" if scale and "." in slot.sample and " by " not in scale.spelling else ""
     spelling = named(scale.spelling, slot.name, source, levels) + fine if scale else OPEN
-    if is_in("chance", last):
+    if is_in("chance", last) and "|" in keys:
         return Value(f"number {spelling}".replace(" by ?", " by 0.01"), rows)
     return Value(spelling + special, (*rows, *([scale.row] if scale and scale.row not in rows else [])), scores=True)
 
@@ -105,6 +107,8 @@ def words_in(text: str) -> list[str]:
     found, text = in_quotes(text), re.sub(r"\([^()]*\)", "", text)
     if len(found) > 1:
         return list(dict.fromkeys(found))
+    if "</" in text:
+        return []
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
     between = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
     parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(between, plain)]

@@ -6,13 +6,10 @@ from itertools import groupby
 
 from rich.measure import Measurement
 
-from pathway_local.cli.terminal import Screen, data, table
+from pathway_local.cli.terminal import ENDLESS, Screen, data, table
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.results.table import Table
 from pathway_local.words.language import Language
-
-ENDLESS = 10_000
-"""Characters of a screen on which every table fits."""
 
 
 def option_name(name: str) -> str:

@@ -26,7 +26,9 @@ from pathway_local.system.output_file import check_output
 from pathway_local.system.shipped import with_pages
 from pathway_local.system.visible import visible, visible_json
 
-PIPE_WIDTH = 120
+ENDLESS = 10_000
+"""Characters of a line on which every table fits: what a terminal does not show is not broken for its width."""
+
 PADDING = 3
 """Characters between two columns of a table."""
 
@@ -156,7 +158,7 @@ class Screen(Console):
 sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
 # No markup and no emoji: a file's name can look like either.
 talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)
-data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+data = Screen(markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else ENDLESS)
 
 
 def complain(error: PathwayError) -> None:

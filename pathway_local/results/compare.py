@@ -76,6 +76,8 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
                 raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
         if options.looks > 1:
             raise OptionError("{looks} is for {between}: a ranking has no tests", "Leave {looks} out.")
+        if options.margin:
+            raise OptionError("{margin} is for {between}: a choice between two has no points", "Leave {margin} out.")
         columns = [name.strip() for name in options.pairs.split(",")]
         if len(columns) != 2 or not all(columns) or columns[0] == columns[1]:
             pairs = as_given(options.pairs)
@@ -120,14 +122,20 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
 
 
 def _named(named: str, known: Collection[str]) -> list[str]:
-    """The values in a list with commas; a value with commas of its own is taken whole where the column has it."""
-    parts, values = named.split(","), list[str]()
-    while parts:
-        joined = (",".join(parts[:end]).strip() for end in range(1, len(parts) + 1))
-        taken, value = next(((end, one) for end, one in enumerate(joined, 1) if one in known), (1, parts[0].strip()))
-        values.append(value)
-        parts = parts[taken:]
-    return values
+    """The values in a list with commas, read so that the fewest are unknown; else the longest first.
+
+    So values may have commas of their own, and blanks at an end.
+    """
+    parts, longest = named.split(","), 1 + max((value.count(",") for value in known), default=0)
+    read: list[tuple[int, list[str]]] = [(0, [])]  # from each part to the end, the last part first
+    for at in reversed(range(len(parts))):
+        found = [(read[0][0] + 1, [parts[at].strip(), *read[0][1]])]
+        for taken in range(1, min(longest, len(read)) + 1):
+            joined, (unknown, rest) = ",".join(parts[at : at + taken]), read[taken - 1]
+            value = joined if joined in known else joined.strip()
+            found += [(unknown, [value, *rest])] if value in known else []
+        read.insert(0, min(reversed(found), key=lambda each: each[0]))
+    return read[0][1]
 
 
 def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -> Iterator[Table]:
@@ -155,7 +163,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     ranked = [] if two else [*orders(found, plan)]
     told: list[tuple[Comparison | Order, tuple[Note, ...]]]
     told = [(each, (*(sentences_on(each, plan) if two else ()), *notes_on(each, plan))) for each in found]
-    told += [(each, tuple(sentences(each))) for each in ranked]
+    told += [(each, tuple(sentences(each, plan))) for each in ranked]
     several = len({(each.rubric, each.score) for each in found}) > 1
     notes = [*_paired(plan), *_shared(found, plan)]
     notes += [_under(each, note) if several else note for each, said in told for note in said]
@@ -217,10 +225,10 @@ def _under(each: Comparison | Order, said: Note) -> Note:
 def _paired(plan: ComparisonPlan) -> Iterator[Note]:
     by = plan.pairing
     told: dict[str, object] = {"name": by.name, "values": list(plan.values)}
-    if by.texts is not None:
-        yield Note("paired_shared", {**told, "shared": by.shared, "different": by.different})
-    else:
-        yield Note("paired" if by.name else "not_paired", told)
+    if by.name and not by.shared:
+        yield Note("paired_none", told)
+        return
+    yield Note("paired" if by.name else "not_paired", {**told, "shared": by.shared, "different": by.different})
     if plan.cluster:
         yield Note("together", {"column": plan.cluster})
     else:
@@ -287,7 +295,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
 def _finding(
     who: Note, each: Comparison, plan: ComparisonPlan, found: Estimate, questions: int, family: int, rater: str = ""
 ) -> Note:
-    """The difference and what it shows: which side the `rater` scores higher, or without one, which is better."""
+    """The difference and what it shows: which side the `rater` scores higher, or without one, people would."""
     difference, interval = found.value, found.interval
     assert not isinstance(difference, Undefined), "callers say why there is no difference"
     points = {"points": abs(difference)}
@@ -318,18 +326,18 @@ def shown_by(difference: Estimate, margin: float) -> str | None:
 
 
 def _shown(each: Comparison, margin: float, interval: Interval, rater: str) -> Note:
-    """Which side an interval shows ahead. Only people's labels say which is better, a `rater` scores it higher."""
+    """Which side an interval shows ahead: which the `rater` scores higher, or without one, people would."""
     side, _, key = (shown_by(Estimate(0.0, interval), margin) or "").partition(" ")
     told: dict[str, object] = {"margin": margin, "rater": rater}
     told["name"] = each.first.name if side == "first" else each.second.name
-    unclear = Note("scores_unclear" if rater else "unclear", told)
+    unclear = Note("scores_unclear" if rater else "people_unclear", told)
     if side in ("first", "second") and key != "not lower":
-        ahead = Note("scores_higher" if rater else "is_better", told)
+        ahead = Note("scores_higher" if rater else "people_higher", told)
         return Note("though_near", {"ahead": ahead, "margin": margin}) if key else ahead
     if side == "alike":
-        return Note("scores_alike" if rater else "neither_better", told)
+        return Note("scores_alike" if rater else "people_alike", told)
     if key == "not lower":
-        return Note("scores_not_lower" if rater else "not_worse", told | {"unclear": unclear})
+        return Note("scores_not_lower" if rater else "people_not_lower", told | {"unclear": unclear})
     return unclear
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby
+
+import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
@@ -18,7 +20,8 @@ Places = Mapping[str, tuple[int, int]]
 class Order:
     """One rater's chatbots, those with better places first, with their places by its scores.
 
-    `corrected` has the places by people's labels, if they correct every difference.
+    `corrected` has the places by people's labels, if they correct every difference. The chatbots in `few` are left out:
+    they have too few scores.
     """
 
     rubric: str
@@ -27,6 +30,7 @@ class Order:
     sides: Sequence[Side]
     places: Places
     corrected: Places | None
+    few: Sequence[str] = ()
 
 
 def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
@@ -34,14 +38,15 @@ def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
 
     If the pairs come from intervals that hold for all differences at once, all places hold at once, too.
     """
-    known = set(above)
-    for middle, one, other in product(names, repeat=3):  # what is above something is above what lies below that
-        if (one, middle) in known and (middle, other) in known:
-            known.add((one, other))
-    known -= {(low, high) for high, low in known}  # a circle orders nothing
-    higher = {name: sum(low == name for _, low in known) for name in names}
-    lower = {name: sum(high == name for high, _ in known) for name in names}
-    return {name: (1 + higher[name], len(names) - lower[name]) for name in names}
+    codes, size = {name: code for code, name in enumerate(names)}, len(names)
+    known = np.zeros((size, size), dtype=np.float32)
+    for one, other in above:
+        known[codes[one], codes[other]] = 1
+    for _ in range(size.bit_length()):  # what is above something is above what lies below that
+        known = np.minimum(known + known @ known, 1)
+    known -= known * known.T  # a circle orders nothing
+    higher, lower = (known.sum(axis=axis).astype(int).tolist() for axis in (0, 1))
+    return {name: (1 + above, size - below) for name, above, below in zip(names, higher, lower, strict=True)}
 
 
 def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
@@ -52,14 +57,15 @@ def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]
         if not given:
             continue
         sides = {side.name: side for each in pairs for side in (each.first, each.second)}
-        sides = {name: side for name, side in sides.items() if side.scored >= plan.smallest}
+        few = [name for name, side in sides.items() if side.scored < plan.smallest]
+        sides = {name: side for name, side in sides.items() if name not in few}
         own = places([*sides], _above(given))
         labelled = [
             (each, each.corrected.difference) for each in pairs if isinstance(each.corrected, CorrectedComparison)
         ]
         by_people = places([*sides], _above(labelled)) if len(labelled) == len(pairs) else None
         ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -_mean(side)))
-        yield Order(rubric, score, rater, ranked, own, by_people)
+        yield Order(rubric, score, rater, ranked, own, by_people, few)
 
 
 def _above(found: Sequence[tuple[Comparison, Estimate]]) -> list[tuple[str, str]]:
@@ -92,11 +98,14 @@ def order_table(found: Sequence[Order], about: Mapping[str, object]) -> Table:
     return Table("order", about, columns, rows, [Note("how_places"), Note("means_alone")], section="comparison")
 
 
-def sentences(each: Order) -> Iterator[Note]:
-    """Say which chatbot comes first by the rater's scores, and by people's labels."""
-    keys = (("order_first", "order_first_open"), ("order_best", "order_best_open"))
+def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
+    """Say which chatbot comes first by the rater's scores, and by people's labels; which are left out; the margin."""
+    keys = (("order_first", "order_first_open"), ("order_people", "order_people_open"))
     for found, (settled, still_open) in zip((each.places, each.corrected), keys, strict=True):
         leading = [name for name, (best, _) in found.items() if best == 1] if found else []
         if leading:
             told: dict[str, object] = {"rater": each.rater, "first": leading[0], "names": leading}
-            yield Note(settled if len(leading) == 1 else still_open, told, "answer")
+            said = Note(settled if len(leading) == 1 else still_open, told, "answer")
+            if each.few:
+                said = Note("order_without", {"said": said, "smallest": plan.smallest, "few": each.few}, "answer")
+            yield Note("order_margin", {"said": said, "margin": plan.margin}, "answer") if plan.margin else said

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -21,13 +21,16 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import IntArray
 
+Question = int | str
+"""The code of a text, or a column's value."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
     """Cases with the same value of the kept column `name` answer the same question.
 
-    With `texts`, `name` is an input, `texts` has a code of its text by case id, and two sides or more have `shared` of
-    its `different` texts. Without a `name`, cases are not paired, and `note` says why and how to pair them.
+    With `texts`, `name` is an input, and `texts` has a code of its text by case id. Two sides or more have `shared` of
+    the `different` values or texts. Without a `name`, cases are not paired, and `note` says why and how to pair them.
     """
 
     name: str = ""
@@ -56,7 +59,8 @@ def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smal
     if name := input_named(data.run, asked) if asked else "":
         return _by_texts(data.run, rubrics, (name,), between, values)[0]
     if asked:
-        return Pairing(data.column(asked))
+        column = data.column(asked)
+        return _paired(column, None, _sides(data.run, between, values, lambda _, kept: kept.get(column)))
     tried = [_by_texts(data.run, rubrics, names, between, values) for names in _candidates(rubrics)]
     fitting = [found for found, sides in tried if _fits(sides, smallest)]
     if len(fitting) == 1:
@@ -64,7 +68,7 @@ def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smal
     return Pairing(note=_why_apart(fitting or [found for found, _ in tried if found.different], values))
 
 
-def _fits(sides: Sequence[set[int]], smallest: int) -> bool:
+def _fits(sides: Sequence[set[Question]], smallest: int) -> bool:
     """Whether sides have so many questions in common that they must have answered the same ones."""
     pairs = list(combinations([side for side in sides if len(side) >= smallest], 2))
     needed = [max(smallest, min(map(len, pair)) / 2) for pair in pairs]
@@ -81,18 +85,30 @@ def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
 
 def _by_texts(
     run: RunFile, rubrics: Sequence[Rubric], names: Sequence[str], between: str, values: Sequence[str]
-) -> tuple[Pairing, list[set[int]]]:
+) -> tuple[Pairing, list[set[Question]]]:
     """Return the pairing by the texts of these inputs, and each side's texts."""
     texts = dict(_coded(run, rubrics, names))
-    sides: dict[str, set[int]] = {value: set() for value in values}
+    sides = _sides(run, between, values, lambda case_id, _: texts.get(case_id))
+    return _paired(names[0], texts, sides), sides
+
+
+def _sides(
+    run: RunFile, between: str, values: Sequence[str], question: Callable[[str, Mapping[str, str]], Question | None]
+) -> list[set[Question]]:
+    """Return each side's questions, by a case's id and kept columns; an empty cell is none."""
+    sides: dict[str, set[Question]] = {value: set() for value in values}
     with decoding(run.path):
         for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
-            value = json.loads(metadata).get(between)
-            if value in sides and case_id in texts:
-                sides[value].add(texts[case_id])
-    answered = Counter(text for side in sides.values() for text in side)
-    shared = sum(count > 1 for count in answered.values())
-    return Pairing(names[0], texts, shared, len(answered)), list(sides.values())
+            kept = json.loads(metadata)
+            own, asked = sides.get(kept.get(between)), question(case_id, kept)
+            if own is not None and asked not in (None, ""):
+                own.add(asked)
+    return list(sides.values())
+
+
+def _paired(name: str, texts: Mapping[str, int] | None, sides: Iterable[Iterable[Question]]) -> Pairing:
+    answered = Counter(question for side in sides for question in side)
+    return Pairing(name, texts, sum(count > 1 for count in answered.values()), len(answered))
 
 
 def _coded(run: RunFile, rubrics: Sequence[Rubric], names: Collection[str]) -> Iterator[tuple[str, int]]:

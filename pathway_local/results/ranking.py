@@ -19,8 +19,9 @@ from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
-from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.families import family_levels
 from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined, undefined_estimate
+from pathway_local.statistics.intervals import Effect
 from pathway_local.verdict import Verdict
 
 
@@ -72,13 +73,22 @@ class Ranking:
             return self.strengths.chance(place)
         return undefined_estimate(self.strengths.reason)
 
+    def lead(self, strengths: Strengths) -> Estimate:
+        """The chance of the first to win against the second, with an interval that agrees with the places."""
+        _, level = next(self._differences(strengths))
+        return strengths.chance(0, 1, level)
+
+    def _differences(self, strengths: Strengths) -> Iterator[tuple[Effect, float]]:
+        """Each two chatbots' difference in strength, in the order of `combinations`, with Holm's level."""
+        effects = [strengths.above(*pair) for pair in combinations(range(len(self.bots)), 2)]
+        return zip(effects, family_levels(effects), strict=True)
+
     def places(self) -> Places:
         """The places that the differences in strength leave open, all at once; empty without strengths."""
         if not isinstance(self.strengths, Strengths):
             return {}
-        pairs = list(combinations(range(len(self.bots)), 2))
-        found = at_holm_levels([self.strengths.above(*pair) for pair in pairs])
-        shown = [(pair, each.interval) for pair, each in zip(pairs, found, strict=True)]
+        found = zip(combinations(range(len(self.bots)), 2), self._differences(self.strengths), strict=True)
+        shown = [(pair, effect.estimate(level).interval) for pair, (effect, level) in found]
         ahead = [pair for pair, interval in shown if isinstance(interval, Interval) and interval.low > 0]
         ahead += [pair[::-1] for pair, interval in shown if isinstance(interval, Interval) and interval.high < 0]
         return places(self.bots, [(self.bots[one], self.bots[other]) for one, other in ahead])
@@ -120,7 +130,7 @@ def _first_two(found: Ranking) -> Note:
     told: dict[str, object] = {"rater": found.rater}
     if not isinstance(found.strengths, Strengths):
         return Note("no_ranking", told | {"reason": found.strengths}, "answer")
-    ahead = found.strengths.chance(0, 1)
+    ahead = found.lead(found.strengths)
     if not isinstance(ahead.value, float) or not isinstance(ahead.interval, Interval):
         return Note("no_lead", told | {"reason": ahead.interval}, "answer")
     told |= {"first": found.bots[0], "second": found.bots[1], "share": ahead.value, "level": ahead.interval}

@@ -34,17 +34,17 @@ class Strengths:
         missing = "" if self.clusters > 1 and error else "there is too little to estimate an error from"
         return Effect(float(weights @ self.values), error, self.clusters - 1, self.clusters, missing)
 
-    def chance(self, one: int, other: int | None = None) -> Estimate:
+    def chance(self, one: int, other: int | None = None, level: float = LEVEL) -> Estimate:
         """The chance that `one` beats `other`, or without it an average contestant: 1 / (1 + exp(-difference)).
 
-        Its interval is the t interval of the difference in strength, taken to chances.
+        Its interval is the t interval of the difference in strength at this level, taken to chances.
         """
-        found = self.above(one, other).estimate()
+        found = self.above(one, other).estimate(level)
         assert isinstance(found.value, float), "a strength always has a value"
         if isinstance(found.interval, Undefined):
             return Estimate(float(expit(found.value)), found.interval)
         low, chance, high = map(float, expit(np.array([found.interval.low, found.value, found.interval.high])))
-        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters, LEVEL))
+        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters, level))
 
 
 def bradley_terry(

@@ -78,6 +78,8 @@ class Language(Formatter):
             return self.ends(value)
         if isinstance(value, Undefined | Reason):
             return self.reason(value.reason if isinstance(value, Undefined) else value)
+        if format_spec == "word" and self.has("words", str(value)):
+            return self.text("words", str(value), {})
         said = visible(str(value))
         return shlex.quote(said) if format_spec == "quote" else said
 

@@ -2,7 +2,7 @@
 
 import sys
 
-if any("pathway-local" in argument for argument in sys.orig_argv):
+if "judge" in sys.orig_argv:
     from pathway_local.engines import host
 
     assert host.Host.__init__.__kwdefaults__ is not None
