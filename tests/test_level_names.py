@@ -23,11 +23,9 @@ FILES = dict(re.findall(r"^```(?:text|yaml) (\S+(?<!jsonl))\n(.*?)^```$", PAGE, 
 NAMED = {
     "skeleton.txt": ("Muddled", "Passable", "Clear"),
     "grade.txt": ("I", "P", "C"),
-    "pair.txt": ("B", "tie", "A"),
     "levels.yaml": ("rude", "neutral", "polite"),
     "clearer.prompty": ("second", "first"),
     "own.prompty": ("misses it", "touches it", "fits"),
-    "people.prompty": ("useless", "helps", "solves it"),
 }
 """The names that each file gives its levels, lowest first."""
 
