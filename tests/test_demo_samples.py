@@ -58,3 +58,4 @@ def test_the_table_of_all_sample_rubrics_fits_80_columns(
     table = shown.partition("95% interval: ")[0].splitlines()
     assert sum(line.strip().startswith(RUBRICS) for line in table) == 5
     assert max(len(line.rstrip()) for line in table) <= 80
+    assert any(line.split()[:2] == ["score", "n"] for line in table), "a head of two lines"

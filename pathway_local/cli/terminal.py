@@ -122,12 +122,12 @@ class Screen(Console):
             self.say(title, "bold")
         cells = [[visible(cell, lines=lines) for cell in row] for row in rows]
         made = table("", heads, cells, left=left, lines=lines)
-        if not self.is_terminal or self._fit(made, [[visible(head) for head in heads], *cells], left):
+        if not self.is_terminal or self._fit(made, [[visible(head, lines=lines) for head in heads], *cells], left):
             self.print(made)
             return
         for first, *others in cells:
             self.say(" ".join(first.splitlines()), "bold")
-            told = zip(heads[1:], others, strict=True)
+            told = zip((" ".join(head.splitlines()) for head in heads[1:]), others, strict=True)
             self.say("; ".join(f"{head}: {', '.join(cell.splitlines())}" for head, cell in told if cell), indent=2)
 
     def _fit(self, made: Table, cells: Sequence[Sequence[str]], left: int) -> bool:
@@ -222,8 +222,8 @@ def table(
         title=heading, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False
     )
     for at, column in enumerate(columns):
-        words = at < left
-        made.add_column(visible(column), justify="left" if words else "right", overflow="fold", no_wrap=not words)
+        words, head = at < left, visible(column, lines=lines)
+        made.add_column(head, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
         made.add_row(*(Text(visible(cell, lines=lines)) for cell in row))
     return made
