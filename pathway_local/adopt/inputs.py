@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from pathway_local.adopt.prompt import Prompt
-from pathway_local.adopt.slots import Source, as_name, places_of
+from pathway_local.adopt.slots import Source, as_name, kind_of, places_of
 from pathway_local.adopt.words import any_of, is_in, table
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
@@ -36,11 +36,11 @@ def inputs_of(prompt: Prompt) -> Inputs:
         ]
         foreign = dict.fromkeys(_FOREIGN.findall(source.text))
         questions += [f"is {mark} the mark of an input? The judge would read it as it stands" for mark in foreign]
-        if not {_kind(name) for name in marks.names} - {"", "question"}:
+        if not {kind_of(name) for name in marks.names} - {"", "question"}:
             questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
         return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
     heads = {found[1]: (found[2], row) for row, line in enumerate(source.lines) if (found := _HEAD.match(line))}
-    lists = [([as_name(each) for each in nouns if _kind(each)], row) for nouns, row in _given(source)]
+    lists = [([as_name(each) for each in nouns if kind_of(each)], row) for nouns, row in _given(source)]
     names, row = max(lists, key=lambda each: len(each[0]), default=([], 0))
     said = {name: told[:200] for name, (told, _) in heads.items()} or dict.fromkeys(names, "")
     rows = tuple(row for _, row in heads.values()) or (row,)
@@ -64,29 +64,23 @@ def _given(source: Source) -> list[tuple[list[str], int]]:
     return found
 
 
-def _kind(said: str) -> str:
-    """Return which of a case's texts a noun means; a reference answer is a reference, and no answer."""
-    plain = re.sub(r"[_-]", " ", said)
-    return next((kind for kind, stems in table()["kinds"].items() if re.search(rf"(?i)\b(?:{stems})", plain)), "")
-
-
 def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     """Return the texts that the prompt says it gives the judge, of a kind that no input and no text before it has."""
     marks = [at for name in names for at in places_of(name, source.text)]
     before = [re.split(r"[.?!]\s|\n", source.text[max(0, at - 60) : at].rstrip())[-1] for at in marks]
-    have = {_kind(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
+    have = {kind_of(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
     missing: dict[str, tuple[str, int]] = {}
     for nouns, row in _given(source):
         for said in nouns:
-            kind, others = _kind(said), set(map(_kind, said.split())) & have - {""}
+            kind, others = kind_of(said), set(map(kind_of, said.split())) & have - {""}
             if kind in {"reference", "context", "answer"} - have and (kind == "reference" or not others):
                 missing.setdefault(kind, (said, row))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
         near = any(row < source.row(at) < row + 4 for at in marks)
         alone = label and not near and not source.lines[row + 1].strip()
-        if label and alone and _kind(label[1]) not in {"", "conversation"} | have:
-            missing.setdefault(_kind(label[1]), (label[1], row))
+        if label and alone and kind_of(label[1]) not in {"", "conversation"} | have:
+            missing.setdefault(kind_of(label[1]), (label[1], row))
     return list(missing.values())
 
 

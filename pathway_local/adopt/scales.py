@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathway_local.adopt.slots import Source
 from pathway_local.adopt.words import any_of, table
 
-_NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
+_NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*(?:\([^()\n]{1,80}\)|=\s*[^\d,;=()\n]{1,40}))?"
 _LEVEL = re.compile(r"^[^\w\n]*(?P<word>[^\W\d]+:? |)(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>[^\n]*)")
 
 
@@ -27,7 +27,7 @@ def _list() -> re.Pattern[str]:
     or_, and_ = any_of("or").pattern, any_of("and").pattern
     return re.compile(
         rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
-        rf"(?:(?:\s*[,/|]\s*(?:(?:{or_}|{and_}) )?|\s+(?:{or_}|and)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
+        rf"(?:(?:\s*[,;/|]\s*(?:(?:{or_}|{and_}) )?|\s+(?:{or_}|and)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
     )
 
 
@@ -110,7 +110,7 @@ def scales(text: str, row: int) -> Iterator[Scale]:
     step = next((float(each) for each in re.findall(r"\d+(?:\.\d+)?", steps[0])), 0.0) if steps else 0.0
     taken: list[tuple[int, int]] = []
     for found in _list().finditer(text):
-        said = re.findall(_NUMBER, re.sub(r"\([^()]*\)", "", found[0]))
+        said = re.findall(_NUMBER, re.sub(r"\([^()]*\)|=[^,;]*", "", found[0]))
         values = [float(each) for each in said]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}

@@ -89,9 +89,9 @@ def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> 
     if scale.step or not (decimals or scale.high <= 1):
         return named(scale.spelled(scale.step or 1), slot.name, source, levels), ""
     tried = (0.1, 0.25) if len(decimals) > 2 else (0.1,)
-    step = next((each for each in tried if all((x / each).is_integer() for x in decimals)), 0.01)
+    step = next((each for each in tried if all(round(x / each, 6).is_integer() for x in decimals)), 0.01)
     ends = f"{scale.low:g} to {scale.high:g}"
-    asked = f"the prompt tells no steps between {ends} for {slot.name}: is {step:g} as fine as you want?"
+    asked = f"the prompt tells no steps from {ends} for {slot.name}: is {step:g} as fine as you want?"
     return scale.spelled(step), asked
 
 
