@@ -18,6 +18,10 @@ from pathway_local.probes.language import language_of
 from pathway_local.prompty.front_matter import write_front
 
 
+TEXTS = ("text", "line", "list", "json", "[")
+"""Spellings of fields that can hold reasons begin so."""
+
+
 @dataclass(frozen=True)
 class Proposal:
     """The reply that a prompt seems to ask for: its layout, the spellings of its fields, and the rows that say so.
@@ -111,6 +115,10 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         questions.append("the response that the judge chooses counts as the better one: is that meant?")
+    asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
+    told = [said[0] for line in asks if (said := any_of("reasons").search(line))]
+    if told and not found.question and not any(each.startswith(TEXTS) for each in fields.values()):
+        questions.append(f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?')
     if found.closing:
         added = found.closing.partition("\n")[0]
         questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')

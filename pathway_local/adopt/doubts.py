@@ -47,12 +47,13 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
     numbers = {float(text) for text in texts if re.fullmatch(r"-?\d+(?:\.\d+)?", text)}
     levels = {name.lower() for each in scores.values() for name in each.levels.values()}
     known = {*texts, *levels, *(name.lower() for name in rubric.format.outputs.fields), *rubric.inputs}
-    others = {each.row for each in stated(source) if numbers and not {each.low, each.high} <= numbers}
+    ends = {(min(each.values), max(each.values)) for each in scores.values() if not each.written and not each.special}
+    others = {each.row for each in stated(source) if len(ends) == 1 and (each.low, each.high) not in ends}
     begins = rf"(?i){any_of('give').pattern}(?: \w+){{0,3}}?"
     for row, line in enumerate(source.lines):
-        tells = any_of("give").search(line) and not re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line)
+        tells = (any_of("give").search(line) or any_of("answer").search(line)) and not re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line)
         given = [float(each) for each in re.findall(rf"{begins}\s+(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line) if tells]
-        said = [word for part in re.findall(rf"{begins}:?\s+(?=([\"“'`«].*))", line) if tells for word in in_quotes(part)[:1]]  # fmt: skip # noqa: E501
+        said = [word for part in re.findall(rf"(?i)(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern}):?\s+(?=([\"“'`«].*))", line) if tells for word in in_quotes(part)[:1]]  # fmt: skip # noqa: E501
         said += [*BESIDE.findall(line)] if tells else []
         never = numbers and tells and any_of("never").search(line)
         strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))

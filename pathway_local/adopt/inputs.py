@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.slots import Source, as_name, kind_of, places_of
 from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
-_FOREIGN = re.compile(r"\$[A-Z][A-Z_]+\$|%\(\w+\)s")
-"""Marks of inputs in other tools, which no rubric can have."""
+_FOREIGN = re.compile(
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+)
+"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
 _LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
 
 
@@ -25,17 +28,24 @@ class Inputs:
 def inputs_of(prompt: Prompt) -> Inputs:
     """Return the inputs in the order of the prompt, or those that its front matter declares."""
     source, marks = prompt.source, prompt.placeholders
-    if prompt.declared:
+    foreign = [
+        f"is {each} the mark of an input? The judge would read it as it stands"
+        for each in dict.fromkeys(_FOREIGN.findall(source.text))
+        if not (each.startswith("[[") and not kind_of(each)) and not (marks.syntax == "dollars" and MARKS["dollars"].fullmatch(each))
+    ]
+    lacking = [name for name in marks.names if name not in prompt.declared]
+    if prompt.declared and (not lacking or marks.syntax == "none"):
         return Inputs(dict.fromkeys(prompt.declared, ""))
     if marks.names and marks.syntax != "none":
         unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]
         questions = [f"is {name} an input, or a blank that the judge fills in?" for name in unsure]
+        if prompt.declared:
+            questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
         questions += [
             f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
             for said, row in _unmarked(source, list(marks.names))
         ]
-        foreign = dict.fromkeys(_FOREIGN.findall(source.text))
-        questions += [f"is {mark} the mark of an input? The judge would read it as it stands" for mark in foreign]
+        questions += foreign
         if not {kind_of(name) for name in marks.names} - {"", "question"}:
             questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
         return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
@@ -47,7 +57,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
     asked = (
         f"no mark shows where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
-    return Inputs(said, rows, (asked,)) if said else Inputs({})
+    return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
 
 
 def _given(source: Source) -> list[tuple[list[str], int]]:

@@ -105,6 +105,7 @@ def _slot(name: str, raw: str, row: int) -> Slot:
         return Slot(name, said if listed else said[sample.end() :].strip(), row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
     kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", said)), "")
+    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
     sampled = "0.5" * ("float" in said.lower()) or "null" * (said == "null")
     return Slot(name, said.strip('"'), row, kind or "text" * shown.startswith('"'), sample=sampled)
 
@@ -156,6 +157,8 @@ def key_lists(source: Source) -> Iterator[Found]:
             if any_of("objects").search(head) or re.search(r"\[\s*\{+$", head):
                 return  # A reply that is a list at its top has no spelling.
             named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in marks]
+            if len(named) == 1 and not named[0][2]:
+                named = [(0, named[0][1], head, row)]
             if len(named) > 1 or (named and keyed):
                 yield Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
                 return

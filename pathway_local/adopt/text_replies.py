@@ -23,6 +23,10 @@ _LABEL = re.compile(
 _NAME = r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)"
 _PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
 _QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
+_SHOWN = re.compile(
+    rf"{any_of('shown').pattern}:?\s+(?P<label>[*#]*[A-Z][\w ]{{1,30}}?[*]*\s?:\s?[*]*)\s*"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?[*]*(?=\s*(?:[.(,\n]|where|$))"
+)
 _RESULT = re.compile(
     r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
 )
@@ -121,6 +125,10 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             inline = found["slot"] or found["plain"]
             run.append((before + (" " if inline else "\n"), Slot(as_name(label), slot.strip("[]<>() *_"), row)))
+        elif is_in("or", line):
+            if run:
+                yield run
+            run = []
         elif line.strip(" `"):
             if run and re.fullmatch(r"[.…\s]+", line):
                 return  # Dots stand for more of them.
@@ -159,7 +167,7 @@ def last_lines(source: Source) -> Iterator[Found]:
 
 
 def _line(source: Source) -> Iterator[Found]:
-    quoted = list(_QUOTED.finditer(source.text))
+    quoted = [*_QUOTED.finditer(source.text), *_SHOWN.finditer(source.text)]
     cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
     if any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
         return

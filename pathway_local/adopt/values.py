@@ -13,6 +13,8 @@ from pathway_local.rubrics.declaration import quoted_word
 OPEN = "?"
 _QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
 _PART = re.compile(r"[^\W\d][\w+=<>-]*(?: [^\W\d][\w-]*){0,2}")
+_BETWEEN = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
+_CAPITALS = re.compile(rf"\b(?:[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*(?:{_BETWEEN}))+[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*\b")
 BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
 """Replies that mean no score."""
 
@@ -121,9 +123,10 @@ def words_in(text: str) -> list[str]:
         return list(dict.fromkeys(found))
     if "</" in text:
         return []
+    if capitals := _CAPITALS.search(text):
+        return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    between = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
-    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(between, plain)]
+    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(_BETWEEN, plain)]
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
     return list(dict.fromkeys(parts)) if fits else []
 
