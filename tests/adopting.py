@@ -30,7 +30,7 @@ def adopted(prompt: str | bytes, where: str = "mine.txt") -> Rubric:
     return parse_rubric(adopted_text(prompt, where), "mine.prompty")
 
 
-def asked_of_direction(prompt: str, declared: str = "") -> str:
-    """Return what is asked about the direction of the scores."""
+def doubted(prompt: str, declared: str = "") -> str:
+    """Return what is asked about the direction of the scores, and about replies that they can't have."""
     read = read_prompt(prompt.encode(), "mine.txt")
     return " ".join(doubts(read.source, parse_rubric(adopted_text(prompt, declared=declared), "mine.prompty")))

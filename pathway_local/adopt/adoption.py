@@ -129,7 +129,7 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
 
 def _with_fractions(value: Value, source: Source) -> Value:
     """Return a score of whole numbers, left open where a line speaks of fractions."""
-    whole = value.scores and re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)|\d+ [\w\"]+ <", value.spelling)
+    whole = value.scores and re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)", value.spelling)
     lines = enumerate(source.lines) if whole and " or " not in value.spelling else ()
     rows = [row for row, line in lines if any_of("fraction").search(any_of("negated").sub(" ", line))]
     return replace(value, spelling=f"{value.spelling} by {OPEN}", rows=(*value.rows, *rows[:2])) if rows else value

@@ -50,12 +50,15 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
     ends = {(min(each.values), max(each.values)) for each in scores.values() if not each.written and not each.special}
     others = {each.row for each in stated(source) if len(ends) == 1 and (each.low, each.high) not in ends}
     begins = rf"(?i){any_of('give').pattern}(?: \w+){{0,3}}?"
+    quoted = rf"(?:[\"“'`«][^\"”'`»\n]{{1,40}}[\"”'`»](?:[\s,/|]|{any_of('or').pattern})*)+"
     for row, line in enumerate(source.lines):
         tells = (any_of("give").search(line) or any_of("answer").search(line)) and not re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line)
         given = [float(each) for each in re.findall(rf"{begins}\s+(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line) if tells]
-        said = [word for part in re.findall(rf"(?i)(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern}):?\s+(?=([\"“'`«].*))", line) if tells for word in in_quotes(part)[:1]]  # fmt: skip # noqa: E501
+        parts = re.findall(rf"(?i)(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern}):?\s+(?=({quoted}))", line)
+        said = [word for part in parts if tells for word in in_quotes(part)]
         said += [*BESIDE.findall(line)] if tells else []
+        halves = ends and any_of("fraction").search(any_of("negated").sub(" ", line)) and any_of("score").search(line)
         never = numbers and tells and any_of("never").search(line)
         strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))
-        if never or strange or row in others:
+        if never or strange or row in others or (halves and numbers == {round(each) for each in numbers}):
             yield f'line {source.line(row)} says "{line.strip()[:80]}": has the declaration all that this asks for?'

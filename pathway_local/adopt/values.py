@@ -64,11 +64,13 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
         spelling, question = ordered(words, source)
         return Value(spelling, rows, scores=True, words=words, question=question)
     explains = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
+    if re.fullmatch(r"[.…_?]+", slot.said):
+        return Value("text", rows) if explains else Value(OPEN, rows, scores=True)
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not explains
-    if not (scale or slot.kind == "number" or called or told):
+    if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
         chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     scale = scale or scale_of(last, source, levels)
