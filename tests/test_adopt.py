@@ -259,8 +259,83 @@ def test_fineness_is_asked_about_unless_it_is_stated() -> None:
 
 
 @pytest.mark.parametrize("told", ["Half points are allowed.", "Zwischenwerte wie 2,5 sind erlaubt."])
-def test_a_fraction_beside_the_scale_leaves_it_open(told: str) -> None:
-    assert fields(f'Judge {{answer}}. {told}\nReturn JSON: {{"score": <1-5>}}') == {"score": "1-5 by ?"}
+def test_a_fraction_beside_the_scale_proposes_steps_and_asks(told: str) -> None:
+    prompt = f'Judge {{answer}}. {told}\nReturn JSON: {{"score": <1-5>}}'
+    assert fields(prompt) == {"score": "1-5 by 0.5"}
+    assert f'{told}": is 0.5 as fine as you want?' in asked(prompt)
+    assert fields(prompt.replace("1-5", "0-100")) == {"score": "0-100 by ?"}
+
+
+TAGS = """Put the answer {answer} into one of these categories:
+1. `KEPT`: it keeps the rule.
+2. `BROKEN`: it breaks it.
+3. `OTHER`: anything else.
+Return your reply as XML:
+<result>
+  <part>
+    <category> one of the categories above </category>
+    <why> your reasons </why>
+  </part>
+</result>
+"""
+
+
+def test_tags_within_tags_keep_all_of_them_and_a_slot_takes_the_words_of_a_list_above() -> None:
+    found = proposed(TAGS)
+    assert dict(found.fields) == {"category": "KEPT | BROKEN | OTHER", "why": "text"}
+    assert found.layout.split("\n") == [
+        *("<result>", "<part>", "<category>{category}</category>", "<why>{why}</why>", "</part>", "</result>")
+    ]
+    assert "is one of KEPT, BROKEN, OTHER better than another?" in asked(TAGS)
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ("Answer yes or no only.", "no < yes"),
+        ('Answer only "safe" or "unsafe" (never begin your reply with "I").', "unsafe < safe"),
+        ('End with "Verdict: [[verdict]]", such as "Verdict: [[Yes]]" or "Verdict: [[No]]".', "No < Yes"),
+        ("Finish with \\boxed{{Yes or No}}, such as \\boxed{{Yes}} or \\boxed{{No}}.", "No < Yes"),
+        ("Respond with 'valid' if it holds.\nOtherwise, respond with 'invalid'.", "invalid < valid"),
+        ("End with a line in exactly this form:\nVERDICT: PASS\nor\nVERDICT: FAIL", "FAIL < PASS"),
+    ],
+)
+def test_a_set_of_words_holds_the_alternatives_and_nothing_else(told: str, wanted: str) -> None:
+    assert proposed(f"Judge {{answer}}.\n{told}\n").fields["verdict"] == wanted
+
+
+def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> None:
+    told = "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'."
+    assert "alone, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
+
+
+MARKS = {
+    "Q: ${question}\nA: ${sample.text}": (["question", "sample_text"], []),
+    "Q: {question}\nA: {reply[:2000]}": (["question"], ["{reply[:2000]}"]),
+    "Q: [[question]]\nA: [[answer]]": ([], ["[[question]]", "[[answer]]"]),
+    "Q: {}\nA: {}": ([], ["{}"]),
+    "Q: %s\nA: {answer}": (["answer"], ["%s"]),
+}
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_marks_of_other_tools_are_asked_about(marks: str) -> None:
+    found = proposed(f"{marks}\nIs it right? Answer only with Yes or No.\n")
+    foreign = [said.split(" ")[1] for said in found.questions if "the mark of an input?" in said]
+    assert (list(found.inputs.said), foreign) == MARKS[marks]
+
+
+def test_inputs_that_the_front_matter_names_otherwise_are_taken_from_the_prompt_and_asked_about() -> None:
+    head = "---\nname: mine\ninputs:\n  query: {type: string}\n---\n"
+    prompt = head + "system:\nQ: {{question}} A: {{answer}}\nAnswer only with Yes or No.\n"
+    assert "the front matter does not declare question, answer" in asked(prompt)
+    assert list(adopted(prompt).inputs) == ["question", "answer"]
+
+
+def test_a_block_of_another_template_language_is_refused_with_its_line() -> None:
+    with pytest.raises(RubricError, match=r"line 2: \{\{#each points\}\} is no mark"):
+        proposed("Judge {{answer}} by these points:\n{{#each points}}{{this}}{{/each}}\nAnswer only with Yes or No.\n")
 
 
 @pytest.mark.parametrize(

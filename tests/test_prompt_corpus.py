@@ -76,7 +76,9 @@ def outcome(name: str) -> tuple[str, str]:
         check_grammars(rubric.format, example_inputs(rubric), None)
     except PathwayError as error:
         return "refused", str(error)
-    right = "right" if is_right(rubric, entry) else "asked" if found.questions or doubts(prompt.source, rubric) else MISREAD
+    right = (
+        "right" if is_right(rubric, entry) else "asked" if found.questions or doubts(prompt.source, rubric) else MISREAD
+    )
     return right, shown(rubric)
 
 

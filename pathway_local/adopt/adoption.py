@@ -15,8 +15,6 @@ from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_r
 from pathway_local.adopt.values import OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
-from pathway_local.prompty.front_matter import write_front
-
 
 TEXTS = ("text", "line", "list", "json", "[")
 """Spellings of fields that can hold reasons begin so."""
@@ -122,14 +120,23 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     if found.closing:
         added = found.closing.partition("\n")[0]
         questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
-    if not language_of(source.text):
+    if not language_of(source.text) and not all(map(language_of, source.lines)):
         questions.append("the prompt is in a language whose words are not known here: is all of this right?")
     return questions
 
 
 def _with_fractions(value: Value, source: Source) -> Value:
-    """Return a score of whole numbers, left open where a line speaks of fractions."""
-    whole = value.scores and re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)", value.spelling)
-    lines = enumerate(source.lines) if whole and " or " not in value.spelling else ()
-    rows = [row for row, line in lines if any_of("fraction").search(any_of("negated").sub(" ", line))]
-    return replace(value, spelling=f"{value.spelling} by {OPEN}", rows=(*value.rows, *rows[:2])) if rows else value
+    """Return a score of whole numbers, with the steps that a line seems to allow, and a question about them."""
+    plain = value.scores and not value.question
+    whole = re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)", value.spelling)
+    steps = {"uneven": OPEN, "halves": "0.5", "quarters": "0.25", "fraction": "0.1"}
+    for row, line in enumerate(source.lines) if plain and whole else ():
+        said = any_of("negated").sub(" ", line)
+        if step := next((step for group, step in steps.items() if any_of(group).search(said)), ""):
+            step = step if whole and int(re.findall(r"\d+", whole[0])[-1]) <= 20 else OPEN
+            spelling = re.sub(r"^(\S+(?: to \S+)?)", rf"\1 by {step}", value.spelling)
+            asked = f'line {source.line(row)} says "{line.strip()[:80]}": is {step} as fine as you want?' * (
+                step != OPEN
+            )
+            return replace(value, spelling=spelling, rows=(*value.rows, row), question=asked)
+    return value

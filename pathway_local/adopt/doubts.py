@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from pathway_local.adopt.scales import stated
 from pathway_local.adopt.slots import Source
-from pathway_local.adopt.values import BESIDE, in_quotes
+from pathway_local.adopt.values import BESIDE, told_words
 from pathway_local.adopt.words import any_of, is_in
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -30,10 +30,17 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
         ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
         between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
         sides = ((ends[0], "top"), (ends[-1], "bottom"))
-        signs = [re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides]
+        signs = [
+            re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides
+        ]
+        if not score.written:
+            far = r"(?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,60}?"
+            signs.append(re.compile(rf"(?i)(?<![\w.,/-]){re.escape(ends[-1])} {far}{any_of('harm').pattern}"))
         # Where levels have words, their order says which is better.
         signs += [any_of("reversed")] * (not score.written)
-        told = [(row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))]
+        told = [
+            (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
+        ]
         for row, said in told[:1]:
             yield f'a higher score is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
     counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
@@ -50,13 +57,12 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
     ends = {(min(each.values), max(each.values)) for each in scores.values() if not each.written and not each.special}
     others = {each.row for each in stated(source) if len(ends) == 1 and (each.low, each.high) not in ends}
     begins = rf"(?i){any_of('give').pattern}(?: \w+){{0,3}}?"
-    quoted = rf"(?:[\"“'`«][^\"”'`»\n]{{1,40}}[\"”'`»](?:[\s,/|]|{any_of('or').pattern})*)+"
     for row, line in enumerate(source.lines):
-        tells = (any_of("give").search(line) or any_of("answer").search(line)) and not re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line)
+        tells = (any_of("give").search(line) or any_of("answer").search(line)) and not re.match(
+            r'\s*(?:["{}\[]|\d+\s*[:=])', line
+        )
         given = [float(each) for each in re.findall(rf"{begins}\s+(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line) if tells]
-        parts = re.findall(rf"(?i)(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern}):?\s+(?=({quoted}))", line)
-        said = [word for part in parts if tells for word in in_quotes(part)]
-        said += [*BESIDE.findall(line)] if tells else []
+        said = [*told_words(line), *BESIDE.findall(line)] if tells else []
         halves = ends and any_of("fraction").search(any_of("negated").sub(" ", line)) and any_of("score").search(line)
         never = numbers and tells and any_of("never").search(line)
         strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))

@@ -10,7 +10,7 @@ from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
 )
 """Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
 _LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
@@ -28,10 +28,13 @@ class Inputs:
 def inputs_of(prompt: Prompt) -> Inputs:
     """Return the inputs in the order of the prompt, or those that its front matter declares."""
     source, marks = prompt.source, prompt.placeholders
+    every = dict.fromkeys(_FOREIGN.findall(source.text))
+    bracketed = [each for each in every if each.startswith("[[") and kind_of(each)]
     foreign = [
         f"is {each} the mark of an input? The judge would read it as it stands"
-        for each in dict.fromkeys(_FOREIGN.findall(source.text))
-        if not (each.startswith("[[") and not kind_of(each)) and not (marks.syntax == "dollars" and MARKS["dollars"].fullmatch(each))
+        for each in every
+        if not (each.startswith("[[") and len(bracketed) < 2)
+        and not (marks.syntax == "dollars" and MARKS["dollars"].fullmatch(each))
     ]
     lacking = [name for name in marks.names if name not in prompt.declared]
     if prompt.declared and (not lacking or marks.syntax == "none"):
@@ -89,7 +92,7 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
         label = _LABEL.match(line)
         near = any(row < source.row(at) < row + 4 for at in marks)
         alone = label and not near and not source.lines[row + 1].strip()
-        if label and alone and kind_of(label[1]) not in {"", "conversation"} | have:
+        if label and alone and len(label[1].split()) < 4 and kind_of(label[1]) not in {"", "conversation"} | have:
             missing.setdefault(kind_of(label[1]), (label[1], row))
     return list(missing.values())
 

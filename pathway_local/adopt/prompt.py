@@ -48,7 +48,9 @@ class Prompt:
         """Return the new file: these keys take the place of those in the front matter, or begin one; then `end`."""
         begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
         closed = self.head[len(begin) :] or "---\n"
-        kept = _block(("outputs", "outputSchema", *(("inputs", "inputSchema") if "inputs" in added else ()))).sub("", begin)
+        kept = _block(("outputs", "outputSchema", *(("inputs", "inputSchema") if "inputs" in added else ()))).sub(
+            "", begin
+        )
         return kept + write_front(added) + end + closed + self.body
 
 
@@ -74,6 +76,10 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     source = Source(re.sub(r"[ \t]{12,}", " " * 12, body.replace("\r\n", "\n")), first_line)
     if chat := split_chat(source.text, where, first_line):
         body, source = chat.body, replace(source, text=chat.bare)
+    if block := re.search(r"\{\{\s*[#/^>][^{}\n]*\}\}", source.text):
+        line = source.line(source.row(block.start()))
+        hint = "Write {{ name }} for an input and {% if name %} to choose, or go through the messages of one."
+        raise RubricError(f"{where} line {line}: {block[0][:60]} is no mark that a rubric can have", hint)
     found = find_placeholders(source.text, inputs)
     if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge

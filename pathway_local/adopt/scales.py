@@ -78,7 +78,9 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
     own = _whole(scale for row, line in lines for scale in scales(line, row))
     listed = [each.scale for each in levels]
-    told = [each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)]
+    told = [
+        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
+    ]
     for every in (own, [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
             return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
@@ -125,7 +127,9 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         first, last = found[1] or found[2], found[3]
         low, high = sorted((float(first), float(last)))
         inside = any(start < found.end() and found.start() < end for start, end in taken)
-        band = any_of("band").search(text[: found.start()].strip("[*(\"' ")) or not re.search(r"\w", text[: found.start()])
+        band = any_of("band").search(text[: found.start()].strip("[*(\"' ")) or not re.search(
+            r"\w", text[: found.start()]
+        )
         if not inside and not _is_amount(text, found) and 0 < high - low <= 1000:
             yield Scale(low, high, found[0], row, step, band=bool(band))
 
@@ -150,9 +154,9 @@ def levels_in(source: Source) -> list[Levels]:
     for run in runs:
         above = " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]])
         told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
-        told = told or '"' in run[0][2]["mark"]
+        quoted = '"' in run[0][2]["mark"]
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
-        if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and told and not counted:
+        if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and (told or quoted) and not counted:
             whole = {number: _title(found["name"] + _goes_on(source, row)) for row, number, found in run}
             names = dict(sorted(whole.items()))
             made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))

@@ -79,7 +79,7 @@ def places_of(name: str, text: str) -> list[int]:
 
 def kind_of(said: str) -> str:
     """Return which of a case's texts a noun means; a reference answer is a reference, and no answer."""
-    plain = re.sub(r"[_-]", " ", said)
+    plain = re.sub(r"[_-]|(?<=[a-z])(?=[A-Z])", " ", said)
     return next((kind for kind, stems in table()["kinds"].items() if re.search(rf"(?i)\b(?:{stems})", plain)), "")
 
 

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pathway_local.adopt.scales import Levels
 from pathway_local.adopt.slots import Found, Slot, Source, as_name, in_layout, is_text_of_case
-from pathway_local.adopt.values import words_in
+from pathway_local.adopt.values import told_words, without_lists, words_in
 from pathway_local.adopt.words import any_of, is_in
 
 LONG = 160
 """Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
 
-_PAIR = re.compile(r"<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>", re.DOTALL)
+_PAIR = re.compile(r"(?=<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>)", re.DOTALL)
 _TOLD = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w+>))*\s*-?{any_of('tags').pattern}")
 _VAGUE = re.compile(r"[A-Za-z]{0,2}\d+")
 _SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
@@ -28,13 +29,16 @@ _SHOWN = re.compile(
     r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?[*]*(?=\s*(?:[.(,\n]|where|$))"
 )
 _RESULT = re.compile(
-    r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
+    r"(?P<feedback>Feedback:\s*)?[\[(<{][^\[\]()<>\n]{3,160}[\])>}]\s*\[RESULT\]\s*[\[(<{](?P<slot>[^\[\]()\n]{3,160}?)[\])>}]"
 )
 _FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
 _FENCED = re.compile(
-    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\boxed\{)\s*(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
+    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)\s*"
+    r"(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
+_TWO_LABELS = re.compile(r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S")
+"""A reply of several parts that are written in one line."""
 _ITEM = re.compile(
     r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
 )
@@ -61,9 +65,12 @@ def tagged_parts(source: Source) -> Iterator[Found]:
     for tag, slot in slots.items():
         begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
         lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
-    outer = re.search(rf"<(\w+)>\s*<{next(iter(slots))}>.*</{list(slots)[-1]}>\s*</\1>", source.text, re.DOTALL)
-    if outer and outer[1] not in slots and len(outer[0]) < 600:
-        lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    first, last = next(iter(slots)), list(slots)[-1]
+    while outer := re.search(rf"<(\w+)>\s*<{first}>.*</{last}>\s*</\1>", source.text, re.DOTALL):
+        if len(outer[0]) > 800 or outer[1] == first:
+            break
+        first = last = outer[1]
+        lines = [f"<{first}>", *lines, f"</{first}>"]
     yield Found("tagged slots", "\n".join(lines), tuple(slots.values()))
 
 
@@ -149,19 +156,23 @@ def last_lines(source: Source) -> Iterator[Found]:
     values = list(dict.fromkeys(found["value"] for found in every))
     words = [value for value in values if not (_is_blank(value) or re.fullmatch(r"[\d.]+", value))]
     # [[verdict]] beside [[Yes]] and [[No]] is their name.
-    words = [word for word in words if not word.islower() or all(each.islower() for each in words)]
+    words = without_lists([word for word in words if not word.islower() or all(each.islower() for each in words)])
     if every and len(words) != 1:
         labels = [label for label in dict.fromkeys(each["label"] or "" for each in every) if label]
-        labels = [label for label in labels if not any_of("format").search(label) and not any_of("example").search(label)]
+        labels = [
+            label for label in labels if not any_of("format").search(label) and not any_of("example").search(label)
+        ]
         label = in_layout(labels[0].rstrip() + " ") if len(labels) == 1 else ""
         name = "verdict" if words else as_name(labels[0]) if label else "rating"
         sample = next((value for value in values if "." in value), "")
         kind, row = "" if words else "number", source.row(every[0].start())
         # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
         slot, gap = Slot(name, "", row, kind, tuple(words), sample=sample), "\n\n" * bool(label)
-        begin, end = every[0]["fence"], _FENCES[every[0]["fence"]]
-        layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(end)}"
-        yield _ending(source, "brackets around a value", layout, slot, "explanation", gap)
+        begin = re.sub(r"\\+", r"\\", every[0]["fence"])
+        layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+        made = _ending(source, "brackets around a value", layout, slot, "explanation", gap)
+        asked = f"the prompt shows {', '.join(labels)}: which one does the reply hold?" * (len(labels) > 1)
+        yield replace(made, question=asked) if asked else made
     else:
         yield from _line(source)
 
@@ -180,7 +191,7 @@ def _line(source: Source) -> Iterator[Found]:
     else:
         return
     value = value.strip("[]<>(){} $")
-    every = [each["value"] for each in cued] or [slot.said for _, slot in single]
+    every = [*(each["value"] for each in cued), *(slot.said for before, slot in single if before.strip() == label)]
     words = list(dict.fromkeys(each.strip("[]<>(){} $") for each in every if not _is_blank(each)))
     if len(words) < 2:
         stands_for = re.search(rf"(?i)\$?(?-i:{re.escape(value)}) {any_of('stands_for').pattern}([^.\n]*)", source.text)
@@ -207,7 +218,7 @@ def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str,
 def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
     found, listed = list[Slot](), list[Slot]()
-    otherwise = any(_runs(source)) or any_of("json").search(source.text)
+    otherwise = any(_runs(source)) or any_of("json").search(source.text) or _TWO_LABELS.search(source.text)
     for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
         if any_of("reply").search(text) and any_of("only").search(text):
@@ -220,6 +231,11 @@ def short_replies(source: Source) -> Iterator[Found]:
             elif any_of("number").search(text):
                 found.append(Slot("score", text, row, "number"))
     found = listed or found
+    words_told = {word: row for row, line in enumerate(source.lines) for word in told_words(line)}
+    if not found and not otherwise and len(words_told) > 1:
+        asked = "does the judge write one of these words and nothing else?"
+        slot = Slot("verdict", "", min(words_told.values()), "text", words=tuple(words_told))
+        yield replace(_short(source, slot, "words that the judge is told to write"), question=asked)
     if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
         yield _short(source, found[-1], "a set of words" if found[-1].words else "a number")
 
@@ -250,7 +266,9 @@ def _short(source: Source, slot: Slot, recogniser: str) -> Found:
     """Return a reply of this slot alone, or behind free text where the prompt asks for reasons as well."""
     text = any_of("silent").sub(" ", source.text)
     if not any_of("first").search(text) or not any_of("reasons").search(text):
-        return Found(recogniser, f"{{{slot.name}}}", (slot,))
+        said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
+        asked = "does the judge write this alone, and no reasons before it?" * bool(said)
+        return Found(recogniser, f"{{{slot.name}}}", (slot,), question=asked)
     label = slot.name.capitalize()
     told = f'End your reply with one line that begins with "{label}: ".'
     slots = (Slot("reasoning", "", slot.row, "text"), slot)

@@ -1,4 +1,4 @@
-"""Spells a slot as a field: proposes what the prompt implies, asks about it, and leaves a question mark for the rest."""
+"""Spells a slot as a field, asks about what the prompt only implies, and leaves a question mark for the rest."""
 
 import json
 import re
@@ -21,7 +21,7 @@ BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The spelling of a field, the rows and words that it is from, whether it `scores`, and what a yes to it settles."""
+    """The spelling of a field, the rows and words that it is from, whether it `scores`, and what a yes settles."""
 
     spelling: str
     rows: tuple[int, ...]
@@ -51,6 +51,7 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
         words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
+        words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
             break
@@ -119,18 +120,47 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words that a text lists: in quotes, or between bars, slashes, commas and "or"."""
-    found, text = in_quotes(text), re.sub(r"\([^()]*\)", "", text)
-    if len(found) > 1:
-        return list(dict.fromkeys(found))
+    """Return the words that a text lists: in quotes, in capitals, or between bars, slashes, commas and "or"."""
+    whole = text
+    beside, text = re.sub(r"\([^()\"]*\"[^()]*\)", "", text), re.sub(r"\([^()]*\)", "", text)
+    for found in (in_quotes(beside), in_quotes(whole)):
+        if len(found) > 1:
+            return without_lists(found)
     if "</" in text:
         return []
     if capitals := _CAPITALS.search(text):
         return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(_BETWEEN, plain)]
+    around = rf"(?i)^(?:{any_of('reply').pattern}\s+)+|\s+{any_of('only').pattern}$"
+    parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
     return list(dict.fromkeys(parts)) if fits else []
+
+
+def without_lists(words: Sequence[str]) -> list[str]:
+    """Return the words, each once, without those that only list others: "Yes or No" beside "Yes" is a slot."""
+    return list(dict.fromkeys(word for word in words if len({*re.split(_BETWEEN, word)} & {*words}) < 2))
+
+
+def told_words(line: str) -> list[str]:
+    """Return the quoted words that a line tells the judge to write, as in `answer "yes" or "no"`."""
+    quoted = rf"(?:[\"“'`«][^\"”'`»\n]{{1,40}}[\"”'`»](?:[\s,/|]|{any_of('or').pattern})*)+"
+    begins = rf"(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern})"
+    return [word for part in re.findall(rf"(?i){begins}:?\s+(?=({quoted}))", line) for word in in_quotes(part)]
+
+
+def _listed_above(slot: Slot, source: Source) -> list[str]:
+    """Return the marked words of the last list before a slot that says "one of the categories above"."""
+    runs: list[list[str]] = [[]]
+    for line in source.lines[: slot.row] if any_of("one_of").search(slot.said) else []:
+        item = re.match(
+            r"\s*(?:[-*•]|\d+[.)])\s+(?:`([^`\n]{1,60})`|\"([^\"\n]{1,60})\"|\*\*([^*\n]{1,60}?):?\*\*)", line
+        )
+        if item:
+            runs[-1].append(item[1] or item[2] or item[3])
+        elif line.strip():
+            runs.append([])
+    return next((run for run in reversed(runs) if len(run) > 1), [])
 
 
 def in_quotes(text: str) -> list[str]:
@@ -155,7 +185,9 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
     spelling = (" < " if sure else " | ").join(map(quoted_word, best))
-    asked = "" if sure else f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
+    asked = (
+        "" if sure else f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
+    )
     return spelling + "".join(f" or {quoted_word(word)}" for word in words if word not in rest), asked
 
 
@@ -171,7 +203,9 @@ def _rank(word: str) -> int | None:
 def gloss(word: str, source: Source) -> str:
     """Return what the prompt says a letter stands for, as in `"[[C]]" for a tie` or `A: CORRECT`; empty if nothing."""
     means = rf"(?:[\"'”`*\])]{{0,5}}\s*(?:{any_of('means').pattern}|=|:|\(|-)|[\"'”`*\]]{{0,4}}\))\s*[\"']?"
-    found = re.search(rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})", source.text)
+    found = re.search(
+        rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})", source.text
+    )
     return found[1].strip() if found else ""
 
 

@@ -16,7 +16,7 @@ Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars"
 
 `braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
 {{name}} marks an input, and all other braces are text. `dollars` is $name, ${name} or {$name}, `angles` is <name>.
-`none` marks nothing. A dotted name in braces, such as {item.question} or ${item.question}, marks the input item_question.
+`none` marks nothing. A dotted name in braces, such as {item.question}, marks the input item_question.
 """
 
 _DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
