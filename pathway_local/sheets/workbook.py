@@ -18,7 +18,7 @@ from openpyxl.utils import get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
-from pathway_local.sheets.header import find_header, header_note, looked_at, named_header
+from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text
 from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas, merged_cells
@@ -68,14 +68,14 @@ class WorkbookSheet(Sheet):
             rows = looked_at(
                 ([plain_text(cell.value) for cell in cells] for cells in self._rows(page)), header_row or 0
             )
-            header = named_header(rows, header_row, self.path.name) if header_row else find_header(rows)
+            place = find_header(rows, header_row, self.path.name)
             self._formulas = has_formulas(self.path)
-        self.header_row = header.place + 1 if header else 0
+        self.header_row = 0 if place is None else place + 1
         self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
         self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
         if self.guessed_header:
             self.notes += (header_note(self.header_row),)
-        return header.names if header else ()
+        return [] if place is None else names_in(rows[place])
 
     def _behind_the_cover(self) -> str:
         """Return the title of the first other sheet with several columns and more rows; empty without one."""
