@@ -60,7 +60,7 @@ class WorkbookSheet(Sheet):
     def _look(self, title: str, header_row: int | None) -> Sequence[str]:
         """Look at the sheet called `title`, else the first, and return the names of its columns."""
         with _open(self.path, title) as page:
-            self._titles = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
+            self._titles: list[str] = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
             self.title: str = page.title
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
@@ -78,9 +78,13 @@ class WorkbookSheet(Sheet):
         return [] if place is None else names_in(rows[place])
 
     def _behind_the_cover(self) -> str:
-        """Return the title of the first other sheet with several columns and more rows; empty without one."""
-        larger = (each for each in self.others() if len(each.columns) > 1 and (each.count() or 0) > (self.count() or 0))
-        return next((each.title for each in larger), "")
+        """Return the title of the first other visible sheet with several columns and more rows; empty without one."""
+        for title in self._titles:
+            with suppress(CasesError):  # without a header, a sheet has no rows to read
+                other = WorkbookSheet(self.path, title)
+                if len(other.columns) > 1 and (other.count() or 0) > (self.count() or 0):
+                    return title
+        return ""
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
@@ -98,16 +102,6 @@ class WorkbookSheet(Sheet):
     def count(self) -> int | None:
         """Return the number of rows below the header, if the workbook states its size."""
         return max(self._last_row - self.header_row, 0) if self._last_row else None
-
-    def others(self) -> Iterator[Sheet]:
-        """Yield the other visible sheets of the workbook that have a header."""
-        for title in self._titles:
-            if title != self.title:
-                try:
-                    sheet = WorkbookSheet(self.path, title)
-                except CasesError:  # without a header, a sheet has no rows to read
-                    continue
-                yield sheet
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write the whole workbook, with the new cells right of everything that is in this sheet."""
