@@ -14,9 +14,6 @@ from pathway_local.verdict import Value
 WRITTEN = "written"
 """The name of a job's fact: names and hashes of the files that it wrote for others, such as rating sheets."""
 
-UNFIT = "unfit"
-"""The name of a job's fact: the raters that `judge --skip-unfit` left out, each with its rubric and the reason."""
-
 EARLIER_ENGINES = "earlier_engines"
 """The fact of a job with several engines in turn that lists all but the last one; `engine` has the last one."""
 
