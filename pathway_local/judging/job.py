@@ -28,7 +28,7 @@ from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.jobs import EARLIER_ENGINES
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
@@ -164,8 +164,8 @@ class _ScoringJob:
         )
         timings.loaded(fresh=engine is not before)
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
-        self.run.jobs.learn(self.id, {"engine": facts, **({EARLIER_ENGINES: [*self.engines]} if self.engines else {})})
         self.engines.append(facts)
+        self.run.jobs.learn(self.id, {ENGINES: [*self.engines]})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)
