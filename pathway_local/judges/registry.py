@@ -12,15 +12,14 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
+from pathway_local.judges.architecture import Recurrent, Sliding
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import (
     FOLDER,
     JudgeSpec,
     Parameters,
-    Recurrent,
     RegistryEntry,
     SamplingSpec,
-    Sliding,
     ThinkingSpec,
     Variant,
 )
