@@ -102,8 +102,7 @@ class RatingsReading:
         if self._results:
             for row in sheet.rows():
                 if not row.blank:
-                    handout = self.handouts.get(row.cells.get("custom_id", ""))
-                    yield result_rating(row, self.rubric, self.run.key, sheet.place(row), handout)
+                    yield result_rating(row, self.rubric, sheet.place(row))
             return
         layout = self._with_texts(self._layout(sheet), sheet, known)
         title = f"{sheet.title}, " if len(self._sheets) > 1 else ""

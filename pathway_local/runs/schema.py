@@ -11,7 +11,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 15
+FORM = 16
 """Raise it with each change of the schema or of what a stored value means."""
 
 SCHEMA = (
@@ -92,8 +92,7 @@ SCHEMA = (
         case_id TEXT NOT NULL,
         row INTEGER NOT NULL,
         case_hash TEXT NOT NULL,
-        recipient TEXT NOT NULL,
-        echoes TEXT NOT NULL
+        recipient TEXT NOT NULL
     ) WITHOUT ROWID""",
     """CREATE TABLE samples (
         id INTEGER PRIMARY KEY,
