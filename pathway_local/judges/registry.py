@@ -208,7 +208,8 @@ def _explained(
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
     if kind == "extra_forbidden":
-        known = {key for part in (RegistryEntry, *Keys.__subclasses__()) for key in part.model_fields}
+        parts: list[type[Keys]] = [RegistryEntry, *Keys.__subclasses__()]
+        known = {key for part in parts for key in part.model_fields}
         near = get_close_matches(str(path[-1]), sorted(known), n=1, cutoff=0.5)
         meant = f"Did you mean {near[0]!r}? " if near else ""
         hint = f"{meant}The comment at the top of {shipped('models.yaml')} lists all keys."
