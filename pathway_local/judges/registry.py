@@ -15,7 +15,7 @@ from pathway_local.errors import RegistryError, UnknownName, UsageError, Weights
 from pathway_local.judges.architecture import Keys
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
-from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path, models_home
+from pathway_local.judges.weights import check_folder, find_folder, is_folder, local_path, models_home
 from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
 
@@ -36,7 +36,7 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """Return the judge of that name, `NAME:VARIANT`, hub id, folder, or folder's name in `models_home()`.
+        """Return the judge of that name, `NAME:VARIANT`, folder, or folder's name in `models_home()`.
 
         If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
         Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
@@ -59,12 +59,6 @@ class Registry:
             if variant not in spec.variants:
                 raise UnknownName(f"variant of {base}", variant, spec.variants)
             return spec.variant(variant)
-        for spec in self if is_hub_id(name) else ():
-            if spec.source == name:
-                return spec
-            for variant_name, found in spec.variants.items():
-                if found.source == name:
-                    return spec.variant(variant_name)
         return None
 
 
@@ -151,8 +145,9 @@ class _File:
                 hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
                 raise RegistryError(f"{self.where(name)}: {name} holds no keys", hint)
             source = entry.get("source")
-            beside = isinstance(source, str) and source.startswith(("./", "../"))
-            yield name, {**entry, **({"source": str((self.path.parent / source).resolve())} if beside else {})}
+            if isinstance(source, str) and source.startswith(("./", "../")):
+                entry = {**entry, "source": str((self.path.parent / source).resolve())}
+            yield name, dict(entry)
 
 
 @cache

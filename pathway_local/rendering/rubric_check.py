@@ -8,7 +8,6 @@ from typing import get_args
 import llguidance
 
 from pathway_local.errors import CaseError, EngineError, FormatError
-from pathway_local.judges.chat.turns import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextListField
@@ -27,15 +26,6 @@ LONGER = "Take a judge with a longer context or a machine with more memory, or j
 
 LATE = 64
 """Tokens of the rubric behind a case's text that are worth moving: a few blocks of a prefix cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeUse:
-    """The facts about a judge that a prompt depends on: tokenizer, chat settings, and context in tokens."""
-
-    tokenizer: JudgeTokenizer
-    chat: Chat
-    context: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +61,23 @@ class Inspection:
     advice: tuple[str, ...]
 
 
-def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
-    """Check a rubric, with a judge's tokenizer and context or without.
+def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
+    """Check a rubric, with the writer of its prompts for a judge or without.
 
     Raises FormatError if its format can't be compiled, EngineError if the judge's context is too short for it.
     """
     inputs = example_inputs(rubric)
-    check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
+    check_grammars(rubric.format, inputs, writer.tokenizer if writer else None)
     reply, lengths = rubric.format.reply(inputs), None
     advice: tuple[str, ...] = ()
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
     longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
-    if judge is None:
+    if writer is None:
         shown = rubric.completed(inputs)
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
         example = f"{turns}\n\nassistant:\n{start}"
     else:
-        writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
         lengths = check_room(writer)
         example, advice = example_prompt(writer), tuple(_advice(lengths))
     return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
