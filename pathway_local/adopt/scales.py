@@ -1,7 +1,7 @@
 """The ranges and levels of scores that a prompt states."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -72,14 +72,20 @@ def scale_in(text: str, row: int) -> Scale | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
-    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
+def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scale | None:
+    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several.
+
+    What stands behind one of the `keys` of an object belongs to that key.
+    """
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
     own = _whole(scale for row, line in lines for scale in scales(line, row))
     listed = [each.scale for each in levels]
+    others = [row for row, line in enumerate(source.lines) if re.search(rf"[\"'](?:{keys})[\"']\s*:", line)]
     told = [
-        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
+        each
+        for each in stated(source, others)
+        if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
     ]
     for every in (own, [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
@@ -87,9 +93,10 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     return None
 
 
-def stated(source: Source) -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores."""
-    lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
+def stated(source: Source, others: Collection[int] = ()) -> list[Scale]:
+    """Return the whole scales in the lines that speak of scores, but for some rows."""
+    every = ((row, line) for row, line in enumerate(source.lines) if row not in others)
+    lines = ((row, line) for row, line in every if any_of("score").search(line))
     return _whole(scale for row, line in lines for scale in scales(line, row))
 
 
@@ -116,7 +123,11 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         values = [float(each) for each in said]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
-        if not values or _is_amount(text, found) or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
+        if (
+            not values
+            or _is_amount(text, found)
+            or (len(values) == 2 and (gaps != {1} or any_of("and").search(found[0])))
+        ):
             continue
         taken.append(found.span())
         interval = values == [0, 1] and "," in found[0] and not re.search(r"[a-z]", found[0])
