@@ -1,7 +1,7 @@
 """The ranges and levels of scores that a prompt states."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -81,10 +81,9 @@ def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scal
     lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
     own = _whole(scale for row, line in lines for scale in scales(line, row))
     listed = [each.scale for each in levels]
-    others = [row for row, line in enumerate(source.lines) if re.search(rf"[\"'](?:{keys})[\"']\s*:", line)]
     told = [
         each
-        for each in stated(source, others)
+        for each in stated(source, keys)
         if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
     ]
     for every in (own, [*told, *listed]):
@@ -93,10 +92,10 @@ def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scal
     return None
 
 
-def stated(source: Source, others: Collection[int] = ()) -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores, but for some rows."""
-    every = ((row, line) for row, line in enumerate(source.lines) if row not in others)
-    lines = ((row, line) for row, line in every if any_of("score").search(line))
+def stated(source: Source, keys: str = "") -> list[Scale]:
+    """Return the whole scales in the lines that speak of scores, each line up to the first of the `keys` in it."""
+    cut = re.compile(rf"[\"'](?:{keys})[\"']\s*:" if keys else r"\Z")
+    lines = ((row, cut.split(line)[0]) for row, line in enumerate(source.lines) if any_of("score").search(line))
     return _whole(scale for row, line in lines for scale in scales(line, row))
 
 

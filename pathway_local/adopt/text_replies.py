@@ -249,6 +249,16 @@ def short_replies(source: Source) -> Iterator[Found]:
         yield replace(made, question=asked) if asked else made
 
 
+def ends_open(source: Source) -> Iterator[Found]:
+    """Yield the format of a reply that goes on behind a label at the prompt's end: a number, or a word in brackets."""
+    end = re.search(r"\n[^\w\n]*([A-Z][\w ]{2,30}?)\s*(?:\(([^()\n]*)\))?\s*:[\s\"'`*]*\Z", source.text)
+    if end and (end[2] or any_of("score").search(end[1])):
+        words = tuple(words_in(end[2] or ""))
+        slot = Slot(as_name(end[1]), end[2] or "", source.row(end.start(1)), "" if words else "number", words)
+        asked = f'the prompt ends with "{end[1]}:": does the judge write only what stands behind it?'
+        yield Found("a label at the end", f"{{{slot.name}}}", (slot,), question=asked)
+
+
 def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
     """Yield the usual format for a prompt that lists levels and says nothing of a reply."""
     if levels and not any_of("format").search(source.text):
