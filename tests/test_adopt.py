@@ -577,9 +577,11 @@ def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:
     assert fields(f"{prompt} Score it from 0 to 10.") == {"certainty": "0-10"}
 
 
-def test_bands_that_make_up_a_scale_are_no_scales() -> None:
-    prompt = "Score {answer} between 1 and 9. 1-3 is weak, 4-6 is fair, 7-9 is strong. Return JSON with a `score`.\n"
-    assert fields(prompt.replace("a `score`", 'the keys "why" and "score"')) == {"why": "text", "score": "1-9"}
+def test_bands_of_a_scale_are_no_scales_below_it_and_leave_it_open_beside_it() -> None:
+    bands = ("1-3: weak", "4-6: fair", "7-9: strong scores")
+    prompt = 'Score {answer} between 1 and 9.%s\nReturn JSON with the keys "why" and "score".\n'
+    assert fields(prompt % "".join(f"\n- {band}" for band in bands)) == {"why": "text", "score": "1-9"}
+    assert fields(prompt % f" {', '.join(bands)}") == {"why": "text", "score": "?"}
     apart = 'Score clarity 1-5 and depth 1-10 of {answer}. Return JSON with the keys "clarity" and "score".'
     assert fields(apart)["score"] == "?"
 
