@@ -330,6 +330,19 @@ def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about(
     assert "the prompt also lists CORRECT, WRONG" in asked(f"Judge {{answer}}. {told}")
 
 
+def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
+    sections = (
+        "<criteria>\nIs it polite?\n</criteria>\nWrite your reasons in <why> tags and a number in <score> tags.\n"
+    )
+    assert fields(f"Rate {{answer}} from 1 to 5.\n{sections}") == {"why": "text", "score": "1-5"}
+    more = 'Return JSON: {{"checks": {{"first": "yes or no", ...}}, "all": "yes or no"}}'
+    assert not fields(f"Check {{answer}}.\n{more}")
+    bands = "Rate {answer}.\n- 4-6 points: the answer gives only a part.\n- 7-9 points: it gives only small errors.\n"
+    assert not fields(bands)
+    said = 'A good reply has praise (such as "just what I needed", "great answer").\nIs {answer} one?'
+    assert not fields(said)
+
+
 def test_a_range_that_an_input_ends_stays_open() -> None:
     prompt = 'Judge {answer}. Return JSON: {{"points": <0 to {most}>, "sure": <0.0-1.0>}}'
     assert fields(prompt)["points"] == "?"

@@ -50,7 +50,10 @@ _USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\
 def tagged_parts(source: Source) -> Iterator[Found]:
     """Yield the format of the tags that the reply is to hold."""
     said: dict[str, list[tuple[str, int]]] = {}
+    named = {found[1] for found in _TOLD.finditer(source.text)}
     for found in _PAIR.finditer(source.text):
+        if named and found[1] not in named and found[2].startswith("\n"):
+            continue  # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
         inside, short = " ".join(found[2].split()), found[2].strip().count("\n") < 2
         told = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
         if told and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and short)) and not _PAIR.search(found[2]):
@@ -228,7 +231,8 @@ def short_replies(source: Source) -> Iterator[Found]:
     for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
         asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
-        if any_of("reply").search(asks) and any_of("only").search(asks):
+        band = re.match(r"\W*\d+\s*[-–]\s*\d+", text)
+        if not band and any_of("reply").search(asks) and any_of("only").search(asks):
             items = _items(source, row) if text.endswith(":") else []
             words = [word for word in items or words_in(text) if not any_of("number").search(word)]
             if any_of("after").search(text):
@@ -244,7 +248,8 @@ def short_replies(source: Source) -> Iterator[Found]:
         slot = Slot("verdict", "", min(words_told.values()), "text", words=tuple(words_told))
         yield replace(_short(source, slot, "words that the judge is told to write"), question=asked)
     if found:
-        others = {", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}}
+        every = [", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}]
+        others = list(dict.fromkeys(every))
         made = _short(source, found[-1], "a set of words" if found[-1].words else "a number")
         asked = f"the prompt also lists {'; '.join(others)}: which does the judge write?" * bool(others)
         yield replace(made, question=asked) if asked else made

@@ -202,7 +202,7 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
 
 def _rank(word: str) -> int | None:
     """Return 0 for a bad word, 2 for a good one, 1 for one between them; None if that is not sure."""
-    word = " ".join(word.lower().replace("_", " ").split())
+    word = " ".join(word.lower().replace("_", " ").strip("[]() ").split())
     if is_in("negative", word) or is_in("positive", word):
         return 2 * is_in("positive", word)
     opposite = re.sub(rf"^(?:{table()['opposites']})", "", word)
