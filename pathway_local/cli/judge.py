@@ -52,9 +52,7 @@ def judge(
     given: dict[str, Any],
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
-    force: Annotated[
-        bool, option("", "Replace a file at --out that is not ours.", OUTPUT, "--force")
-    ] = False,
+    force: Annotated[bool, option("", "Replace a file at --out that is not ours.", OUTPUT, "--force")] = False,
     as_json: Annotated[bool, option("", "Print the summary as JSON.", OUTPUT, "--json")] = False,
     quiet: Annotated[bool, option("", "Show no progress and no notes.", OUTPUT, "--quiet", "-q")] = False,
     dry: Annotated[

@@ -75,7 +75,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         for rater in prepared.raters if plan.double_check else ():
             second_look(rater)  # refuses a rubric under which nothing would change
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
-        numbered = add_raters(run, prepared.raters)
+        raters = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
         job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256)))
         remember(run, prepared.cases, plan.map)
@@ -84,7 +84,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
-        return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
+        return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(raters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,13 @@ class _ScoringJob:
     loaded: EngineCache
     engines: list[Value] = field(default_factory=list)
 
-    def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; return a tally for each engine."""
+    def judge(self, raters: Sequence[PlannedRater]) -> list[Tally]:
+        """Judge under these raters of the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for key in dict.fromkeys(each.engine_key for _, each in raters):
-                tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
+            for key in dict.fromkeys(each.engine_key for each in raters):
+                tallies.append(self._judge_with_one_engine([each for each in raters if each.engine_key == key]))
             status = "stopped" if self.watcher.stopped() else "done"
             if status == "done" and (said := self.prepared.cases.footer()):
                 self.watcher.notice(said)
@@ -124,27 +124,26 @@ class _ScoringJob:
         except CasesError:
             return True
 
-    def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
-        judge, settings = own[0][1].judge, own[0][1].settings
+    def _judge_with_one_engine(self, own: Sequence[PlannedRater]) -> Tally:
+        judge, settings = own[0].judge, own[0].settings
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
-        config, planned = engine_plan(self.prepared, [rater for _, rater in own], self.run, self.loaded)
-        for _, rater in own:
+        config, planned = engine_plan(self.prepared, own, self.run, self.loaded)
+        for rater in own:
             self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
             unnamed = "" if self.plan.judge or not self.plan.rubric else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
-        timings = Timings([rater.settings for _, rater in own], len(planned.gpus), self.plan.allocation.where)
+        timings = Timings([rater.settings for rater in own], len(planned.gpus), self.plan.allocation.where)
         pool = Pool(lambda: self._load_engine(judge, settings, config, planned, timings), tokenizer, planned.context)
         try:
-            raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
+            raters = [local_rater(rater, tokenizer, planned.context, self.plan) for rater in own]
             window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
             tally = self._run_loop(judge, self._first_verdicts(), raters, pool, window, self.prepared.count())
             if not self.plan.alone:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
-                again = [(number, second_look(rater)) for number, rater in own]
-                raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in again]
-                self._double_check(judge, raters, pool, window)
+                again = [local_rater(second_look(rater), tokenizer, planned.context, self.plan) for rater in own]
+                self._double_check(judge, again, pool, window)
             return tally
         finally:
             if pool.in_flight:

@@ -57,12 +57,13 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRater:
-    """One judge under one rubric, with its name in the run."""
+    """One judge under one rubric, with its name in the run, and its id there once it was added."""
 
     name: str
     judge: JudgeSpec
     rubric: Rubric
     settings: Settings
+    id: int = 0
 
     @property
     def rater(self) -> Rater:

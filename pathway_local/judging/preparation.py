@@ -149,11 +149,11 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
     return replace(whole, limit=limit, last=drawn[-1])
 
 
-def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
+def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[PlannedRater]:
     """Add these raters and their rubrics to the run; return each rater with its id there. Raises RaterChanged."""
     for each in raters:
         store_rubric(run, each.rubric)
-    return [(run.add_rater(each.rater), each) for each in raters]
+    return [replace(each, id=run.add_rater(each.rater)) for each in raters]
 
 
 def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
@@ -183,13 +183,11 @@ def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int
     )
 
 
-def local_rater(
-    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
-) -> LocalRater:
+def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
     """Return a rater as the loop takes it."""
     writer = prompt_writer(planned, tokenizer, context, plan)
     settings = planned.settings
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples, settings.orders or "both")
+    return LocalRater(planned.id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
 def _written(rater: PlannedRater) -> float:
