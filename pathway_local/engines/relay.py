@@ -20,11 +20,9 @@ from msgspec.msgpack import decode
 
 from pathway_local.check import Check
 from pathway_local.engines.cluster import (
-    AUTO,
     LOOPBACK_ALONE,
     START,
     folder_check,
-    found_address,
     host_of,
     network_checks,
     on_loopback,
@@ -74,16 +72,15 @@ class Relay:
         """Serve one engine, or look at the cluster; return how the engine ended. Raises EngineError, RayError."""
         place, load = self._first(), self._first()
         assert isinstance(place, Place) and isinstance(load, Load)
-        address = found_address(os.environ) if place.address == AUTO else place.address
-        _check_before(address)
+        _check_before(place.address)
         import ray
 
-        found = list(self._joined(address))
+        found = list(self._joined(place.address))
         found.append(folder_check(own_node()[0]))
         nodes = taking_workers(ray.nodes())
         if place.look:
             sizes = tuple((int(node.get("GPU", 0)), int(node["CPU"])) for node in nodes)
-            self.say(Found(*self._looked(found, nodes), sizes, address))
+            self.say(Found(*self._looked(found, nodes), sizes))
             return 0
         refuse_problems(place.address, found)
         room = {"num_cpus": processors(place.gpus, nodes), "num_gpus": place.gpus, "scheduling_strategy": "SPREAD"}
