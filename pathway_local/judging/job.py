@@ -138,7 +138,14 @@ class _ScoringJob:
         try:
             raters = [local_rater(rater, tokenizer, planned.context, self.plan) for rater in own]
             window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
-            tally = self._run_loop(judge, self._first_verdicts(), raters, pool, window, self.prepared.count())
+            task = FirstVerdicts(
+                self.run,
+                source=self.prepared.cases.path.name,
+                keep=self.prepared.plan.keep,
+                texts=self.run.get_setting(TEXTS) is not False,
+                whole=self.prepared.limit is None,
+            )
+            tally = self._run_loop(judge, task, raters, pool, window, self.prepared.count())
             if not self.plan.alone:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
@@ -179,15 +186,6 @@ class _ScoringJob:
         tally = self._run_loop(judge, task, raters, pool, window, None)
         failed = f", {tally.failures.total()} without a second verdict" if tally.failures else ""
         self.watcher.notice(f"{tally.judged} verdicts of {judge.name} double-checked{failed}")
-
-    def _first_verdicts(self) -> FirstVerdicts:
-        return FirstVerdicts(
-            self.run,
-            source=self.prepared.cases.path.name,
-            keep=self.prepared.plan.keep,
-            texts=self.run.get_setting(TEXTS) is not False,
-            whole=self.prepared.limit is None,
-        )
 
     def _run_loop(
         self,

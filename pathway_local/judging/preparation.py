@@ -2,7 +2,7 @@
 are loaded; stores nothing.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
@@ -80,21 +80,6 @@ class Prepared:
         """Whether a row is within the limit and the part."""
         within = not self.limit or rank(row.id, self.limit.seed) <= self.last
         return within and (not self.part or row.id in self.part)
-
-    def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
-        """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
-        first = next(iter(raters))
-        kind, steps = engine_kind(first.settings.engine), partial(self._steps, raters)
-        engines = self.plan.allocation
-        return engines.load_plan(kind, first.judge, engines.machine, options, first.settings.dtype, steps)
-
-    def _steps(self, raters: Collection[PlannedRater], engines: int) -> float | None:
-        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
-        cases = self.count()
-        if cases is None:
-            return None
-        replies = ((cases * rater.settings.replies, _written(rater)) for rater in raters)
-        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
 
 
 def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
@@ -190,13 +175,6 @@ def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, 
     return LocalRater(planned.id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
-def _written(rater: PlannedRater) -> float:
-    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
-    settings, rubric = rater.settings, rater.rubric
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.form.limit + settings.think) / 3
-
-
 def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
@@ -249,9 +227,27 @@ def engine_plan(
     folder = pinned_folder(weights_folder(judge))
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
     options = settings_here(run, judge, settings)
-    estimate = partial(prepared.load_plan, raters, options)
+
+    def estimate() -> LoadPlan:
+        kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
+        return engines.load_plan(kind, judge, engines.machine, options, settings.dtype, steps)
+
     planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
+
+
+def _steps(prepared: Prepared, raters: Sequence[PlannedRater], engines: int) -> float | None:
+    """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted.
+
+    A reply takes a third of its limit, as real judges write.
+    """
+    cases, steps = prepared.count(), 0.0
+    if cases is None:
+        return None
+    for settings, rubric in ((rater.settings, rater.rubric) for rater in raters):
+        limit = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail).form.limit + settings.think
+        steps += max(1.0, cases * settings.replies / (WINDOW * engines)) * limit / 3
+    return steps
 
 
 def prepare_fitting(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:

@@ -66,7 +66,7 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
             [(outcomes,)] = db.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")
             with db.writing():
                 facts: dict[str, Value] = {"command": recorded(command), "parts": told, "outcomes": outcomes}
-                trail.append_within(MERGED, facts | left_facts(db) | found)
+                trail.append(MERGED, facts | left_facts(db) | found)
         if versions := _versions_that_differ(run):
             notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
         taken = sum(each["taken"] for each in told if isinstance(each, dict) and isinstance(each["taken"], int))

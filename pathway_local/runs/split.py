@@ -96,7 +96,7 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
                 own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
                 db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
             db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(settings)))
-            AuditTrail(db).append_within(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
+            AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
 
     try:
         RunFile.create(file, run.key, fill=fill).close()
