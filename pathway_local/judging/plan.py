@@ -102,7 +102,6 @@ class Plan:
         ),
     ] = ()
     truncate: Annotated[str | None, Option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None
-    strict: Annotated[bool, Option("", "Stop at the first invalid row.", CASES)] = False
     limit: Annotated[
         int | None,
         Option(

@@ -14,7 +14,7 @@ from pathway_local.case import BadRow, Case, rank
 from pathway_local.engines.allocation import ONE_ENGINE
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.errors import CasesError, EngineError, UsageError
+from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.pinned_folder import pinned_folder
@@ -58,15 +58,8 @@ class Prepared:
     part: Part | None = None
 
     def rows(self) -> Iterator[Case | BadRow]:
-        """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
-        for row in self.cases:
-            if not self._takes(row):
-                continue
-            if self.plan.strict and isinstance(row, BadRow):
-                raise CasesError(
-                    f"{row.where}: {row.reason}", "Fix the row, or leave --strict out to record it as a failure."
-                )
-            yield row
+        """Return the rows to judge in the order of the file."""
+        return filter(self._takes, self.cases)
 
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
