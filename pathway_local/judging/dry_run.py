@@ -119,8 +119,6 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         forecast = _Forecast(prepared, run, loaded, watcher)
         keys = dict.fromkeys(each.engine_key for each in raters)
         judges = tuple(forecast.of([each for each in raters if each.engine_key == key]) for key in keys)
-        if not watcher.stopped() and (said := prepared.cases.footer()):
-            watcher.notice(said)
         return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 

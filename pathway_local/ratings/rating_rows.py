@@ -55,9 +55,6 @@ class Rating:
 
 NO_ID = "it has no id"
 
-_PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
-"""A place in a file, such as "line 3", "item 3", "Ann, row 5" or "row 6 (line 7)": a name, if any, and a number."""
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -74,11 +71,9 @@ class Problem:
         return f"{self.where}: {self.reason}"
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Sort key: the order of the file."""
-        found = _PLACE.fullmatch(self.where)
-        assert found
-        return found[1], int(found[2])
+    def place(self) -> int:
+        """Sort key, the order of the file: the last number of a place such as "item 3" or "row 6 (line 7)"."""
+        return int(re.findall(r"\d+", self.where)[-1])
 
 
 def has_cant_say(score: ScoreField) -> bool:
