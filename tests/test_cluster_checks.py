@@ -247,7 +247,7 @@ def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch)
     engines = Engines(cluster=Cluster("127.0.0.1:7", 3))
     assert engines.parts(SPEC, engines.machine, {}) == [Machine((), 12 * GB)] * 3
     more = Engines(cluster=Cluster("127.0.0.1:7", 4))
-    with pytest.raises(UsageError, match=r"--workers 4: the cluster has 3 nodes$"):
+    with pytest.raises(UsageError, match=r"--workers 4: the cluster has room for 3$"):
         more.parts(SPEC, more.machine, {})
 
 
@@ -256,17 +256,16 @@ def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch)
 def test_more_workers_than_the_gpus_of_the_nodes_hold_are_refused_at_once(gpus: int, room: int) -> None:
     if room:
         Cluster("127.0.0.1:7", room).check_room(gpus)
-    with pytest.raises(UsageError, match="the cluster has 3 nodes with 9 GPUs and 32 processors in all") as raised:
+    with pytest.raises(UsageError, match=f"the cluster has room for {room}"):
         Cluster("127.0.0.1:7", room + 1).check_room(gpus)
-    assert (f"give --workers {room}" if room else "`ray status`") in raised.value.hint
 
 
 def test_more_workers_than_the_processors_beside_the_gpus_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _look_finds(monkeypatch, (4, 16), (4, 2))
     Cluster("127.0.0.1:7", 6).check_room(1)
-    with pytest.raises(UsageError, match="2 nodes with 8 GPUs and 18 processors in all") as raised:
+    with pytest.raises(UsageError, match="room for 6") as raised:
         Cluster("127.0.0.1:7", 7).check_room(1)
-    assert raised.value.hint == "Each takes 1 GPU and one processor of a node, so give --workers 6."
+    assert raised.value.hint == "Each takes 1 GPU and one processor of a node. `ray status` shows what the nodes have."
 
 
 def test_a_worker_without_a_gpu_asks_for_a_whole_node() -> None:

@@ -84,22 +84,16 @@ class Cluster:
         return replace(machine, free_memory=machine.free_memory // on_one_node)
 
     def check_room(self, gpus: int) -> None:
-        """Raise UsageError if the cluster is too small for its workers.
+        """Raise UsageError if the cluster is too small for its workers: Ray would wait for further nodes.
 
         Each takes `gpus` GPUs and a processor of a node; with 0 GPUs, each takes a whole node.
-
-        Without this, Ray would wait for further nodes.
         """
         nodes = self.found.nodes
         room = sum(min(there // gpus, processors) for there, processors in nodes) if gpus else len(nodes)
         if self.workers > room:
-            has = f"{len(nodes)} node{'s' * (len(nodes) != 1)}"
-            takes = "Each takes a whole node"
-            if gpus:
-                has += f" with {sum(gpu for gpu, _ in nodes)} GPUs and {sum(cpu for _, cpu in nodes)} processors in all"
-                takes = f"Each takes {gpus} GPU{'s' * (gpus > 1)} and one processor of a node"
-            fits = f"so give --workers {room}" if room else "and `ray status` shows what the nodes have"
-            raise UsageError(f"--workers {self.workers}: the cluster has {has}", f"{takes}, {fits}.")
+            takes = f"{gpus} GPU{'s' * (gpus > 1)} and one processor of a node" if gpus else "a whole node"
+            hint = f"Each takes {takes}. `ray status` shows what the nodes have."
+            raise UsageError(f"--workers {self.workers}: the cluster has room for {room}", hint)
 
     def place(self, folder: Path, weights: str, gpus: int) -> Place:
         """Return the place of an engine that needs so many GPUs, for the judge in `folder` with this hash."""

@@ -29,15 +29,16 @@ from pathway_local.engines.cluster import (
     refuse_problems,
 )
 from pathway_local.engines.wire import (
-    LENGTH,
     TO_ENGINE,
     Died,
     Failed,
     Found,
+    Frames,
     FromEngine,
     Load,
     Place,
     Said,
+    ToEngine,
     frame,
     write_whole,
 )
@@ -70,7 +71,7 @@ class Relay:
 
     def serve(self) -> int:
         """Serve one engine, or look at the cluster; return how the engine ended. Raises EngineError, RayError."""
-        place, load = self._first(), self._first()
+        place, load = self._asked()
         assert isinstance(place, Place) and isinstance(load, Load)
         _check_before(place.address)
         import ray
@@ -96,17 +97,14 @@ class Relay:
         """Write one message, whole."""
         self.write(frame(message))
 
-    def _first(self) -> object:
-        length = int.from_bytes(self._exactly(LENGTH))
-        return TO_ENGINE.decode(self._exactly(length))
-
-    def _exactly(self, count: int) -> bytes:
-        found = b""
-        while len(found) < count:
-            piece = os.read(self._requests, count - len(found))
-            if not piece:
+    def _asked(self) -> list[ToEngine]:
+        """Return the first two messages; end this process if the parent is gone or closes."""
+        frames, found = Frames(TO_ENGINE), list[ToEngine]()
+        while len(found) < 2:
+            piece = os.read(self._requests, PIECE)
+            found += frames.feed(piece)
+            if not piece or len(found) > 2:
                 self._end_alone()
-            found += piece
         return found
 
     def _joined(self, address: str) -> Iterator[Check]:
