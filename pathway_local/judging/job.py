@@ -26,7 +26,6 @@ from pathway_local.judging.preparation import Prepared, add_raters, engine_plan,
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
-from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
@@ -194,39 +193,28 @@ class _ScoringJob:
         window: int,
         total: int | None,
     ) -> Tally:
-        for rater in raters:
-            check_room(rater.writer)
-        progress = _Progress(self.run, self.watcher)
+        shown = time.monotonic()
+
+        def show(tally: Tally, *, now: bool = False) -> None:
+            nonlocal shown
+            if now or time.monotonic() - shown >= SHOW_SECONDS:
+                self.run.commit()  # before the user sees a verdict as done: then it is never lost
+                self.watcher.watch(tally)
+                shown = time.monotonic()
+
         judging = JudgingLoop(
             task,
             raters,
             pool,
             draws=self.run.get_setting(DRAWS) is True,
             window=window,
-            watch=progress.show_sometimes,
+            watch=show,
             stopped=self.watcher.stopped,
         )
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
         tally = judging.judge(self.prepared.rows())
-        progress.show(tally)
+        show(tally, now=True)
         return tally
-
-
-class _Progress:
-    """Shows outcomes only after they are on the disk: a verdict that a user saw as done is never lost."""
-
-    def __init__(self, run: RunFile, watcher: Watcher) -> None:
-        self._run, self._watcher = run, watcher
-        self._shown = time.monotonic()
-
-    def show_sometimes(self, tally: Tally) -> None:
-        if time.monotonic() - self._shown >= SHOW_SECONDS:
-            self.show(tally)
-
-    def show(self, tally: Tally) -> None:
-        self._run.commit()
-        self._watcher.watch(tally)
-        self._shown = time.monotonic()
 
 
 def _job_facts(prepared: Prepared, cases: dict[str, Value]) -> dict[str, Value]:
