@@ -11,7 +11,6 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.allocation import ONE_ENGINE
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
@@ -85,9 +84,6 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
     raters = planned_raters(plan, run, rubrics, registry)
     if plan.keep_samples:
         _check_samples(raters)
-    if plan.allocation != ONE_ENGINE:
-        for each in raters:
-            plan.allocation.parts(each.judge, plan.allocation.machine, each.settings.options)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
     return _limited(Prepared(plan, cases, raters, part=part), run, notify)
