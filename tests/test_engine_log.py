@@ -96,7 +96,7 @@ def test_a_context_that_an_error_names_loads_and_each_load_is_in_the_log_without
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
     desk.typed(*judging)
     with RunFile.read(desk.work / "may.run") as run:
-        engine: Any = run.jobs.all()[0].facts["engine"]
+        engine: Any = run.jobs.all()[0].engines[0]
     assert engine["max_model_len"] == fits
     assert _is_of_vllm(_loads(log))
     assert "What is" not in log.read_text()

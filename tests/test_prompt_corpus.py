@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from pathway_local.adopt.adoption import propose, rubric_text
+from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.prompt import read_prompt
 from pathway_local.errors import PathwayError
 from pathway_local.prompty.rubric_file import parse_rubric
@@ -75,7 +76,9 @@ def outcome(name: str) -> tuple[str, str]:
         check_grammars(rubric.format, example_inputs(rubric), None)
     except PathwayError as error:
         return "refused", str(error)
-    right = "right" if is_right(rubric, entry) else "asked" if found.questions else MISREAD
+    right = (
+        "right" if is_right(rubric, entry) else "asked" if found.questions or doubts(prompt.source, rubric) else MISREAD
+    )
     return right, shown(rubric)
 
 

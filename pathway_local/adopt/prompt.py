@@ -1,12 +1,13 @@
 """A prompt as it stands in its file: front matter, body, and the marks of its inputs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.slots import Source
 from pathway_local.errors import RubricError
 from pathway_local.prompty.chat_tokens import split_chat
+from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (  # fmt: skip
     MOST_INPUTS,
@@ -25,7 +26,6 @@ _TEMPLATE = re.compile(
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
-_OUTPUTS = re.compile(r"^(?:outputs|outputSchema):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,19 @@ class Prompt:
         """Whether the text begins with a role marker: further down, such a line belongs to an example."""
         return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
-    def with_front(self, written: str) -> str:
-        """Return the new file: `written` ends the existing front matter, without its outputs, or becomes the front."""
+    def with_front(self, added: Mapping[str, object], end: str) -> str:
+        """Return the new file: these keys take the place of those in the front matter, or begin one; then `end`."""
         begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
-        return _OUTPUTS.sub("", begin) + written + (self.head[len(begin) :] or "---\n") + self.body
+        closed = self.head[len(begin) :] or "---\n"
+        kept = _block(("outputs", "outputSchema", *(("inputs", "inputSchema") if "inputs" in added else ()))).sub(
+            "", begin
+        )
+        return kept + write_front(added) + end + closed + self.body
+
+
+def _block(keys: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern for these keys of YAML with all that is indented below them."""
+    return re.compile(rf"^(?:{'|'.join(keys)}):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:
@@ -67,6 +76,10 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     source = Source(re.sub(r"[ \t]{12,}", " " * 12, body.replace("\r\n", "\n")), first_line)
     if chat := split_chat(source.text, where, first_line):
         body, source = chat.body, replace(source, text=chat.bare)
+    if block := re.search(r"\{\{\s*[#/^>][^{}\n]*\}\}", source.text):
+        line = source.line(source.row(block.start()))
+        hint = "Write {{ name }} for an input and {% if name %} to choose, or go through the messages of one."
+        raise RubricError(f"{where} line {line}: {block[0][:60]} is no mark that a rubric can have", hint)
     found = find_placeholders(source.text, inputs)
     if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge

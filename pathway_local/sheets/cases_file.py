@@ -9,7 +9,6 @@ from pathlib import Path
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import (
-    ColumnMatch,
     has_column,
     is_known,
     match_columns,
@@ -30,10 +29,6 @@ SHORT = 40
 
 JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
-
-
-SHOWN_LAST = 10
-"""Rows that a note names."""
 
 
 class CasesFile:
@@ -74,16 +69,15 @@ class CasesFile:
             self.sheet = PairedRows(self.sheet, self.pair_by)
             self.columns, id_column = self.sheet.columns, self.pair_by
         self.notes = self.sheet.notes
-        self._last: list[str] = []
         present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
         wanted = {
             rubric: [name for name in names if name not in optional or name in present]
             for rubric, names in needed.items()
         }
         self.optional = frozenset(optional)
-        match = self._match(wanted, mapping or {})
-        self.inputs = match.columns
-        self.aliases_used = match.aliases_used
+        given = mapping or {}
+        self.inputs: Mapping[str, str] = self._match(wanted, given)
+        self.aliases_used = {n: column for n, column in self.inputs.items() if n not in given and column != n}
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         if isinstance(self.sheet, PairedRows):
@@ -104,26 +98,14 @@ class CasesFile:
         """Yield every row of the sheet with its case or bad row; None for a blank row."""
         seen: dict[str, str] = {}
         found = False
-        self._last.clear()
         try:
             for row in self.sheet.rows():
                 found |= not row.blank
-                if any(row.cells.get(column, "").strip() for column in self.inputs.values()):
-                    self._last.clear()
-                elif not row.blank:
-                    self._last.append(self.sheet.place(row))
                 yield row, None if row.blank else self._item(row, seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not found:
             raise CasesError(f"{self.path.name} has no rows below its header")
-
-    def footer(self) -> str:
-        """Say which of the last rows that were read have no text for any input, such as totals; empty if none has."""
-        if not self._last:
-            return ""
-        named = ", ".join(self._last[:SHOWN_LAST]) + (" …" if len(self._last) > SHOWN_LAST else "")
-        return f"the last rows have no text for any input, like totals or notes below a table, and fail: {named}"
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
@@ -139,7 +121,7 @@ class CasesFile:
         """Return the hash of the whole file, 64 hex digits."""
         return self._source.sha256()
 
-    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
+    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
         likely, guessed = partial(likely_columns, self.sheet), self._source.guessed_header
@@ -151,9 +133,9 @@ class CasesFile:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
                 raise
-        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
-        self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
-        return match
+        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
+        self._nested = {column: keys[column] for column in found.values() if column in keys}
+        return found
 
     def _lists(self) -> list[str]:
         """Return the inputs' columns that have a list of texts in one of the first rows."""

@@ -2,50 +2,25 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
 from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, named_header
+from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
-DECIMALS_LOOKED_AT = 1_000
-"""Rows that show whether a sheet writes 1,5 or 1.5."""
-
-_FRACTION = re.compile(r"-?\d+([.,])(?:\d{1,2}|\d{4,})")
-"""A number with a decimal mark; three digits behind a mark may be thousands."""
-
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
-
-
-@dataclass(frozen=True, slots=True)
-class RawRow:
-    """The header or a row as it is in the file: its first line, its fields or the problem with them, its text.
-
-    `number` is its row in a spreadsheet, in which a cell of several lines takes one row.
-    """
-
-    number: int
-    line: int
-    fields: list[str]
-    problem: str
-    raw: str | None
-
-    @property
-    def blank(self) -> bool:
-        """Whether all its fields are empty."""
-        return not self.problem and not any(self.fields)
 
 
 class DelimitedSheet(Sheet):
@@ -58,28 +33,25 @@ class DelimitedSheet(Sheet):
         self.encoding = find_encoding(path, header=True, chosen=encoding)
         self.notes = self.encoding.notes(path)
         self.delimiter = delimiter or self._sniff(header_row)
-        rows = looked_at((record.fields for record in self._records()), header_row or 0)
-        header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
+        rows = looked_at((fields for _, fields in self._records()), header_row or 0)
+        place = find_header(rows, header_row, path.name)
         # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
-        above = list(islice(self._records(), header.place + 1 if header else len(rows)))
-        for record in above if not header_row else above[-1:]:
-            if record.problem or (record is above[-1] and self._damage(record)):
-                said = record.problem or self._damage(record)
-                raise CasesError(f"{path.name} line {record.line}: the header can't be read: {said}")
-        if header is None:
-            raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
+        above = [row for row, _ in islice(self._records(), len(rows) if place is None else place + 1)]
+        for row in above if not header_row else above[-1:]:
+            if said := row.problem or (self._damage(row) if row is above[-1] else ""):
+                raise CasesError(f"{path.name} line {row.line}: the header can't be read: {said}")
+        self.columns = column_names(path, [] if place is None else names_in(rows[place]))
         self.header_row = above[-1].number
-        if not header_row and not all(record.blank for record in above[:-1]):
+        if not header_row and not all(row.blank for row in above[:-1]):
             self.notes += (header_note(self.header_row),)
             self.guessed_header = True
-        self.columns = column_names(path, header.names)
-        self._header = "".join(record.raw or "" for record in above)
+        self._header = "".join(row.raw or "" for row in above)
         """The header's text as it is in the file, with all that stands above it."""
         self._header_line = above[-1].line
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
-        return (self._row(record) for record in self._records() if record.line > self._header_line)
+        return (self._row(row, fields) for row, fields in self._records() if row.line > self._header_line)
 
     def place(self, row: Row) -> str:
         """Return the row's line, and its row in a spreadsheet if cells above have several lines."""
@@ -90,8 +62,8 @@ class DelimitedSheet(Sheet):
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
-    def _records(self) -> Iterator[RawRow]:
-        """Yield every record of the file, including the header and blank ones."""
+    def _records(self) -> Iterator[tuple[Row, list[str]]]:
+        """Yield every record, including the header and blank ones: a row without its cells, and its fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
             # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
@@ -107,12 +79,13 @@ class DelimitedSheet(Sheet):
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
                     # Only the first line is lost: the rest is read again, as other rows.
                     lines.retry_from_second()
-                yield RawRow(number, start, fields, problem, lines.row)
+                width, blank = None if problem else len(fields), not (problem or any(fields))
+                yield Row(number, start, problem=problem, raw=lines.row, width=width, blank=blank), fields
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
-        encoding, decimal = self.encoding.of_copies, self._decimal()
-        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns, decimal)))
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns)))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
@@ -121,32 +94,25 @@ class DelimitedSheet(Sheet):
                 file.write(encoding.encode(text))
             else:
                 cells = [*[""] * (len(self.columns) - row.width), *cells]
-                file.write(encoding.encode(self._extended(text, cells, decimal)))
+                file.write(encoding.encode(self._extended(text, cells)))
         return 0
 
-    def _decimal(self) -> str:
-        """Return the decimal mark of the sheet's own fractions; if it has none, the comma that goes with semicolons."""
-        cells = (cell for row in islice(self.rows(), DECIMALS_LOOKED_AT) for cell in row.cells.values())
-        marks = [found[1] for cell in cells if (found := _FRACTION.fullmatch(cell.strip()))]
-        commas = marks.count(",")
-        if 2 * commas == len(marks):
-            return "," if self.delimiter == ";" else "."
-        return "," if 2 * commas > len(marks) else "."
-
-    def _extended(self, text: str, fields: Sequence[CellValue], decimal: str) -> str:
+    def _extended(self, text: str, fields: Sequence[CellValue]) -> str:
         body = text.rstrip("\r\n")
+        # Spreadsheets write semicolons where the comma is the decimal mark.
+        decimal = "," if self.delimiter == ";" else "."
         return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
-    def _row(self, record: RawRow) -> Row:
-        width = None if record.problem else len(record.fields)
-        problem = record.problem or self._damage(record)
-        if not problem and not record.blank and width != len(self.columns):
-            problem = f"it has {width:,} fields where the header has {len(self.columns):,}"
-        cells = {} if problem or record.blank else dict(zip(self.columns, record.fields, strict=True))
-        return Row(record.number, record.line, cells, problem, raw=record.raw, width=width, blank=record.blank)
+    def _row(self, row: Row, fields: Sequence[str]) -> Row:
+        if row.blank:
+            return row
+        problem = row.problem or self._damage(row)
+        if not problem and row.width != len(self.columns):
+            problem = f"it has {row.width:,} fields where the header has {len(self.columns):,}"
+        return replace(row, problem=problem, cells={} if problem else dict(zip(self.columns, fields, strict=True)))
 
-    def _damage(self, record: RawRow) -> str:
-        damaged = record.raw is not None and has_surrogates(record.raw)
+    def _damage(self, row: Row) -> str:
+        damaged = row.raw is not None and has_surrogates(row.raw)
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
     def _sniff(self, header_row: int | None) -> str:
@@ -164,8 +130,8 @@ class DelimitedSheet(Sheet):
             rows = list(_reader(sample, mark, strict=False))
             if header_row:
                 return (len(rows[header_row - 1]) if header_row <= len(rows) else 0,)
-            header = find_header(rows)
-            names = header.names if header else ()
+            place = find_header(rows, None, self.path.name)
+            names = [] if place is None else names_in(rows[place])
             return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
         return max(",;\t", key=split)
