@@ -54,7 +54,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     assert rater.spec["engine"] == "another"
     assert rater.spec["options"] == {"beads": 7}
     facts: Any = job.facts
-    assert facts["engine"]["engine"] == "another"
+    assert facts["engines"][0]["engine"] == "another"
     assert facts["packages"]["pytest"]
     again = run(*JUDGING, "--engine", "another", "--json")
     assert again.code == 0, again.err

@@ -66,7 +66,7 @@ def _opened(calls: Sequence[str]) -> set[str]:
 
 
 def _sealed(desk: Desk) -> str:
-    query = "SELECT json_extract(facts, '$.engine.seal') FROM jobs"
+    query = "SELECT json_extract(facts, '$.engines[0].seal') FROM jobs"
     return str(sqlite3.connect(desk.work / "may.run").execute(query).fetchone()[0])
 
 
