@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
+from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from rated_run import add, cases, judged_run, said
 from typed_here import typing_in
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.results.agreement import ScoreAgreement, agreement
-from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
 from pathway_local.results.agreement_tables import agreement_tables, check_no_column, first_and_second, level_of
 from pathway_local.results.analysis import OptionError
 from pathway_local.results.ratings import Ratings

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
+from pathway_local.results.agreement_plan import AgreementPlan
 from rated_run import TINY, add, cases, said, store_draw
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
 from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.label_design import design_weights, label_designs, picked_labels
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from pathway_local.results.agreement_plan import AgreementPlan
 from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of, write_lines
 
 from pathway_local.case import Case
@@ -17,7 +18,6 @@ from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import HELPFUL
+from pathway_local.results.agreement_plan import AgreementPlan
 from rated_run import add, cases, said
 
 from pathway_local.errors import UsageError
@@ -13,7 +14,6 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile

@@ -15,6 +15,7 @@ from typing import IO
 import pytest
 from browser import browser
 from html_page import needs_browser
+from pathway_local.results.agreement_plan import AgreementPlan
 from rated_run import IDS, TINY, TWO, add, cases, said, scores_of, write_lines
 from test_hostile_pages import HOSTILE, make_run
 from viewed import HOST, ORIGIN, Desk, viewing
@@ -23,7 +24,6 @@ from pathway_local.case import Case
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail

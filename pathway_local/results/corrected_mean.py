@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.in_short import score_title
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -128,7 +128,7 @@ def unlike(judge: FloatArray, given: BoolArray, missing: BoolArray, name: str) -
 
 
 def corrected_means(
-    matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, plan: AgreementPlan
+    matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, options: AgreementOptions
 ) -> CorrectedMeans:
     """Correct the mean of each of these judges by the labels of these people, whom the tables call `who`.
 
@@ -143,7 +143,7 @@ def corrected_means(
     design = own_design(matrix, people, named)
     curves = []
     for judge in judges:
-        rows = list(_reliability(matrix, judge, people, design, plan))
+        rows = list(_reliability(matrix, judge, people, design, options))
         told = about | {"judge": matrix.raters[judge].name}
         curves += [table("reliability", told, RELIABILITY, rows, chart="calibration")] if rows else []
     if isinstance(design, Note):
@@ -152,11 +152,11 @@ def corrected_means(
     labels = SampledLabels(matrix, people, design)
     sample = labels.sample
     about |= {"rated": labels.rated, "sample": sample.seed, "strata": sample.strata, "drawn": sample.drawn}
-    about |= {"by": plan.by} if plan.by else {}
-    parts = list(_parts(labels, judges, plan))
+    about |= {"by": options.by} if options.by else {}
+    parts = list(_parts(labels, judges, options))
     means = [(part, part.found.mean) for part in parts]
-    columns = [Column("judge", "rater"), *([Column("group")] if plan.by else []), *FIGURES]
-    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, plan)]
+    columns = [Column("judge", "rater"), *([Column("group")] if options.by else []), *FIGURES]
+    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, options)]
     tables = [table("corrected", about, columns, [_row(*each) for each in means], notes, chart="interval")]
     if matrix.special:
         shares = [_row(part, part.found.special) for part in parts]
@@ -166,13 +166,13 @@ def corrected_means(
 
 
 def _reliability(
-    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note, plan: AgreementPlan
+    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note, options: AgreementOptions
 ) -> Iterator[dict[str, Cell]]:
     """Yield the points of a diagram, from the labels of the sample or, without one, from all."""
     scores = matrix.on_scale[:, list(people)]
     if isinstance(design, LabelDesign):
         scores = np.where(design.labels, scores, np.nan)
-    clusters = matrix.clusters(plan.cluster) if plan.cluster else None
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
     for each in reliability_bins(matrix.expected_or_given[:, judge], mean_of_people(scores), clusters=clusters):
         yield {"expected": each.expected, "given_by_people": each.people, "cases": each.cases}
 
@@ -188,22 +188,22 @@ class _Part:
     found: Placed
 
 
-def _parts(labels: SampledLabels, judges: Sequence[int], plan: AgreementPlan) -> Iterator[_Part]:
+def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptions) -> Iterator[_Part]:
     """Yield all cases first, then each group that is large enough to be shown."""
     groups: list[tuple[str | None, BoolArray | None, int]] = [(None, None, int(labels.inside.sum()))]
-    for value, inside in _groups(labels, plan):
+    for value, inside in _groups(labels, options):
         size = int(inside.sum())
-        groups += [(value, inside, size)] if size >= (plan.smallest if plan.hides else 1) else []
+        groups += [(value, inside, size)] if size >= (options.smallest if options.hides else 1) else []
     for judge in judges:
         for name, group, cases in groups:
-            found = labels.correct(judge, group, smallest=plan.smallest, looks=plan.looks)
+            found = labels.correct(judge, group, smallest=options.smallest, looks=options.looks)
             yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
 
 
-def _groups(labels: SampledLabels, plan: AgreementPlan) -> list[tuple[str, BoolArray]]:
-    if not plan.by:
+def _groups(labels: SampledLabels, options: AgreementOptions) -> list[tuple[str, BoolArray]]:
+    if not options.by:
         return []
-    codes, names = labels.matrix.codes(plan.by)
+    codes, names = labels.matrix.codes(options.by)
     return [(name, np.asarray(codes[labels.inside] == code)) for code, name in enumerate(names)]
 
 
@@ -217,12 +217,12 @@ def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
     return row | {"without_verdict": found.without_verdict, "slope": found.slope}
 
 
-def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, plan: AgreementPlan) -> Iterator[Note]:
+def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: AgreementOptions) -> Iterator[Note]:
     if len(labels.matrix.designs) > 1:
         yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
-    sizes = [int(inside.sum()) for _, inside in _groups(labels, plan)]
-    if plan.hides and (hidden := sum(0 < size < plan.smallest for size in sizes)):
-        yield Note("hidden_groups", {"count": hidden, "by": plan.by, "smallest": plan.smallest}, "note")
+    sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
+    if options.hides and (hidden := sum(0 < size < options.smallest for size in sizes)):
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
     for part in parts:
         found = part.found.mean
         if part.group is None:
@@ -231,7 +231,7 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, plan: Agree
             if found.without_verdict and part.group is None:
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             for said in found.warnings:
-                told: dict[str, object] = {"by": plan.by, "group": part.group, "said": said}
+                told: dict[str, object] = {"by": options.by, "group": part.group, "said": said}
                 yield said if part.group is None else Note("in_group", told, said.kind)
 
 

@@ -11,7 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import CompareOptions, comparison_plan
@@ -187,7 +187,7 @@ def _stand_in(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     if options.looks > 1 or options.by != "confidence" or any(getattr(options, name) for name in others):
         raise OptionError("{stand_in} goes with {margin}, {against} and {rubric} alone", "Leave the others out.")
     matrices = [*data.matrices(data.rated(options.rubric, [options.against] if options.against else []))]
-    margin = AgreementPlan().margin if options.margin is None else options.margin
+    margin = AgreementOptions().margin if options.margin is None else options.margin
     yield from stand_in.planned(matrices, options.against, margin)
 
 
