@@ -168,17 +168,17 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     notes = [*_paired(plan), *_shared(found, plan)]
     notes += [_under(each, note) if several else note for each, said in told for note in said]
     notes += [note for matrix in matrices for note in alike(matrix)]
-    key = "compare" if two else "compare_pairs"
-    yield Table(key, about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval")
+    yield Table(
+        "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
+    )
     if ranked:
         yield order_table(ranked, about)
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
         columns = [*shared, *counts, *estimates, Column("slope", "number"), Column("sample"), Column("family", "count")]
-        rows = [_corrected_row(each, corrected) for each, corrected in by_people]
-        key = "corrected_differences" if two else "corrected_pairs"
-        yield Table(key, about, columns, rows, detail=True, section=SECTION)
+        corrected = [_corrected_row(*each) for each in by_people]
+        yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
