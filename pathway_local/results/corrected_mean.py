@@ -19,6 +19,7 @@ from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefi
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import difference_effect
 from pathway_local.statistics.prediction_powered import (
+    FEW_DISSENTERS,
     TWICE,
     BoolArray,
     Correction,
@@ -85,7 +86,7 @@ class SampledLabels:
         return Placed(found, Undefined("nobody gave a special level"))
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
-        """Say what labels that are missing, and errors that no label shows, could change of a judge's mean."""
+        """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
         expected = self.matrix.expected_or_given[self.inside, judge]
         if left_out := int(np.sum(~self.inside)):
             yield Note("outside_sample", {"count": left_out}, "note")
@@ -94,7 +95,15 @@ class SampledLabels:
             yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
         if self.noise is None and self.count > ONCE * len(self.scores):
             yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
-        yield from unseen_errors(expected, self.scores, self.scale)
+
+    def unseen(self, judges: Mapping[int, str]) -> Iterator[Note]:
+        """Warn once of errors that so few labels can miss, for all judges by their columns and names."""
+        every = self.matrix.expected_or_given[self.inside]
+        found = {name: unseen_errors(every[:, judge], self.scores, self.scale) for judge, name in judges.items()}
+        notes = [note for each in found.values() for note in each]
+        if notes:
+            few = min(notes, key=lambda note: int(str(note.values["labels"])))
+            yield Note(few.key, {**few.values, "judges": [name for name, each in found.items() if each]}, few.kind)
 
     def _on_missing(self) -> Note:
         missing, drawn, given = int(self._missing.sum()), self.sample.drawn, np.isfinite(self.scores)
@@ -227,12 +236,15 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
         found = part.found.mean
         if part.group is None:
             yield from labels.notes(part.place, part.judge, who)
-        if isinstance(found, Correction):
-            if found.without_verdict and part.group is None:
+        if isinstance(found, Correction) and part.group is None:
+            if found.without_verdict:
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
-            for said in found.warnings:
-                told: dict[str, object] = {"by": options.by, "group": part.group, "said": said}
-                yield said if part.group is None else Note("in_group", told, said.kind)
+            yield from found.warnings
+    yield from labels.unseen({part.place: part.judge for part in parts})
+    groups = {part.group: part.found.mean for part in parts if part.group is not None}
+    if few := [group for group, found in groups.items() if isinstance(found, Correction) and found.warnings]:
+        told: dict[str, object] = {"by": options.by, "groups": few, "count": len(few), "least": FEW_DISSENTERS}
+        yield Note("few_dissenters_in_groups", told, "warning")
 
 
 def _answer(matrix: RatingsMatrix, labels: SampledLabels, who: Said, part: _Part) -> Note | None:
