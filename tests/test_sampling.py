@@ -14,8 +14,8 @@ from pathway_local.errors import OutputExists, RatingsError, RunFileError, Unkno
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
-from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
 from pathway_local.runs.audit import AuditTrail, file_facts
@@ -105,22 +105,6 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" of 9"'
     assert told["score"] == "5 – Best"
     assert "what to look for" not in told and "Judge the answer." not in str(told)
-
-
-def test_a_workbook_with_a_sheet_for_each_is_still_read(run: Path, sheet: Path, tmp_path: Path) -> None:
-    """Earlier releases put all evaluators into one workbook."""
-    drawn(run, sheet, raters=["Ann", "Bob"])
-    books = [openpyxl.load_workbook(tmp_path / f"rate-{name}.xlsx") for name in ("Ann", "Bob")]
-    second = books[0].create_sheet("2 Bob", 1)
-    for row in books[1]["ratings"].iter_rows(values_only=True):
-        second.append(row)
-    for page in books[0].worksheets[:2]:
-        for line in range(2, page.max_row + 1):
-            page.cell(line, 4).value = 4
-    books[0].save(tmp_path / "both.xlsx")
-    with RunFile.open(run) as opened:
-        import_ratings(opened, RatingsFile(tmp_path / "both.xlsx", "human"), ["import"])
-        assert len(scores_of(opened, "Ann")) == len(scores_of(opened, "Bob")) == 9
 
 
 def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:

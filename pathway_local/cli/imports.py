@@ -18,7 +18,7 @@ from pathway_local.judging.option import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
-from pathway_local.ratings.ratings_file import RatingsFile
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.visible import visible

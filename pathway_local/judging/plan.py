@@ -133,7 +133,6 @@ class Plan:
     deterministic: Annotated[
         bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
     ] = False
-    skip_unfit: Annotated[bool, Option("", "Leave out rubrics that don't fit a judge's context.", JUDGE)] = False
     detail: Annotated[Detail, DETAIL] = "full"
     samples: Annotated[
         int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)

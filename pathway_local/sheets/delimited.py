@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,18 +13,12 @@ from typing import BinaryIO
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
 from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, named_header
+from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
-DECIMALS_LOOKED_AT = 1_000
-"""Rows that show whether a sheet writes 1,5 or 1.5."""
-
-_FRACTION = re.compile(r"-?\d+([.,])(?:\d{1,2}|\d{4,})")
-"""A number with a decimal mark; three digits behind a mark may be thousands."""
-
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
@@ -59,20 +52,18 @@ class DelimitedSheet(Sheet):
         self.notes = self.encoding.notes(path)
         self.delimiter = delimiter or self._sniff(header_row)
         rows = looked_at((record.fields for record in self._records()), header_row or 0)
-        header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
+        place = find_header(rows, header_row, path.name)
         # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
-        above = list(islice(self._records(), header.place + 1 if header else len(rows)))
+        above = list(islice(self._records(), len(rows) if place is None else place + 1))
         for record in above if not header_row else above[-1:]:
             if record.problem or (record is above[-1] and self._damage(record)):
                 said = record.problem or self._damage(record)
                 raise CasesError(f"{path.name} line {record.line}: the header can't be read: {said}")
-        if header is None:
-            raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
+        self.columns = column_names(path, [] if place is None else names_in(rows[place]))
         self.header_row = above[-1].number
         if not header_row and not all(record.blank for record in above[:-1]):
             self.notes += (header_note(self.header_row),)
             self.guessed_header = True
-        self.columns = column_names(path, header.names)
         self._header = "".join(record.raw or "" for record in above)
         """The header's text as it is in the file, with all that stands above it."""
         self._header_line = above[-1].line
@@ -111,8 +102,8 @@ class DelimitedSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
-        encoding, decimal = self.encoding.of_copies, self._decimal()
-        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns, decimal)))
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns)))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
@@ -121,20 +112,13 @@ class DelimitedSheet(Sheet):
                 file.write(encoding.encode(text))
             else:
                 cells = [*[""] * (len(self.columns) - row.width), *cells]
-                file.write(encoding.encode(self._extended(text, cells, decimal)))
+                file.write(encoding.encode(self._extended(text, cells)))
         return 0
 
-    def _decimal(self) -> str:
-        """Return the decimal mark of the sheet's own fractions; if it has none, the comma that goes with semicolons."""
-        cells = (cell for row in islice(self.rows(), DECIMALS_LOOKED_AT) for cell in row.cells.values())
-        marks = [found[1] for cell in cells if (found := _FRACTION.fullmatch(cell.strip()))]
-        commas = marks.count(",")
-        if 2 * commas == len(marks):
-            return "," if self.delimiter == ";" else "."
-        return "," if 2 * commas > len(marks) else "."
-
-    def _extended(self, text: str, fields: Sequence[CellValue], decimal: str) -> str:
+    def _extended(self, text: str, fields: Sequence[CellValue]) -> str:
         body = text.rstrip("\r\n")
+        # Spreadsheets write semicolons where the comma is the decimal mark.
+        decimal = "," if self.delimiter == ";" else "."
         return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
     def _row(self, record: RawRow) -> Row:
@@ -164,8 +148,8 @@ class DelimitedSheet(Sheet):
             rows = list(_reader(sample, mark, strict=False))
             if header_row:
                 return (len(rows[header_row - 1]) if header_row <= len(rows) else 0,)
-            header = find_header(rows)
-            names = header.names if header else ()
+            place = find_header(rows, None, self.path.name)
+            names = [] if place is None else names_in(rows[place])
             return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
         return max(",;\t", key=split)
