@@ -156,7 +156,7 @@ class _Tables:
         ]
         columns = [*TWO, Column("groups", "count"), Column("used", "count")]
         columns += _figures([COEFFICIENTS[name] for name in WITHIN])
-        notes = [Note(f"{level}_level", {"column": column})]
+        notes = [Note("system_level" if level == "system" else "document_level", {"column": column})]
         notes += [Note("system_level_alone")] if level == "system" and not self.options.cluster else []
         return self._table("level", columns, rows, notes, about={"level": level, "column": column})
 
