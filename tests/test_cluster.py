@@ -158,6 +158,7 @@ def test_a_killed_worker_and_a_killed_raylet_lose_nothing(nodes: Nodes, joined: 
         assert "'seal': 'cluster:" in str(job.engines)
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(
     nodes: Nodes, joined: Desk, undisturbed: Outcomes
 ) -> None:

@@ -80,19 +80,18 @@ def _refused_with(config: EngineConfig, log: Path) -> int:
     return fits
 
 
-def test_a_load_that_fails_is_in_the_log_and_its_error_names_what_would_fit(desk: Desk) -> None:
-    log = desk.work / "engine.log"
-    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
-    assert 0 < _refused_with(config, log) < 2048
-    _, load = LOAD.split(log.read_text())
-    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
+def _is_of_vllm(loads: list[str]) -> bool:
+    [load] = loads
+    return bool(re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load))
 
 
 @pytest.mark.soak
-def test_a_context_that_an_error_names_loads_and_the_log_holds_no_case(desk: Desk) -> None:
+def test_a_context_that_an_error_names_loads_and_each_load_is_in_the_log_without_a_case(desk: Desk) -> None:
     config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
     registry, log = desk.work / "models.yaml", desk.work / "engine.log"
     fits = _refused_with(config, desk.work / "refused.log")
+    assert 0 < fits < 2048
+    assert _is_of_vllm(_loads(desk.work / "refused.log"))
     fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
     registry.write_text(json.dumps({"fitting": fitting}))
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
@@ -100,9 +99,8 @@ def test_a_context_that_an_error_names_loads_and_the_log_holds_no_case(desk: Des
     with RunFile.read(desk.work / "may.run") as run:
         engine: Any = run.jobs.all()[0].engines[0]
     assert engine["max_model_len"] == fits
-    [load] = _loads(log)
-    assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)
-    assert "What is" not in load
+    assert _is_of_vllm(_loads(log))
+    assert "What is" not in log.read_text()
 
 
 @pytest.mark.soak
