@@ -310,6 +310,38 @@ def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> N
     assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
 
 
+def test_a_label_of_an_input_is_no_part_of_the_reply() -> None:
+    form = "Example format:\nQUESTION: a question\nANSWER: an answer\nGRADE: CORRECT or INCORRECT\n"
+    found = proposed(f"You grade a quiz.\n{form}\nQUESTION: {{query}}\nANSWER: {{result}}\nGRADE:")
+    assert dict(found.fields) == {"grade": "INCORRECT < CORRECT"}
+
+
+def test_a_label_at_the_end_of_the_prompt_asks_for_what_stands_behind_it() -> None:
+    rate = "Rate the summary from 0 (worst) to 100 (best).\nText: {text}\nSummary: {summary}\n"
+    assert (fields(f"{rate}Score:"), proposed(f"{rate}Score:").layout) == ({"score": "0-100"}, "{score}")
+    assert 'the prompt ends with "Score:"' in asked(f"{rate}Score:")
+    assert fields(f"{rate}Verdict (faithful/unfaithful): ") == {"verdict": "unfaithful < faithful"}
+    assert not fields(f"{rate}Reply:")
+
+
+def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about() -> None:
+    told = 'Assign a grade of either "CORRECT" or "WRONG". Just return the letter "A" or "B".'
+    assert fields(f"Judge {{answer}}. {told}") == {"verdict": "A | B"}
+    assert "the prompt also lists CORRECT, WRONG" in asked(f"Judge {{answer}}. {told}")
+
+
+def test_a_range_that_an_input_ends_stays_open() -> None:
+    prompt = 'Judge {answer}. Return JSON: {{"points": <0 to {most}>, "sure": <0.0-1.0>}}'
+    assert fields(prompt)["points"] == "?"
+    assert not fields('Judge {answer} from 1 to 5. Return JSON: {{"<criterion>": <1-5>}}')
+
+
+def test_a_prompt_in_the_tokens_of_a_chat_template_is_refused_with_its_line() -> None:
+    for token in ("<|im_start|>user", "[INST]", "<start_of_turn>user"):
+        with pytest.raises(RubricError, match=r"line 2: .* is a token of one model's chat template"):
+            proposed(f"\n{token}\nIs {{answer}} right? Answer only with Yes or No.")
+
+
 MARKS = {
     "Q: ${question}\nA: ${sample.text}": (["question", "sample_text"], []),
     "Q: {question}\nA: {reply[:2000]}": (["question"], ["{reply[:2000]}"]),

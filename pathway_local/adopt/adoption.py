@@ -11,7 +11,14 @@ from pathway_local.adopt.pairs import compared, others_of, swap_of
 from pathway_local.adopt.prompt import Prompt
 from pathway_local.adopt.scales import Levels, levels_in
 from pathway_local.adopt.slots import Found, Source, as_name
-from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
+from pathway_local.adopt.text_replies import (
+    ends_open,
+    labelled_parts,
+    last_lines,
+    short_replies,
+    tagged_parts,
+    usual_reply,
+)
 from pathway_local.adopt.values import OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
@@ -91,7 +98,7 @@ def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
 
 def _found(source: Source, levels: list[Levels]) -> Found | None:
     """Return the format of the first recogniser that knows one with a score; None if it knows several."""
-    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies)
+    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies, ends_open)
     for every in (*(each(source) for each in recognisers), usual_reply(source, levels)):
         scoring = [found for found in every if any(value.scores for value in values_of(found.slots, source, levels))]
         if len({tuple(slot.name for slot in found.slots) for found in scoring}) > 1:

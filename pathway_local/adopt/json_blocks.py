@@ -41,6 +41,8 @@ def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
         if at >= end:
             keys, end = _keys(source, at)
             if keys and not re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
+                if any(set(key[1]) & set("<>{}") for key in keys):
+                    continue  # The reply has keys that only the judge or the case knows.
                 slots = tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
                 yield (
                     Found("a JSON block", "json", slots),

@@ -72,14 +72,19 @@ def scale_in(text: str, row: int) -> Scale | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
-    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
+def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scale | None:
+    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several.
+
+    What stands behind one of the `keys` of an object belongs to that key.
+    """
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
     own = _whole(scale for row, line in lines for scale in scales(line, row))
     listed = [each.scale for each in levels]
     told = [
-        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
+        each
+        for each in stated(source, keys)
+        if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
     ]
     for every in (own, [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
@@ -87,9 +92,10 @@ def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
     return None
 
 
-def stated(source: Source) -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores."""
-    lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
+def stated(source: Source, keys: str = "") -> list[Scale]:
+    """Return the whole scales in the lines that speak of scores, each line up to the first of the `keys` in it."""
+    cut = re.compile(rf"[\"'](?:{keys})[\"']\s*:" if keys else r"\Z")
+    lines = ((row, cut.split(line)[0]) for row, line in enumerate(source.lines) if any_of("score").search(line))
     return _whole(scale for row, line in lines for scale in scales(line, row))
 
 
@@ -116,7 +122,11 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         values = [float(each) for each in said]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
-        if not values or _is_amount(text, found) or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
+        if (
+            not values
+            or _is_amount(text, found)
+            or (len(values) == 2 and (gaps != {1} or any_of("and").search(found[0])))
+        ):
             continue
         taken.append(found.span())
         interval = values == [0, 1] and "," in found[0] and not re.search(r"[a-z]", found[0])

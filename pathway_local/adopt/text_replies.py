@@ -21,6 +21,8 @@ _LABEL = re.compile(
     rf"(?:(?P<slot>{_SLOT})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
     r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
+_GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
+"""A label of an input, such as `QUESTION: {query}`."""
 _NAME = r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)"
 _PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
 _QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
@@ -119,6 +121,7 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
     Right below a line that asks for a format, a text behind a label is a slot, too.
     """
     run: list[tuple[str, Slot]] = []
+    given = {label.lower() for label in _GIVEN.findall(source.text)}
     row, cued = 0, False
     while row <= len(source.lines):
         line = source.lines[row] if row < len(source.lines) else "end"
@@ -128,6 +131,9 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
             slot, used = below, row + 2
         slot = slot or (found["plain"] if found and cued else None)
         label = (found["label"] or found["head"]) if found else ""
+        if found and label.lower() in given:
+            row = used
+            continue
         if found and slot and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             inline = found["slot"] or found["plain"]
@@ -236,8 +242,21 @@ def short_replies(source: Source) -> Iterator[Found]:
         asked = "does the judge write one of these words and nothing else?"
         slot = Slot("verdict", "", min(words_told.values()), "text", words=tuple(words_told))
         yield replace(_short(source, slot, "words that the judge is told to write"), question=asked)
-    if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
-        yield _short(source, found[-1], "a set of words" if found[-1].words else "a number")
+    if found:
+        others = {", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}}
+        made = _short(source, found[-1], "a set of words" if found[-1].words else "a number")
+        asked = f"the prompt also lists {'; '.join(others)}: which does the judge write?" * bool(others)
+        yield replace(made, question=asked) if asked else made
+
+
+def ends_open(source: Source) -> Iterator[Found]:
+    """Yield the format of a reply that goes on behind a label at the prompt's end: a number, or a word in brackets."""
+    end = re.search(r"\n[^\w\n]*([A-Z][\w ]{2,30}?)\s*(?:\(([^()\n]*)\))?\s*:[\s\"'`*]*\Z", source.text)
+    if end and (end[2] or any_of("score").search(end[1])):
+        words = tuple(words_in(end[2] or ""))
+        slot = Slot(as_name(end[1]), end[2] or "", source.row(end.start(1)), "" if words else "number", words)
+        asked = f'the prompt ends with "{end[1]}:": does the judge write only what stands behind it?'
+        yield Found("a label at the end", f"{{{slot.name}}}", (slot,), question=asked)
 
 
 def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:

@@ -74,7 +74,9 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
         chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
-    scale = scale or scale_of(last, source, levels)
+    if not scale and re.search(rf"(?:{any_of('to').pattern}|{any_of('and').pattern}|[-–])\s*\$?\{{\w", slot.said):
+        return Value(OPEN, rows, scores=True)  # an input says how far the score goes
+    scale = scale or scale_of(last, keys, source, levels)
     if not scale:
         return Value(OPEN + special, rows, scores=True)
     spelling, question = _spelled(scale, slot, source, levels)
@@ -133,7 +135,8 @@ def words_in(text: str) -> list[str]:
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
     around = rf"(?i)^(?:{any_of('reply').pattern}\s+)+|\s+{any_of('only').pattern}$"
     parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
-    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
+    texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
+    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
     return list(dict.fromkeys(parts)) if fits else []
 
 

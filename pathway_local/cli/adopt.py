@@ -42,7 +42,7 @@ def adopt(
     yes: Annotated[bool, option("", "Confirm what is proposed.", "", "--yes")] = False,
     force: Force = False,
 ) -> None:
-    """Propose a rubric for a prompt, and show an example reply; only chat tokens in the prompt are replaced."""
+    """Propose a rubric for a prompt, and show an example reply; the prompt stays as it is."""
     check_new(out, force=force)
     text = read_bytes(file)
     if is_criteria(text.decode("utf-8", "replace")):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pathway_local.note import Note
-from pathway_local.pages.tables import lines
+from pathway_local.output.wording import Wording
 from pathway_local.results.report import Report
 from pathway_local.words.language import Language
 
@@ -16,15 +16,15 @@ def findings(found: Report, say: Language) -> list[str]:
     return [say.note(note) for note in found.findings if note.kind == "answer"]
 
 
-def warnings(found: Report, say: Language) -> Iterator[tuple[str, str]]:
-    """Yield warnings, each with its language."""
-    yield from lines(found.tables, say, "warning")
-    yield from ((say.note(note), say.name) for note in found.findings if note.kind == "warning")
+def warnings(found: Report, say: Language) -> Iterator[str]:
+    """Yield what a reader must not miss."""
+    yield from Wording(say).notes(found.tables, "warning")
+    yield from (say.note(note) for note in found.findings if note.kind == "warning")
     unrated = {group.rubric for group in found.groups} - set(found.labelled)
     if unrated and not found.labelled:
-        yield say.note(Note("no_people")), say.name
+        yield say.note(Note("no_people"))
     elif unrated:
-        yield say.note(Note("no_people_under", {"rubrics": sorted(unrated)})), say.name
+        yield say.note(Note("no_people_under", {"rubrics": sorted(unrated)}))
     for rubric, count in found.labelled.items():
         if count < FEW_LABELS:
-            yield say.note(Note("few_labels", {"count": count, "rubric": rubric})), say.name
+            yield say.note(Note("few_labels", {"count": count, "rubric": rubric}))
