@@ -2,13 +2,12 @@
 
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import AsJson, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING, AsJson, Force, Lang, RubricOfRun, Run, taking
 from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
@@ -41,8 +40,10 @@ app = App()
     "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
     "pathway-local read my.run --by disagreement --top 5",
 )
+@taking(READING)
 def read(
     run: Run,
+    given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.", CASES)] = None,
     out: Annotated[
         Path | None, option("FILE", "With --cases: a page (.html), or a table such as .xlsx.", OUTPUT)
@@ -57,9 +58,6 @@ def read(
     ] = "score",
     top: Annotated[int, option("N", "Cases for each score; with --by disagreement, also patterns.", CASES, min=1)] = 20,
     rubric: RubricOfRun = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    pseudonyms: KeyFile = None,
     lang: Lang = "en",
     as_json: AsJson = False,
     force: Force = False,
@@ -80,7 +78,7 @@ def read(
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
         apart = divergence(opened, rubrics, top) if by == "disagreement" else []
-        sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding) if cases else None
+        sheet = sheet_of(opened, cases, rubrics, given) if cases else None
         found = list[ReadingList]()
         if sheet and by != "disagreement":
             found = reading_lists(opened, rubrics, by, top, sheet)

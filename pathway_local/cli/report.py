@@ -2,13 +2,12 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run, Title
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING, Cluster, Force, Lang, Page, PairBy, Run, Title, taking
 from pathway_local.cli.read import warn_of_texts
 from pathway_local.cli.show import option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
@@ -38,9 +37,11 @@ app = App()
     "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
     "    --between chatbot=v1,v2",
 )
+@taking(READING)
 def report(
     run: Run,
     out: Page,
+    given: dict[str, Any],
     by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
     between: Annotated[
         str, option("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.", CASES)
@@ -57,9 +58,6 @@ def report(
         bool, option("", "Also show the cases with the lowest scores: ids, texts and raters' words.", PRIVACY)
     ] = False,
     cases: Annotated[Path | None, option("FILE", "With --with-text: the cases file.", PRIVACY)] = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    pseudonyms: KeyFile = None,
     title: Title = "",
     logo: Annotated[Path | None, option("FILE", "A PNG, JPEG or SVG for the top of the page.", OUTPUT)] = None,
     no_appendix: Annotated[
@@ -92,7 +90,7 @@ def report(
         found = read_for_report(data, ReportPlan(by, min_group, compared, against, cluster))
         if cases:
             rubrics = list(found.rubrics.values())
-            sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding)
+            sheet = sheet_of(read, cases, rubrics, given)
             to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
     for said in data.notices:
         notice(terminal_words().note(said))
