@@ -11,14 +11,13 @@ JUDGES = ("judge", "judge without probabilities")
 ENGINES = {
     BASE: "guidance",
     FREE: "guidance",
-    "prometheus-eval": "guidance",
     **dict.fromkeys(JUDGES, "judge"),
     "naive": "auto",
 }
 """The engine of each variant: `judge` is the product's, the others are vLLM with that backend for grammars."""
 
 USUAL = (BASE, "judge", FREE, "judge without probabilities", "naive")
-"""The default; prometheus-eval is rarely installed."""
+"""The default."""
 
 
 @dataclass(frozen=True, slots=True)
