@@ -33,7 +33,7 @@ MOST_USED = {
     "compare": "between rubric rater pair-by cluster margin full out json lang",
     "plan": "half-width detect margin against between rubric cluster pair-by out json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
-    "report": "out by between pair-by against cluster with-text cases lang",
+    "report": "out by between pair-by against cluster title logo lang",
     "handover": "against error within by store cases sheet rater full out",
     "import": "kind rater rubric cases id map score comment pseudonyms encoding",
     "hosted export": "cases rubric service model out only id map",

@@ -2,13 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, App, option
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import READING, Cluster, Force, Lang, Page, PairBy, Run, Title, taking
-from pathway_local.cli.read import warn_of_texts
+from pathway_local.cli.options import Cluster, Force, Lang, Page, PairBy, Run, Title
 from pathway_local.cli.show import option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
@@ -19,15 +17,11 @@ from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
 from pathway_local.results.compare import CompareOptions, comparison_plan
 from pathway_local.results.ratings import Ratings
-from pathway_local.results.reading_list import ReadingList, reading_lists
 from pathway_local.results.report import Report, ReportPlan
 from pathway_local.results.report import report as read_for_report
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.words.language import Language
-
-SHOWN_CASES = 5
-"""Cases with texts for each score; `read` shows more."""
 
 app = App()
 
@@ -37,11 +31,9 @@ app = App()
     "pathway-local report my.run --out bericht.html --by chatbot --lang de \\",
     "    --between chatbot=v1,v2",
 )
-@taking(READING)
 def report(
     run: Run,
     out: Page,
-    given: dict[str, Any],
     by: Annotated[str, option("COLUMN", "Also show the scores for each value of this column.", CASES)] = "",
     between: Annotated[
         str, option("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.", CASES)
@@ -54,10 +46,6 @@ def report(
     against: Annotated[
         str, option("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
     ] = "",
-    with_text: Annotated[
-        bool, option("", "Also show the cases with the lowest scores: ids, texts and raters' words.", PRIVACY)
-    ] = False,
-    cases: Annotated[Path | None, option("FILE", "With --with-text: the cases file.", PRIVACY)] = None,
     title: Title = "",
     logo: Annotated[Path | None, option("FILE", "A PNG, JPEG or SVG for the top of the page.", OUTPUT)] = None,
     no_appendix: Annotated[
@@ -68,24 +56,18 @@ def report(
 ) -> None:
     """Write a run's results as one HTML file to send: it needs no internet, loads nothing and runs no program.
 
-    Unless you ask for it with --with-text, the page holds no text of a case and no case id.
+    The page holds no text of a case and no case id; `read` writes a page with the cases to read.
     """
     check_page(out, force=force)
     if pair_by and not between:
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
-    if with_text != (cases is not None):
-        raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
     say, image = Language(lang, option_name), read_logo(logo) if logo else ""
-    if cases:
-        warn_of_texts(out)
-        read_privately(cases, run)
     with RunFile.read(run) as read, read.database.snapshot():
         asked = CompareOptions(between=between, pair_by=pair_by, min_group=min_group)
         found = _found(read, asked, by, cluster, against)
-        to_read = _lowest(read, found, cases, given) if cases else []
     made = report_page(
         found, say, sys.argv, now(),
-        title=title.strip(), logo=image, has_appendix=not no_appendix, to_read=to_read,
+        title=title.strip(), logo=image, has_appendix=not no_appendix,
     )  # fmt: skip
     write_page(out, made, force=force)
     note_export(run, out)
@@ -103,9 +85,3 @@ def _found(run: RunFile, asked: CompareOptions, by: str, cluster: str, against: 
     for said in data.notices:
         notice(terminal_words().note(said))
     return found
-
-
-def _lowest(run: RunFile, found: Report, cases: Path, given: dict[str, Any]) -> list[ReadingList]:
-    """Return the cases with the lowest scores, with their texts."""
-    rubrics = list(found.rubrics.values())
-    return reading_lists(run, rubrics, "score", SHOWN_CASES, sheet_of(run, cases, rubrics, given))

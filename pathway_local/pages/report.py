@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pathway_local.note import Note
 from pathway_local.pages.page import page
-from pathway_local.pages.reading import cards
 from pathway_local.pages.tables import Line, lines, sections
-from pathway_local.results.reading_list import ReadingList
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
@@ -26,13 +24,12 @@ Facts = Iterator[tuple[str, str]]
 
 def report_page(
     found: Report, say: Language, command: Sequence[str], now: str, *, title: str = "", logo: str = "",
-    has_appendix: bool = True, to_read: Sequence[ReadingList] = (),
+    has_appendix: bool = True,
 ) -> str:  # fmt: skip
     """The page; `command` made it, at the time `now` in ISO 8601.
 
     `title` stands in place of the run's name. A `logo` is the address of an image that holds it. The appendix has
-    commands, settings and hashes. The page holds ids and texts only of the cases `to_read`; without them it holds no id
-    and no text of a case.
+    commands, settings and hashes. The page holds no id and no text of a case.
     """
     return page(
         "report.html",
@@ -46,7 +43,6 @@ def report_page(
         warnings=list(_warnings(found, say)),
         facts=list(_facts(found, say)),
         sections=sections(found.tables, say),
-        lists=list(cards(to_read, say)),
         provenance=list(_provenance(found, say, command)) if has_appendix else [],
     )
 
