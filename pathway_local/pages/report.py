@@ -42,7 +42,7 @@ def report_page(
         findings=[say.note(note) for note in found.findings if note.kind == "answer"],
         warnings=list(_warnings(found, say)),
         facts=list(_facts(found, say)),
-        sections=sections(found.tables, say),
+        sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
         provenance=list(_provenance(found, say, command)) if has_appendix else [],
     )
 
