@@ -155,7 +155,7 @@ def test_a_killed_worker_and_a_killed_raylet_lose_nothing(nodes: Nodes, joined: 
     _whole(nodes, desk, undisturbed)
     with RunFile.read(desk.work / "may.run") as run:
         [job] = run.jobs.all()
-        assert "'seal': 'cluster:" in str(job.facts["engine"])
+        assert "'seal': 'cluster:" in str(job.engines)
 
 
 def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(

@@ -83,7 +83,7 @@ def test_a_missing_column_shows_both_sides_and_a_map_to_paste() -> None:
     with pytest.raises(ColumnsError) as caught:
         columns(PATHWAY, ["question", "Ideal answer text", "answer", "weather"])
     assert str(caught.value) == "cases.csv: no column for ideal_answer; no column for retrieved_content"
-    assert "--map 'ideal_answer=Ideal answer text'" in caught.value.hint
+    assert "--map ideal_answer=COLUMN" in caught.value.hint
     assert "--map retrieved_content=COLUMN" in caught.value.hint
     assert "pathway-answer needs question, ideal_answer, ai_answer, retrieved_content" in caught.value.hint
     assert "the file has question, Ideal answer text, answer, weather" in caught.value.hint
@@ -192,12 +192,6 @@ def test_a_hint_proposes_no_column_for_a_word_in_common() -> None:
     with pytest.raises(ColumnsError) as caught:
         columns(PATHWAY, ["Nr.", "Chatbot", "Antwortzeit", "answer_id", "Fragetyp", "Sprache"])
     assert all(f"--map {name}=COLUMN" in caught.value.hint for name in PATHWAY["pathway-answer"])
-
-
-def test_a_hint_proposes_a_column_once() -> None:
-    with pytest.raises(ColumnsError) as caught:
-        columns(PATHWAY | GROUNDED, ["Fraqe", "Antwort", "Musterantwort"])
-    assert "--map question=Fraqe" in caught.value.hint and caught.value.hint.count("=Fraqe") == 1
 
 
 @pytest.mark.parametrize("name", ["Nr.", "Matrikelnr.", "Lfd. Nr.", "No.", "Begr.", "Réponse de l'IA"])

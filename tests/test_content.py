@@ -235,7 +235,7 @@ def test_no_column_of_the_content_can_be_changed_unseen(path: Path, run: RunFile
             "INSERT INTO settings VALUES ('texts', 'true')",
             "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
             "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
-            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
+            "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann')",
         ):
             run.database.execute(statement, ())
     run.jobs.end(job, "done", {})
@@ -299,7 +299,7 @@ def test_whole_numbers_and_chances_are_hashed(path: Path, run: RunFile) -> None:
         "INSERT INTO samples VALUES (1, 1, 1, 7, 'group', 2, 1)",
         "INSERT INTO inclusions VALUES (1, 'c1', 'h', 1, '0', 0.5, 1)",
         "UPDATE inclusions SET probability = 0.25",
-        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann', '{}')",
+        "INSERT INTO handouts VALUES ('f00', 1, 1, 'x', 'c1', 1, 'h', 'ann')",
         "UPDATE handouts SET case_id = 'c2'",
     ):
         with run.database.writing():

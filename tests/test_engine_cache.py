@@ -70,7 +70,7 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))
             [job] = stored.jobs.all()
     assert found[0] == found[1]
-    assert job.facts["engine"]["device"] == "2 x none"  # type: ignore[index,call-overload]
+    assert job.engines[0]["device"] == "2 x none"
 
 
 def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_context_that_an_error_names_loads_and_the_log_holds_no_case(desk: Des
     judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
     desk.typed(*judging)
     with RunFile.read(desk.work / "may.run") as run:
-        engine: Any = run.jobs.all()[0].facts["engine"]
+        engine: Any = run.jobs.all()[0].engines[0]
     assert engine["max_model_len"] == fits
     [load] = _loads(log)
     assert re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load)

@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 
 from pathway_local.errors import ReplyError
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.runs.record import from_columns, to_columns
 from pathway_local.sheets.cells import json_text
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
-KEY = b"k" * 32
 PATHWAY = load_rubric("pathway-answer").format
 GROUNDED = load_rubric("groundedness").format
 RELEVANT = load_rubric("contextual-relevance").format
 GOLD = load_rubric("gold-answer").format
-INPUTS = {"fq_id": "fq-1", "follow_up_question": 'Is "that" all?'}
 
 EXACT = "**Analysis:**\nIt agrees.\n\n**Score:** 4\n\n**Justification:**\nA link is missing."
 TAGGED = "<S0>Let's think step by step: claims hold.</S0>\n<S1>All backed.</S1>\n<S2>5</S2>"
@@ -32,7 +30,7 @@ TWO = {
 
 
 def read(text: str, output_format: OutputFormat = PATHWAY, *, unfinished: bool = False) -> Outcome:
-    return read_reply(text, output_format, Echoes.of(KEY, output_format, INPUTS), unfinished=unfinished)
+    return read_reply(text, output_format, unfinished=unfinished)
 
 
 def verdict(text: str, output_format: OutputFormat = PATHWAY) -> Verdict:
@@ -64,17 +62,17 @@ def test_the_exact_layout_has_no_mark() -> None:
         (EXACT.replace("**Score:** 4", "**Score:**  4"), {"spacing"}),
         (EXACT.replace("\n\n", "\n"), {"spacing"}),
         ("\n" + EXACT, {"spacing"}),
-        (EXACT.replace("**Score:**", "**SCORE:**"), {"case"}),
+        (EXACT.replace("**Score:**", "**SCORE:**"), {"heading"}),
         (EXACT.replace("**", ""), {"heading"}),
         (EXACT.replace("**Score:** 4", "## Score: 4"), {"heading"}),
         (EXACT.replace("**Score:** 4", "**Score**: 4"), {"heading"}),
         (EXACT.replace("**Score:** 4", "**Score:**\n4"), {"spacing"}),
-        (EXACT.replace("4", "**4**"), {"markdown"}),
+        (EXACT.replace("4", "**4**"), {"score-form"}),
         (EXACT.replace("4", "4/5"), {"score-form"}),
         (EXACT.replace("4", "4 out of 5"), {"score-form"}),
         (EXACT.replace("4", "4 (Mostly correct with minor issues)"), {"score-form"}),
         (EXACT.replace("4", "4 – a link is missing"), {"score-form"}),
-        (EXACT.replace("4", "mostly correct with minor issues"), {"label"}),
+        (EXACT.replace("4", "mostly correct with minor issues"), {"score-form"}),
         (f"```\n{EXACT}\n```", {"code-fence"}),
         (f"Here you are:\n\n{EXACT}", {"text-around"}),
         (EXACT.split("\n\n**Justification")[0], {"missing:justification"}),
@@ -97,7 +95,7 @@ def test_a_half_point_is_kept_and_breaks_the_format_of_whole_numbers(text: str) 
 
 def test_sections_in_another_order() -> None:
     found = verdict("**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.")
-    assert found.marks == ("format:order",)
+    assert found.marks == ("format:heading",)
     assert found.fields == {"analysis": "It agrees.", "justification": "A link is missing."}
 
 
@@ -132,7 +130,7 @@ def test_what_could_be_read_in_two_ways_or_not_at_all_is_a_failure(text: str) ->
 
 
 def test_the_same_score_twice_is_one_score() -> None:
-    assert "repeated" in breaks(EXACT.replace("**", "") + "\n\nScore: 4")
+    assert "heading" in breaks(EXACT.replace("**", "") + "\n\nScore: 4")
 
 
 def test_a_sentence_that_begins_with_a_heading_is_no_heading() -> None:
@@ -143,7 +141,7 @@ def test_a_sentence_that_begins_with_a_heading_is_no_heading() -> None:
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        (TAGGED.lower(), {"case"}),
+        (TAGGED.lower(), {"heading"}),
         (TAGGED.replace("\n", ""), {"spacing"}),
         (TAGGED.replace("Let's think step by step: ", ""), {"heading"}),
         (TAGGED.replace("</S2>", ""), {"spacing"}),
@@ -285,16 +283,6 @@ def test_a_reply_that_was_cut_off() -> None:
     assert isinstance(read(json.dumps(TWO)[:-1], GOLD, unfinished=True), Failure)
 
 
-def test_an_echo_that_was_changed_is_marked() -> None:
-    assert breaks(ECHOED.replace("fq-1", "fq-2"), RELEVANT) == {"echo:fq_id"}
-    assert breaks(json.dumps(json.loads(ECHOED), indent=1).replace("all?", "all"), RELEVANT) == {
-        "spacing", "echo:follow_up_question",
-    }  # fmt: skip
-    unknown = read_reply(ECHOED.replace("fq-1", "fq-2"), RELEVANT, Echoes(KEY, {}))
-    assert isinstance(unknown, Verdict)
-    assert unknown.marks == ()
-
-
 def test_pass_and_fail() -> None:
     written = OutputFormat.load(
         {
@@ -313,7 +301,7 @@ def test_a_bare_number() -> None:
     bare = OutputFormat.load({"layout": "{score}", "fields": {"score": {"type": "score", "min": 1, "max": 5}}})
     assert verdict("3", bare).marks == ()
     assert breaks("3\n", bare) == {"spacing"}
-    assert breaks("**3**", bare) == {"markdown"}
+    assert breaks("**3**", bare) == {"score-form"}
     assert isinstance(read("It is a 3", bare), Failure)
 
 

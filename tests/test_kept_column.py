@@ -76,15 +76,10 @@ def test_no_one_is_told_to_keep_an_input(run: Run, may: Path, column: str) -> No
     assert found.code == 2 and "is an input: a run keeps no texts" in found.words and "--keep" not in found.words
 
 
-def test_numbers_with_fractions_group_no_cases(tmp_path: Path) -> None:
-    rows = [
-        Case(
-            case.id,
-            case.inputs,
-            {"cost": f"{at % 6}.0{at % 6}", "student": f"{at % 6}", "preis": f"0,{at % 6}"},
-            case.row,
-        )
-        for at, case in enumerate(cases(ids=IDS))
-    ]
+def test_costs_and_scores_group_no_cases(tmp_path: Path) -> None:
+    rows = []
+    for at, case in enumerate(cases(ids=IDS)):
+        kept = {"cost": f"{at % 6}.0{at % 6}", "preis": f"0,{at % 6}", "meant_score": f"{at % 5 + 1}"}
+        rows.append(Case(case.id, case.inputs, {**kept, "student": f"{at % 12}", "course": f"c{at % 6}"}, case.row))
     with judged_run(tmp_path / "costs.run", rows=rows) as made:
-        assert repeated_columns(made) == {"student": 6}
+        assert repeated_columns(made) == {"student": 12, "course": 6}

@@ -82,7 +82,7 @@ def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
     column = [cell.value for cell in openpyxl.load_workbook("rate.xlsx")["scale"]["A"]]
     assert column[0] == score
     assert [str(said).partition(" – ")[2] for said in column[:0:-1]] == list(names)
-    assert [read_score(str(said), field)[0] for said in column[:0:-1]] == list(field.values)
+    assert [read_score(str(said), field) for said in column[:0:-1]] == list(field.values)
 
     assert run(*draw, "rate.html").code == 0
     levels = [text for text in PageParser(Path("rate.html").read_text()).texts if text.endswith(names)]

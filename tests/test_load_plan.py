@@ -109,9 +109,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
         run_job(replace(plan, detail=detail), watcher, ["test"])
     assert watcher.heard.count("a short start") == 2
     with RunFile.open(run) as stored:
-        assert all(job.facts["engine"]["enforce_eager"] is True for job in stored.jobs.all())  # type: ignore[index,call-overload]
-        [first, _] = stored.jobs.all()
-        assert "earlier_engines" not in first.facts
+        assert [[each["enforce_eager"] for each in job.engines] for job in stored.jobs.all()] == [[True], [True]]
     full, score = asked
     assert full is not None and score is not None
     assert 100 < full < 472, "five cases decode together, for as long as one"

@@ -1,49 +1,54 @@
 import pytest
 
-from pathway_local.judges.architecture import Architecture, Attention, State
-from pathway_local.judges.placement import GB, Room, Weights, case_bytes, weights_of
+from pathway_local.judges.architecture import Layers, Recurrent, Sliding
+from pathway_local.judges.placement import case_bytes, memory_for, weights_bytes
 from pathway_local.judges.registry import load_registry
+from pathway_local.system.machine import GB
 
-DENSE = Architecture(Attention(36, 8, 128))
+DENSE = Layers(layers=36, kv_heads=8, head_size=128)
 LONG = 262_144
 
 
 def test_a_token_keeps_a_key_and_a_value_in_each_layer() -> None:
     per_token = 2 * 8 * 128 * 36 * 2
     assert case_bytes(DENSE, 1600) == 1600 * per_token
-    assert case_bytes(DENSE, 1600, kv_bytes=1) == 1600 * per_token / 2
+    assert case_bytes(DENSE, 1600, number=1) == 1600 * per_token / 2
 
 
 def test_a_window_bounds_what_sliding_layers_keep() -> None:
-    sliding = Attention(50, 16, 256, window=1024)
-    mixed = Architecture(Attention(10, 4, 512), sliding)
+    full = Layers(layers=10, kv_heads=4, head_size=512)
+    mixed = full.model_copy(update={"sliding": Sliding(layers=50, kv_heads=16, head_size=256, window=1024)})
     # Per GPU of four, 32,768 tokens were estimated at 0.8203 GiB.
     assert case_bytes(mixed, 32_768) / 4 / 2**30 == pytest.approx(0.8203, abs=1e-4)
-    only_full = case_bytes(Architecture(Attention(10, 4, 512)), 32_768)
+    only_full = case_bytes(full, 32_768)
     assert case_bytes(mixed, 32_768) - only_full == 50 * 2 * 16 * 256 * 2 * 1024
 
 
 @pytest.mark.parametrize(
-    ("full", "state", "whole_context"),
+    ("layers", "kv_heads", "head_size", "recurrent", "whole_context"),
     [
         # What vLLM allots for one case of 262,144 tokens in three models with recurrent layers.
-        (Attention(16, 4, 256), State(48, 3_207_168), 17_520_656_384),
-        (Attention(10, 2, 256), State(30, 2_146_304), 5_514_854_400),
-        (Attention(6, 2, 128), State(23, 2_134_016), 1_725_628_416),
+        (16, 4, 256, Recurrent(layers=48, size=3_207_168), 17_520_656_384),
+        (10, 2, 256, Recurrent(layers=30, size=2_146_304), 5_514_854_400),
+        (6, 2, 128, Recurrent(layers=23, size=2_134_016), 1_725_628_416),
     ],
 )
-def test_recurrent_layers_agree_with_the_engine(full: Attention, state: State, whole_context: int) -> None:
-    assert case_bytes(Architecture(full, state=state), LONG) == pytest.approx(whole_context, rel=0.01)
+def test_recurrent_layers_agree_with_the_engine(
+    layers: int, kv_heads: int, head_size: int, recurrent: Recurrent, whole_context: int
+) -> None:
+    found = Layers(layers=layers, kv_heads=kv_heads, head_size=head_size, recurrent=recurrent)
+    assert case_bytes(found, LONG) == pytest.approx(whole_context, rel=0.01)
 
 
 def test_the_shipped_figures_are_those_of_this_arithmetic() -> None:
     checked = 0
     for spec in load_registry():
-        own, shape = weights_of(spec, spec), spec.architecture
-        if spec.min_gpu_gb is None or shape is None or own is None:
+        own, layers = weights_bytes(spec), spec.architecture
+        if spec.min_gpu_gb is None or layers is None or own is None:
             continue
-        assert [Room(gb).cases(own, shape, 5000) > 0 for gb in (spec.min_gpu_gb - 1, spec.min_gpu_gb)] == [False, True]
-        good = tuple(gb for gb in (8, 16, 24, 48, 80, 141) if Room(gb).cases(own, shape, 5000) >= 4)
+        one = case_bytes(layers, 5000)
+        assert [memory_for(gb) - own >= one for gb in (spec.min_gpu_gb - 1, spec.min_gpu_gb)] == [False, True]
+        good = tuple(gb for gb in (8, 16, 24, 48, 80, 141) if memory_for(gb) - own >= 4 * one)
         assert spec.good_for == good, spec.name
         checked += 1
     assert checked >= 23
@@ -51,7 +56,7 @@ def test_the_shipped_figures_are_those_of_this_arithmetic() -> None:
 
 def test_weights_that_the_engine_makes_smaller_count_as_such() -> None:
     made = load_registry().specs["qwen3-8b"].model_copy(update={"engine": {"quantization": "fp8_per_tensor"}})
-    assert weights_of(made, made) == Weights(pytest.approx(16.4 / 2 * GB), "fp8")
+    assert weights_bytes(made) == pytest.approx(16.4 / 2 * GB)
     stored = load_registry().specs["ministral-3-14b"]
     already = stored.model_copy(update={"engine": {"quantization": "fp8_per_tensor"}})
-    assert weights_of(already, already) == weights_of(stored, stored)
+    assert weights_bytes(already) == weights_bytes(stored)

@@ -138,8 +138,8 @@ def _result(rng: random.Random, shape: int, custom_id: str, reply: str) -> dict[
             choices = some([some({"message": message, "finish_reason": some("stop")})])
             body = some({"model": some("m"), "choices": choices, "usage": usage})
         case 1:
-            parts = some([some({"type": "output_text", "text": some(reply)})])
-            body = some({"model": "m", "output": some([some({"type": "message", "content": parts})]), "usage": usage})
+            parts = some([some({"type": some("text"), "text": some(reply)})])
+            body = some({"model": "m", "choices": some([some({"message": some({"content": parts})})]), "usage": usage})
         case _:
             content = some([some({"type": some("text"), "text": some(reply)})])
             message = some({"model": "m", "content": content, "stop_reason": some("end_turn"), "usage": usage})

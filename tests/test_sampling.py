@@ -107,22 +107,6 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert "what to look for" not in told and "Judge the answer." not in str(told)
 
 
-def test_a_workbook_with_a_sheet_for_each_is_still_read(run: Path, sheet: Path, tmp_path: Path) -> None:
-    """Earlier releases put all evaluators into one workbook."""
-    drawn(run, sheet, raters=["Ann", "Bob"])
-    books = [openpyxl.load_workbook(tmp_path / f"rate-{name}.xlsx") for name in ("Ann", "Bob")]
-    second = books[0].create_sheet("2 Bob", 1)
-    for row in books[1]["ratings"].iter_rows(values_only=True):
-        second.append(row)
-    for page in books[0].worksheets[:2]:
-        for line in range(2, page.max_row + 1):
-            page.cell(line, 4).value = 4
-    books[0].save(tmp_path / "both.xlsx")
-    with RunFile.open(run) as opened:
-        import_ratings(opened, RatingsFile(tmp_path / "both.xlsx", "human"), ["import"])
-        assert len(scores_of(opened, "Ann")) == len(scores_of(opened, "Bob")) == 9
-
-
 def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet, raters=["Ann", "Bob"])
     paths = [tmp_path / f"rate-{name}.xlsx" for name in ("Ann", "Bob")]

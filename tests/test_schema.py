@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sample_run import VERDICT, case, new_run
 
-from pathway_local.errors import RunFileError
+from pathway_local.errors import RunDamaged, RunFileError
 from pathway_local.runs.audit import note
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.schema import FORM
@@ -72,6 +72,22 @@ def test_a_schema_from_outside_is_refused_by_its_name(path: Path, statements: li
             opened(path)
     assert not note(path, "export", {})
     assert path.read_bytes() == before
+
+
+def test_bytes_in_a_column_of_numbers_are_refused(path: Path) -> None:
+    spoil = "UPDATE outcomes SET prompt_tokens = x'00'"
+    with pytest.raises(sqlite3.IntegrityError):
+        planted(path, spoil)
+    [[made]] = rows(path, "SELECT sql FROM sqlite_master WHERE name = 'outcomes'")
+    for sql, more in ((str(made).removesuffix(" STRICT"), ()), (made, (spoil,))):
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            for statement in more:
+                db.execute(statement)
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'outcomes'", (sql,))
+    for opened in OPENERS:
+        with pytest.raises(RunDamaged, match="the run file is damaged"):
+            opened(path)
 
 
 def test_a_schema_that_changes_while_a_command_writes_stops_it(path: Path) -> None:

@@ -61,7 +61,7 @@ def test_categories_have_counts_and_no_mean(tmp_path: Path) -> None:
     ],
 )
 def test_people_write_them_too(field: dict[str, object], text: str, value: float) -> None:
-    assert read_score(text, ScoreField.model_validate({"type": "score", **field}))[0] == value
+    assert read_score(text, ScoreField.model_validate({"type": "score", **field})) == value
 
 
 def test_a_value_beyond_the_last_step_is_off_the_scale() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
-from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.token_shares import Token, tokens_in, with_shares
 from pathway_local.rubrics.output_format import OutputFormat
@@ -32,7 +32,7 @@ def tokens(*texts: str | tuple[str, Mapping[str, float]]) -> list[Token]:
 
 def shares(output_format: OutputFormat, name: str, said: list[Token]) -> dict[Number, float]:
     text = b"".join(token.text for token in said).decode()
-    verdict = read_reply(text, output_format, Echoes(b"k", {}))
+    verdict = read_reply(text, output_format)
     assert isinstance(verdict, Verdict), verdict
     found = with_shares(verdict, output_format, text, said).scores[name]
     assert (found.value, found.mass) == (verdict.scores[name].value, None)
@@ -80,7 +80,7 @@ def test_a_token_that_begins_two_levels_tells_nothing() -> None:
     ],
 )
 def test_what_does_not_fit_tells_nothing(said: list[Token]) -> None:
-    verdict = read_reply('{"score": 4}', TENS, Echoes(b"k", {}))
+    verdict = read_reply('{"score": 4}', TENS)
     assert isinstance(verdict, Verdict)
     assert with_shares(verdict, TENS, '{"score": 4}', said) == verdict
 

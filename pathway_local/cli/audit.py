@@ -11,6 +11,7 @@ from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Value
 
@@ -73,7 +74,7 @@ def what_of(entry: TrailEntry) -> str:
         said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
     elif isinstance(command, list):
         said = shlex.join(map(str, command[1:]))
-    elif isinstance(engine := facts.get("engine"), dict):
+    elif isinstance(engines := facts.get(ENGINES), list) and engines and isinstance(engine := engines[-1], dict):
         said = (
             f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
         )

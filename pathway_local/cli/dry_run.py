@@ -10,8 +10,6 @@ from pathway_local.judging.progress_line import duration
 
 def show_dry_run(found: DryRun) -> None:
     """Print for each judge what it would do, what would fail, and what it would take."""
-    for said in found.left_out:
-        data.say(f"left out: {said}")
     for judge in found.judges:
         if judge.label:
             data.say(f"{judge.judge}: {judge.label}")
@@ -33,7 +31,6 @@ def print_dry_run(found: DryRun) -> None:
             "limit": asdict(found.limit) if found.limit else None,
             "part": str(found.part) if found.part else None,
             "judges": judges,
-            "left_out": list(found.left_out),
         }
     )
 

@@ -24,7 +24,7 @@ def engine_kind(name: str) -> EngineKind:
     return next(engine for engine in ENGINES if engine.name == name)
 
 
-def installed_packages(*more: str) -> dict[str, str]:
-    """Return the versions of the distributions that can change a score, of all engines, and of `more`."""
+def installed_packages() -> dict[str, str]:
+    """Return the versions of the distributions of all engines that can change a score."""
     names = dict.fromkeys(package for engine in ENGINES for package in engine.packages)
-    return {name: found for name in (*names, *more) if (found := version_of(name))}
+    return {name: found for name in names if (found := version_of(name))}

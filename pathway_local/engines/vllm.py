@@ -26,7 +26,7 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, cpu_context
+from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, longest_case
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -350,6 +350,6 @@ def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
         return {"kv_cache_memory_bytes": room}
     number = 4 if config.dtype == "float32" else 2
     # Keep the context that we promised: imports have since used some of the memory.
-    most = config.max_model_len or min(declared or 0, cpu_context(shape, room, number))
+    most = config.max_model_len or longest_case(cpu_cache_bytes, shape, declared or 0, room, number)
     one, wanted = (cpu_cache_bytes(shape, most, number, short) for short in (1, max(1, sequences)))
     return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}

@@ -7,47 +7,59 @@ keeps one state of fixed size per case.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 Config = Mapping[str, object]
+Count = Annotated[int, Field(gt=0, le=2**40)]
 
-_FULL = {"full_attention", "attention", "global_attention", "hybrid", "*"}
 _SLIDING = {"sliding_attention", "chunked_attention", "local_attention"}
 _STATE = {"linear_attention", "mamba", "mamba2", "recurrent", "M"}
+_FULL = {"full_attention", "attention", "global_attention", "hybrid", "*"}
 _TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Attention layers of one kind. `latent` is what a token keeps under latent attention; `window` in tokens."""
+class Keys(BaseModel):
+    """Keys of an entry in a registry file; unknown ones are refused."""
 
-    layers: int
-    kv_heads: int
-    head_size: int
-    latent: int = 0
-    window: int = 0
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Sliding(Keys):
+    """Attention layers that keep only the last `window` tokens."""
+
+    layers: Count
+    kv_heads: Count
+    head_size: Count
+    window: Count
+
+
+class Recurrent(Keys):
+    """Layers that keep one state per case, whatever its length: `size` bytes each."""
+
+    layers: Count
+    size: Count
+
+
+class Layers(Keys):
+    """The layers that keep something of a case.
+
+    `layers`, `kv_heads` and `head_size` (or `latent`, the numbers that a token keeps under latent attention) describe
+    the attention layers that keep every token, `sliding` and `recurrent` the others.
+    """
+
+    layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    kv_heads: Count | None = None
+    head_size: Count | None = None
+    latent: Count | None = None
+    sliding: Sliding | None = None
+    recurrent: Recurrent | None = None
 
     @property
     def width(self) -> int:
-        """Numbers that one token keeps in one layer."""
-        return self.latent or 2 * self.kv_heads * self.head_size
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Recurrent layers: each keeps `size` bytes per case, whatever its length."""
-
-    layers: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """The layers that keep something of a case. `full` layers keep every token."""
-
-    full: Attention
-    sliding: Attention | None = None
-    state: State | None = None
+        """Numbers that one token keeps in a layer that keeps every token; 0 if unknown."""
+        return self.latent or 2 * (self.kv_heads or 0) * (self.head_size or 0)
 
 
 def text_config(config: Config) -> dict[str, object]:
@@ -75,8 +87,8 @@ def whole(config: Config, *keys: str) -> int | None:
     return None
 
 
-def architecture(config: Config) -> Architecture | None:
-    """Return the layers that a `config.json` describes; None if it does not say enough."""
+def architecture(config: Config) -> Layers | None:
+    """Return the layers that a `config.json` describes; None if it does not say enough, or impossible numbers."""
     text = text_config(config)
     kinds = _layer_kinds(text)
     heads = whole(text, "num_attention_heads", "n_head")
@@ -88,14 +100,17 @@ def architecture(config: Config) -> Architecture | None:
     # The last layers of such a model (Gemma 3n) read the keys and values of earlier layers and keep none themselves.
     if (shared := whole(text, "num_kv_shared_layers")) and shared < len(kinds):
         kinds = kinds[:-shared]
-    slides = sum(kind in _SLIDING for kind in kinds)
-    states = sum(kind in _STATE for kind in kinds)
-    window = whole(text, "sliding_window", "attention_chunk_size") or 0
-    return Architecture(
-        _full(text, sum(kind in _FULL for kind in kinds), kv_heads, head_size),
-        Attention(slides, kv_heads, head_size, window=window) if slides else None,
-        State(states, _state_size(text)) if states else None,
-    )
+    full, slides, states = (sum(kind in named for kind in kinds) for named in (_FULL, _SLIDING, _STATE))
+    window, state = whole(text, "sliding_window", "attention_chunk_size"), _state_size(text)
+    sliding = {"layers": slides, "kv_heads": kv_heads, "head_size": head_size, "window": window}
+    others = {
+        "sliding": sliding if slides and window else None,
+        "recurrent": {"layers": states, "size": state} if states and state else None,
+    }
+    try:
+        return Layers.model_validate({"layers": full, **_kept(text, kv_heads, head_size), **others})
+    except ValidationError:
+        return None  # no model has so many
 
 
 def context(config: Config) -> int | None:
@@ -103,15 +118,16 @@ def context(config: Config) -> int | None:
     return whole(text_config(config), "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
-def _full(text: Config, layers: int, kv_heads: int, head_size: int) -> Attention:
+def _kept(text: Config, kv_heads: int, head_size: int) -> dict[str, int]:
+    """Return what the layers that keep every token keep of one."""
     rank, rope = whole(text, "kv_lora_rank"), whole(text, "qk_rope_head_dim")
     if rank and rope:
-        return Attention(layers, 1, rank + rope, latent=rank + rope)
+        return {"latent": rank + rope}
     # Gemma 4's global layers have heads of their own number and size; the number counts only under K = V.
     if wide := whole(text, "global_head_dim"):
         shared = whole(text, "num_global_key_value_heads") if text.get("attention_k_eq_v") else None
-        return Attention(layers, shared or kv_heads, wide)
-    return Attention(layers, kv_heads, head_size)
+        return {"kv_heads": shared or kv_heads, "head_size": wide}
+    return {"kv_heads": kv_heads, "head_size": head_size}
 
 
 def _layer_kinds(text: Config) -> list[str]:

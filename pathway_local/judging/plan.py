@@ -115,7 +115,6 @@ class Plan:
     deterministic: Annotated[
         bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
     ] = False
-    skip_unfit: Annotated[bool, Option("", "Leave out rubrics that don't fit a judge's context.", JUDGE)] = False
     detail: Annotated[
         Detail,
         Option(

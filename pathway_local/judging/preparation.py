@@ -57,10 +57,6 @@ class Prepared:
     last: bytes = b""
     part: Part | None = None
 
-    def without(self, unfit: Collection[tuple[str, str]]) -> "Prepared":
-        """Return the same without these raters under these rubrics."""
-        return replace(self, raters=[each for each in self.raters if (each.name, each.rubric.name) not in unfit])
-
     def rows(self) -> Iterator[Case | BadRow]:
         """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
         for row in self.cases:
@@ -247,10 +243,6 @@ def _check_columns(cases: CasesFile, plan: Plan) -> None:
         )
 
 
-Unfit = Mapping[tuple[str, str], str]
-"""Why a judge's context is too short, by rater and rubric."""
-
-
 def engine_plan(
     prepared: Prepared, raters: Sequence[PlannedRater], run: RunFile | None, loaded: EngineCache
 ) -> tuple[EngineConfig, LoadPlan]:
@@ -264,31 +256,15 @@ def engine_plan(
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
 
 
-def prepare_fitting(
-    plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]
-) -> tuple[Prepared, Unfit]:
-    """Prepare a job and leave out the raters that do not fit, which the user is told. Raises PathwayError."""
+def prepare_fitting(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
+    """Prepare a job. Raises PathwayError; for contexts that are too short, one that names all their rubrics."""
     prepared = prepare(plan, run, notify)
-    unfit = _find_unfit(prepared, run, loaded)
-    for said in unfit.values():
-        notify(f"left out: {said}")
-    return prepared.without(unfit), unfit
-
-
-def _find_unfit(prepared: Prepared, run: RunFile | None, loaded: EngineCache) -> Unfit:
-    """Return the raters for whose prompts a judge's context is too short.
-
-    Raises EngineError, with all of them, if nothing is left to judge or the plan does not leave them out.
-    """
-    found: dict[tuple[str, str], str] = {}
-    plan, raters = prepared.plan, prepared.raters
-    for key in dict.fromkeys(each.engine_key for each in raters):
-        own = [each for each in raters if each.engine_key == key]
+    found: dict[str, None] = {}
+    for key in dict.fromkeys(each.engine_key for each in prepared.raters):
+        own = [each for each in prepared.raters if each.engine_key == key]
         context = engine_plan(prepared, own, run, loaded)[1].context
-        for each in own:
-            if said := too_short(prompt_writer(each, loaded.tokenizer(each.judge), context, plan)):
-                found[each.name, each.rubric.name] = said
-    if found and (len(found) == len(raters) or not plan.skip_unfit):
-        rest = " --skip-unfit judges the others." if len(found) < len(raters) else ""
-        raise EngineError("; ".join(dict.fromkeys(found.values())), f"{LONGER}{rest}")
-    return found
+        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, prepared.plan) for each in own)
+        found |= dict.fromkeys(filter(None, map(too_short, writers)))
+    if found:
+        raise EngineError("; ".join(found), LONGER)
+    return prepared

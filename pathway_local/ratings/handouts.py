@@ -3,27 +3,23 @@
 Files that leave the institution hold no case id; only the run knows the case and the texts behind each random id.
 """
 
-import json
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName
-from pathway_local.ratings.hosted_reply import Echoes
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import decoding
-from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
 
 ID_BYTES = 12
 """24 hex digits: letters and digits are the only characters that every service accepts in a custom_id."""
 
-_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO handouts VALUES (?, ?, (SELECT id FROM rubrics WHERE name = ?), ?, ?, ?, ?, ?)"
 _FIND = """
-    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, echoes, job_id
+    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
 _HANDED_TO = """
@@ -36,8 +32,8 @@ _HANDED_TO = """
 class Handout:
     """One case under one rubric, handed out to `recipient` (a service's model, or an evaluator).
 
-    `echoes` holds a keyed fingerprint of each text that a reply must repeat, by field. A comparison of two responses is
-    handed out twice, and the end of each id tells the order. `job` handed it out; it is 0 until the handout is stored.
+    A comparison of two responses is handed out twice, and the end of each id tells the order. `job` handed it out, and
+    is 0 until the handout is stored.
     """
 
     custom_id: str
@@ -47,7 +43,6 @@ class Handout:
     row: int
     case_hash: str
     recipient: str
-    echoes: Mapping[str, str] = field(default_factory=dict)
     job: int = 0
 
     @property
@@ -64,9 +59,8 @@ class Handout:
 
 def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Order | None = None) -> Handout:
     """Return a handout of the case with a new random id; `key` is the run's. Raises MissingInput."""
-    echoes = Echoes.of(key, rubric.format, rubric.inputs_of(case, order or "ab")).expected
     place = (case.id, case.row, fingerprint(key, rubric.texts_of(case)))
-    return Handout(f"{secrets.token_hex(ID_BYTES)}{order or ''}", rubric.name, rubric.sha256, *place, recipient, echoes)
+    return Handout(f"{secrets.token_hex(ID_BYTES)}{order or ''}", rubric.name, rubric.sha256, *place, recipient)
 
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:
@@ -78,7 +72,7 @@ def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> No
                 raise UnknownName("rubric", item.rubric, known)
             place = (storable(item.case_id), item.row, item.case_hash)
             columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)
-            run.database.execute(_ADD, (*columns, storable(item.recipient), to_json(dict(item.echoes))))
+            run.database.execute(_ADD, (*columns, storable(item.recipient)))
 
 
 def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
@@ -89,10 +83,4 @@ def handed_to(run: RunFile, rubric: str, recipient: str) -> set[str]:
 def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]:
     """Return the handouts with these ids; ids that this run did not make are left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
-    found: dict[str, Handout] = {}
-    rows = run.database.rows_among(_FIND, asked)
-    with decoding(run.path):
-        for custom_id, rubric, sha256, case_id, row, case_hash, recipient, echoes, job in rows:
-            place = (case_id, row, case_hash, recipient)
-            found[custom_id] = Handout(custom_id, rubric, sha256, *place, json.loads(echoes), job)
-    return found
+    return {row[0]: Handout(*row) for row in run.database.rows_among(_FIND, asked)}

@@ -9,7 +9,7 @@ from pathway_local.ratings.token_shares import Token, tokens_in
 from pathway_local.sheets.row import Row
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens
 
-UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens")
+UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded")
 NAME_LIMIT = 200
 REFUSED = ("content_filter", "refusal")
 
@@ -45,7 +45,8 @@ def read_result(row: Row) -> HostedResult:
 
 def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     body = _object(response, "body")
-    service = "azure" if any("content_filter_results" in each for each in _list(body.get("choices"))) else "openai"
+    choices = _list(body.get("choices"))
+    service = "azure" if any("content_filter_results" in each for each in choices) else "openai"
     service = "vllm" if row.cells.get("id", "").startswith("vllm-") else service
     model = _model(body)
     status = response.get("status_code")
@@ -55,48 +56,18 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
         code = _word(details, "code") or _word(details, "type") or "no reply"
         shown = status if isinstance(status, int) else 0
         return HostedResult(custom_id, service, model, failure=Failure("hosted-error", f"status {shown}: {code}"))
-    text, ending, refusal = _response_text(body) if "output" in body else _chat_text(body)
-    if refusal or ending in REFUSED:
+    if len(choices) != 1:
+        raise ValueError("it does not hold exactly one reply")
+    message, ending = _object(choices[0], "message"), _text(choices[0], "finish_reason")
+    if message.get("refusal") or ending in REFUSED:
         return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
-    usage = _object(body, "usage")
-    shares = _object(usage, "prompt_tokens_details") or _object(usage, "input_tokens_details")
-    tokens = Tokens(
-        _count(usage, "prompt_tokens") or _count(usage, "input_tokens"),
-        _count(shares, "cached_tokens"),
-        _count(usage, "completion_tokens") or _count(usage, "output_tokens"),
-    )
-    said = () if "output" in body else _said(body)
-    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens, said=said)
-
-
-def _said(body: dict[str, Any]) -> tuple[Token, ...]:
-    """Return the tokens of a chat completion; none if they are not as its service documents them."""
-    try:
-        return tokens_in(body["choices"][0])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return ()
-
-
-def _chat_text(body: dict[str, Any]) -> tuple[str, str, bool]:
-    """Text, ending and refusal of a chat completion."""
-    choices = body.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        raise ValueError("it does not hold exactly one reply")
-    message = _object(choices[0], "message")
     content = message.get("content")
-    text = content if isinstance(content, str) else _joined(content, "text")
-    return text, _text(choices[0], "finish_reason"), bool(message.get("refusal"))
-
-
-def _response_text(body: dict[str, Any]) -> tuple[str, str, bool]:
-    """Text, ending and refusal of a reply of the responses API."""
-    messages = [item for item in _list(body.get("output")) if item.get("type") == "message"]
-    if len(messages) != 1:
-        raise ValueError("it does not hold exactly one reply")
-    content = messages[0].get("content")
-    refused = any(part.get("type") == "refusal" for part in _list(content))
-    ending = _text(_object(body, "incomplete_details"), "reason") or _text(body, "status")
-    return _joined(content, "output_text"), ending, refused
+    text = content if isinstance(content, str) else _joined(content)
+    usage = _object(body, "usage")
+    cached = _count(_object(usage, "prompt_tokens_details"), "cached_tokens")
+    tokens = Tokens(_count(usage, "prompt_tokens"), cached, _count(usage, "completion_tokens"))
+    said = tokens_in(choices[0])
+    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens, said=said)
 
 
 def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
@@ -114,7 +85,7 @@ def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
     cached = _count(usage, "cache_read_input_tokens")
     prompt = _count(usage, "input_tokens") + cached + _count(usage, "cache_creation_input_tokens")
     tokens = Tokens(prompt, cached, _count(usage, "output_tokens"))
-    text = _joined(message.get("content"), "text")
+    text = _joined(message.get("content"))
     return HostedResult(custom_id, "anthropic", model, text, ending in UNFINISHED, tokens=tokens)
 
 
@@ -156,6 +127,6 @@ def _count(value: dict[str, Any], key: str) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**53 else 0
 
 
-def _joined(content: object, kind: str) -> str:
+def _joined(content: object) -> str:
     """Return the text of a reply in parts, without its thinking."""
-    return "".join(_text(part, "text") for part in _list(content) if part.get("type") == kind)
+    return "".join(_text(part, "text") for part in _list(content) if part.get("type") == "text")

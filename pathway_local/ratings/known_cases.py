@@ -65,8 +65,8 @@ class KnownCases:
     """Finds the run's case by id or by texts, of which a file may hold some alone.
 
     `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged;
-    `without_id` counts those whose id could not be read. `has_duplicates`: the cases file gave an id to several rows,
-    of which only the first counts. With `pseudonyms`, ids are replaced by their pseudonyms before the search.
+    `has_duplicates`: the cases file gave an id to several rows, of which only the first counts. With `pseudonyms`, ids
+    are replaced by their pseudonyms before the search.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
@@ -80,7 +80,7 @@ class KnownCases:
             for case_id, row, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row), case_hash)
         self.bad_rows: set[str] = set()
-        self.has_duplicates, self.without_id = False, 0
+        self.has_duplicates = self._has_unreadable_ids = False
         for case_id, source, kind in run.database.rows(_BAD_ROWS, *BAD_ROWS):
             self._add_bad_row(case_id, source, kind)
         self.numbered = bool(rows_are_ids(run))
@@ -111,7 +111,12 @@ class KnownCases:
         duplicate = kind == DUPLICATE
         self.has_duplicates |= duplicate
         # A row without a readable id got one that begins with its file's name.
-        self.without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")
+        self._has_unreadable_ids |= bool(source) and not duplicate and case_id.startswith(f"{source} ")
+
+    @property
+    def has_nameless_rows(self) -> bool:
+        """Whether nothing tells to which of the bad rows a rating belongs."""
+        return bool(self.bad_rows) if self.numbered else self._has_unreadable_ids
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -161,10 +166,6 @@ class KnownCases:
 
     def _is_of_another(self, digest: str, case_id: str) -> bool:
         return any(known.id != case_id for known in self._by_text.get(digest, ()))
-
-    def is_unknown(self, case_id: str) -> bool:
-        """Whether no case has this id."""
-        return self._find(case_id) is None
 
     def _find(self, case_id: str) -> KnownCase | None:
         # Our exports put an apostrophe before an id that a spreadsheet would run.
@@ -231,16 +232,16 @@ def matched_ratings(
     matched: list[Matched] = []
     left: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
-    places = [_case_of(rating, known, handouts) for rating in ratings]
-    unasked = [pair for pair in zip(ratings, places, strict=True) if pair[0].id not in handouts]
-    excused_rows = _of_bad_rows(unasked, known, problems)
-    left += [problem for problem in problems if problem.reason == NO_ID and problem.where in excused_rows]
-    problems[:] = [problem for problem in problems if problem not in left]
-    for rating, found in zip(ratings, places, strict=True):
-        # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
+    # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
+    if known.has_nameless_rows:
+        left += [problem for problem in problems if problem.reason == NO_ID]
+        problems[:] = [problem for problem in problems if problem.reason != NO_ID]
+    for rating in ratings:
+        found = _case_of(rating, known, handouts)
         again = known.has_duplicates and (rating.rater, rating.id) in first
         if isinstance(found, Unmatched):
-            excused = again or rating.id in known.bad_rows or rating.where in excused_rows
+            nameless = known.has_nameless_rows and found.reason == NO_SUCH_TEXTS
+            excused = again or nameless or rating.id in known.bad_rows
             (left if excused else problems).append(Problem(rating.where, found.reason, found.texts))
             continue
         item = Matched(rating, found)
@@ -251,26 +252,6 @@ def matched_ratings(
         else:
             matched.append(item)
     return matched, left
-
-
-def _of_bad_rows(
-    ratings: Sequence[tuple[Rating, CaseRef | Unmatched]], known: KnownCases, problems: Sequence[Problem]
-) -> set[str]:
-    """Return where ratings stand that no case has, if they are no more than the bad rows that they may be of.
-
-    Nothing tells to which bad row of the cases file a rating belongs, if cases are known by their texts or a bad row
-    has no id.
-    """
-    found: dict[str, set[str]] = {}
-    for rating, place in ratings:
-        unknown = rating.id and not known.numbered and known.is_unknown(rating.id) and rating.id not in known.bad_rows
-        if isinstance(place, Unmatched) and (unknown or place.reason == NO_SUCH_TEXTS):
-            found.setdefault(rating.rater, set()).add(rating.where)
-    nameless = {problem.where for problem in problems if problem.reason == NO_ID}
-    allowed = len(known.bad_rows) if known.numbered else known.without_id
-    if max(map(len, found.values()), default=0) + len(nameless) > allowed:
-        return set()
-    return nameless.union(*found.values())
 
 
 def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout]) -> CaseRef | Unmatched:

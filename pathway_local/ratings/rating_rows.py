@@ -7,8 +7,7 @@ from typing import Literal
 
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
-from pathway_local.ratings.handouts import Handout
-from pathway_local.ratings.hosted_reply import Echoes, read_reply
+from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.ratings.hosted_results import read_result
 from pathway_local.ratings.rating_layout import Evaluator, PageRow, RatingLayout
 from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
@@ -56,9 +55,6 @@ class Rating:
 
 NO_ID = "it has no id"
 
-_PLACE = re.compile(r"(.*?)(?:\w+ \d+ \()?\w+ (\d+)\)?", re.DOTALL)
-"""A place in a file, such as "line 3", "item 3", "Ann, row 5" or "row 6 (line 7)": a name, if any, and a number."""
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -75,11 +71,9 @@ class Problem:
         return f"{self.where}: {self.reason}"
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Sort key: the order of the file."""
-        found = _PLACE.fullmatch(self.where)
-        assert found
-        return found[1], int(found[2])
+    def place(self) -> int:
+        """Sort key, the order of the file: the last number of a place such as "item 3" or "row 6 (line 7)"."""
+        return int(re.findall(r"\d+", self.where)[-1])
 
 
 def has_cant_say(score: ScoreField) -> bool:
@@ -130,8 +124,7 @@ class RatingRows:
         cells, layout = row.cells, self.layout
         if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
-            echoes = Echoes.of(self.key, self.rubric.format, self._texts(row))
-            outcome = read_reply(reply, self.rubric.format, echoes) if reply.strip() else None
+            outcome = read_reply(reply, self.rubric.format) if reply.strip() else None
         else:
             outcome = self._scored(row, evaluator)
         if outcome is None:
@@ -167,7 +160,7 @@ class RatingRows:
     def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
         field = self.rubric.format.scores[name]
         try:
-            value = read_score(text, field)[0]
+            value = read_score(text, field)
             number = number_in(text)
             if self.rubric.pair and value in field.levels and number and not number[1].strip("."):
                 # Others write 0 for the first response and 1 for the second, or 1 and 2.
@@ -191,8 +184,8 @@ class RatingRows:
         return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
 
 
-def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Handout | None) -> Rating | Problem:
-    """Return the rating in one line of a batch service's results; `handout` is the case behind its custom_id."""
+def result_rating(row: Row, rubric: Rubric, where: str) -> Rating | Problem:
+    """Return the rating in one line of a batch service's results."""
     try:
         result = read_result(row) if not row.problem else None
     except (ValueError, RecursionError) as error:
@@ -200,8 +193,7 @@ def result_rating(row: Row, rubric: Rubric, key: bytes, where: str, handout: Han
     if result is None:
         return Problem(where, row.problem)
     judge = (result.service, result.model)
-    echoes = Echoes(key, handout.echoes if handout else {})
-    outcome = result.failure or read_reply(result.text, rubric.format, echoes, unfinished=result.unfinished)
+    outcome = result.failure or read_reply(result.text, rubric.format, unfinished=result.unfinished)
     if isinstance(outcome, Verdict) and result.said:
         outcome = with_shares(outcome, rubric.format, result.text, result.said)
     return Rating(where, result.custom_id, "", "", "", outcome, result.failure is None, judge, result.tokens)

@@ -69,9 +69,11 @@ class RatingsReading:
         self.notices: list[str] = []
         self.blanks = 0
         self.page: SavedPage | None = None
-        self._sheets = _sheets(file, self.notices)
+        self._sheet = open_sheet(file.path, file.encoding, file.header_row)
+        if not _is_handed_out(self._sheet):
+            self.notices += self._sheet.notes
         self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}
-        self._results = is_result_file(self._sheets[0].columns)
+        self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
         self.handouts = self._find_handouts()
@@ -82,7 +84,7 @@ class RatingsReading:
 
         A column without a known name holds an input if most of its cells are texts of the `known` cases.
         """
-        found = [item for sheet in self._sheets for item in self._items(sheet, known)]
+        found = list(self._items(known))
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
         return list(combined(ratings, self.handouts, self.rubric))
@@ -98,20 +100,15 @@ class RatingsReading:
             raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
         return name
 
-    def _items(self, sheet: Sheet, known: KnownCases) -> Iterator[Rating | Problem]:
+    def _items(self, known: KnownCases) -> Iterator[Rating | Problem]:
+        filled = ((row, self._sheet.place(row)) for row in self._sheet.rows() if not row.blank)
         if self._results:
-            for row in sheet.rows():
-                if not row.blank:
-                    handout = self.handouts.get(row.cells.get("custom_id", ""))
-                    yield result_rating(row, self.rubric, self.run.key, sheet.place(row), handout)
+            yield from (result_rating(row, self.rubric, place) for row, place in filled)
             return
-        layout = self._with_texts(self._layout(sheet), sheet, known)
-        title = f"{sheet.title}, " if len(self._sheets) > 1 else ""
-        rows = RatingRows(layout, self.rubric, self.run.key)
-        for row in sheet.rows():
-            if not row.blank:
-                yield from map(self._checked, rows.read(row, f"{title}{sheet.place(row)}"))
-        self.blanks += rows.blanks
+        rows = RatingRows(self._with_texts(self._layout(), known), self.rubric, self.run.key)
+        for row, place in filled:
+            yield from map(self._checked, rows.read(row, place))
+        self.blanks = rows.blanks
 
     def _checked(self, item: Rating | Problem) -> Rating | Problem:
         """Return a problem instead of a rating from a page if the row says what is not true of its case."""
@@ -125,9 +122,9 @@ class RatingsReading:
         self.page = self.page or page
         return item if page == self.page else Problem(item.where, "another page saved it, or at another time")
 
-    def _layout(self, sheet: Sheet) -> RatingLayout:
+    def _layout(self) -> RatingLayout:
         layout = find_layout(
-            sheet.columns,
+            self._sheet.columns,
             self.rubric,
             self.file.path.name,
             scores=self.file.scores,
@@ -143,10 +140,10 @@ class RatingsReading:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
         return layout
 
-    def _with_texts(self, layout: RatingLayout, sheet: Sheet, known: KnownCases) -> RatingLayout:
+    def _with_texts(self, layout: RatingLayout, known: KnownCases) -> RatingLayout:
         """Return the layout with the columns that hold texts of the run's cases under names of their own."""
         renamed: dict[str, str] = {}
-        for column, name in text_columns(sheet, layout.unread, self.run.key, known):
+        for column, name in text_columns(self._sheet, layout.unread, self.run.key, known):
             if name not in (*layout.inputs, *renamed):
                 renamed[name] = column
                 self.notices.append(
@@ -170,13 +167,9 @@ class RatingsReading:
 
     def _find_handouts(self) -> dict[str, Handout]:
         """Return the handouts behind the random ids in the file."""
-        found: dict[str, Handout] = {}
-        for sheet in self._sheets:
-            columns = [name for name in sheet.columns if name in HANDOUT_IDS]
-            if columns:
-                ids = [row.cells[name] for row in sheet.rows() for name in columns if row.cells.get(name)]
-                found |= find_handouts(self.run, ids)
-        return found
+        columns = [name for name in self._sheet.columns if name in HANDOUT_IDS]
+        rows = self._sheet.rows() if columns else ()
+        return find_handouts(self.run, [row.cells[name] for row in rows for name in columns if row.cells.get(name)])
 
     def _rubric(self) -> Rubric:
         handed = {handout.rubric for handout in self.handouts.values()}
@@ -189,15 +182,6 @@ class RatingsReading:
         if any(handout.rubric_sha256 != rubric.sha256 for handout in self.handouts.values()):
             raise UsageError(f"the rubric {rubric.name!r} has changed since these cases were handed out")
         return rubric
-
-
-def _sheets(file: RatingsFile, notices: list[str]) -> list[Sheet]:
-    """Return the file's sheet; every evaluator's sheet if the file is a rating workbook that `sample` wrote."""
-    first = open_sheet(file.path, file.encoding, file.header_row)
-    if not _is_handed_out(first):
-        notices += first.notes
-        return [first]
-    return [first, *filter(_is_handed_out, first.others())]
 
 
 def _is_handed_out(sheet: Sheet) -> bool:

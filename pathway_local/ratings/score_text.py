@@ -19,41 +19,31 @@ LONGEST = 1_100
 
 NO_NUMBER = "this is not a score"
 
-BETWEEN = "between-levels"
-"""The departure of a score that is no level and lies between two: it is kept as it is, never rounded."""
-
 MOST_SHOWN = 10**6
 """No scale has larger numbers, and messages don't show them: an integer of hundreds of digits is no float."""
 
 _JOINTS = " \t\r\n*_`\"'().,;:–—-"
 
 
-def read_score(text: str, field: ScoreField) -> tuple[Number, str]:
-    """Return the value in `text`, and how it departs from the field's own spelling.
+def read_score(text: str, field: ScoreField) -> Number:
+    """Return the value in `text`: a level by its value, word or name, or a number between two levels.
 
     A number may have a decimal comma, or any spelling that Python's `float` reads as a finite number. Only 1_000 is
-    refused: no program prints it, and it may be a slip.
-
-    The departure is empty, "case", "markdown", "label" (the level's name instead of its value), "score-form"
-    (something around the value) or `BETWEEN`. Raises ReplyError if the value is off the scale or ambiguous; the
-    message quotes nothing of the text but a number.
+    refused: no program prints it, and it may be a slip. Raises ReplyError if the value is off the scale or ambiguous;
+    the message quotes nothing of the text but a number.
     """
     written = field.values_by_text(False)
-    bare = text.strip()
-    if bare in written:
-        return written[bare], ""
-    undecorated = bare.strip(_DECORATION)
-    if undecorated in written:
-        return written[undecorated], "markdown"
-    ended = undecorated.rstrip(".,;:!")
-    spoken = [value for name, value in written.items() if name.casefold() == ended.casefold()]
-    if len(spoken) == 1:
-        return spoken[0], "case" if ended == undecorated else "score-form"
+    undecorated = text.strip(_DECORATION)
+    for bare in (text.strip(), undecorated):
+        if bare in written:
+            return written[bare]
+    ended = undecorated.rstrip(".,;:!").casefold()
+    spoken = [value for name, value in written.items() if name.casefold() == ended]
     named = [value for value, label in field.levels.items() if _folded(label) == _folded(undecorated)]
-    if len(named) == 1:
-        return named[0], "label"
-    value = _numbered(undecorated, field)
-    return value, "score-form" if value in field.values else BETWEEN
+    for found in (spoken, named):
+        if len(found) == 1:
+            return found[0]
+    return _numbered(undecorated, field)
 
 
 def scale_text(field: ScoreField) -> str:

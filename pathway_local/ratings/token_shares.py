@@ -22,12 +22,15 @@ class Token(Struct, frozen=True):
 
 
 def tokens_in(choice: Mapping[str, Any]) -> tuple[Token, ...]:
-    """Return the tokens of a chat completion's choice; none if the service gave no log-probabilities."""
-    content = (choice.get("logprobs") or {}).get("content") or ()
-    return tuple(
-        Token(_bytes(each), {_bytes(other): float(other["logprob"]) for other in each["top_logprobs"]})
-        for each in content
-    )
+    """Return the tokens of a chat completion's choice; none if it has none as its service documents them."""
+    try:
+        content = (choice.get("logprobs") or {}).get("content") or ()
+        return tuple(
+            Token(_bytes(each), {_bytes(other): float(other["logprob"]) for other in each["top_logprobs"]})
+            for each in content
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ()
 
 
 def _bytes(token: Mapping[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
 
 SYSTEM_TURN = "system turn"
+NATIVE, FOLDED = [("system", SYSTEM), ("user", USER)], [("user", f"{SYSTEM}\n\n{USER}")]
 Switches = Mapping[str, object]
 
 _SWITCHES = "Correct thinking.off_by and on_by in its entry: the switches that its chat template asks for."
@@ -32,45 +33,37 @@ def chat_checks(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[Check]:
     yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer))
 
 
-def off_switches(spec: JudgeSpec) -> Switches:
+def _off(spec: JudgeSpec) -> Switches:
     """Return the chat template's switches that keep the judge from thinking."""
     return spec.thinking.off_by if spec.thinking else {}
 
 
+def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
+    return tokenizer.chat(FOLDED if spec.system == "fold" else NATIVE, switches)
+
+
 def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    text = tokenizer.chat(_turns(spec), off_switches(spec))
-    size, begin = f"{len(tokenizer.template):,} characters", tokenizer.tokenizer.bos_token
-    if (
-        begin
-        and not text.startswith(begin)
-        and tokenizer.tokenizer("x").input_ids[0] == tokenizer.tokenizer.bos_token_id
-    ):
+    text, inner = _prompt(spec, tokenizer, _off(spec)), tokenizer.tokenizer
+    size, begin = f"{len(tokenizer.template):,} characters", inner.bos_token
+    if begin and not text.startswith(begin) and inner("x").input_ids[0] == inner.bos_token_id:
         return Check("chat template", "note", f"{size}; it leaves out {begin}, which the tokenizer puts first")
     if any(date.today().strftime(form) in text for form in _DATES):
         return Check("chat template", "note", f"{size}; it puts today's date into every prompt, so days differ")
     return Check("chat template", "ok", size)
 
 
-def _turns(spec: JudgeSpec) -> list[tuple[str, str]]:
-    if spec.system == "fold":
-        return [("user", f"{SYSTEM}\n\n{USER}")]
-    return [("system", SYSTEM), ("user", USER)]
-
-
 def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    switches = off_switches(spec)
-    native = _refusal(tokenizer, [("system", SYSTEM), ("user", USER)], switches)
-    folded = _refusal(tokenizer, [("user", f"{SYSTEM}\n\n{USER}")], switches)
+    native, folded = (_refusal(tokenizer, turns, _off(spec)) for turns in (NATIVE, FOLDED))
     if spec.system == "fold":
-        if folded:
-            return Check(SYSTEM_TURN, "problem", f"folded into the user turn, {folded}", _edit(spec, "system: native"))
+        said, refused, other = "folded into the user turn", folded, "native"
         also = "" if native else "; its template would take a system turn, too"
-        return Check(SYSTEM_TURN, "ok", f"folded into the user turn{also}")
+    else:
+        said, refused, other, also = "native", native, "fold", ""
+    if not refused:
+        return Check(SYSTEM_TURN, "ok", f"{said}{also}")
     if native and folded:
-        return Check(SYSTEM_TURN, "problem", native, "Use another chat template: this one takes no user turn.")
-    if native:
-        return Check(SYSTEM_TURN, "problem", native, _edit(spec, "system: fold"))
-    return Check(SYSTEM_TURN, "ok", "native")
+        return Check(SYSTEM_TURN, "problem", refused, "Use another chat template: this one takes no user turn.")
+    return Check(SYSTEM_TURN, "problem", refused, _edit(spec, f"system: {other}"))
 
 
 def _edit(spec: JudgeSpec, key: str) -> str:
@@ -98,46 +91,40 @@ def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switch
 def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     how = spec.thinking
     if how is None:
-        tail = _tail(spec, tokenizer, {})
-        marks = next((each for each in MARKS if _open(tail, each.start.strip(), each.end)), None)
-        if marks and spec.thinks == "never":
-            said = f"the chat template opens thinking with {marks.start.strip()}, but its entry says never"
-            return Check("thinking", "problem", said, "Leave `thinking` out of its entry: the template shows it.")
-        if spec.thinks == "not known":
-            said = "not known: the chat template speaks of thinking, and does not show how it is switched or ended"
-            fix = (
-                "It judges without --think. If it thinks, describe that under `thinking` in its entry: docs/judges.md."
-            )
-            return Check("thinking", "note", said, fix)
-        return Check("thinking", "ok", "never")
-    off, on = _tail(spec, tokenizer, how.off_by), _tail(spec, tokenizer, how.on_by)
-    problem = _thinking_problem(spec, tokenizer, off, on)
-    if problem:
-        return Check("thinking", "problem", *problem)
-    opening = _opening(how.end)
-    if opening and not how.start and not _open(on, opening, how.end):
-        said = f"switched on, the prompt does not open it with {opening!r}: the judge must do so itself"
-        return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
-    return Check("thinking", "ok", f"off: the prompt ends {(off + how.skip)[-40:]!r}, on: {(on + how.start)[-40:]!r}")
-
-
-def _thinking_problem(spec: JudgeSpec, tokenizer: JudgeTokenizer, off: str, on: str) -> tuple[str, str] | None:
-    """Return the switch's problem and its fix; `off` and `on` follow the user's words with each setting."""
-    how = spec.thinking
-    assert how is not None
+        return _no_thinking(spec, tokenizer)
+    off, on = (_prompt(spec, tokenizer, switches) for switches in (how.off_by, how.on_by))
     opening = how.start.strip() or _opening(how.end)
+    opens_off, opens_on = (_open(prompt, opening, how.end) for prompt in (off, on))
     if len(tokenizer.encode(how.end)) != 1:
         said = f"its end {how.end!r} is not one token, so nothing would stop it"
-        return said, "Correct thinking.end in its entry."
-    prompts = [tokenizer.chat(_turns(spec), switches) for switches in (how.off_by, how.on_by)]
-    if how.off_by != how.on_by and prompts[0] == prompts[1]:
-        return "its switch changes nothing: off_by and on_by give the same prompt", _SWITCHES
-    if opening and not how.skip and _open(off, opening, how.end):
-        return f"switched off, the prompt still opens it with {opening!r}", _SWITCHES
-    if opening and how.start and _open(on, opening, how.end):
+        return Check("thinking", "problem", said, "Correct thinking.end in its entry.")
+    if how.off_by != how.on_by and off == on:
+        said = "its switch changes nothing: off_by and on_by give the same prompt"
+        return Check("thinking", "problem", said, _SWITCHES)
+    if opens_off and not how.skip:
+        said = f"switched off, the prompt still opens it with {opening!r}"
+        return Check("thinking", "problem", said, _SWITCHES)
+    if opens_on and how.start:
         said = f"the template opens it with {opening!r}, and the entry's start would open it again"
-        return said, "Leave thinking.start out of its entry."
-    return None
+        return Check("thinking", "problem", said, "Leave thinking.start out of its entry.")
+    if opening and not (opens_on or how.start):
+        said = f"switched on, the prompt does not open it with {opening!r}: the judge must do so itself"
+        return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
+    off, on = off.rpartition(USER)[2] + how.skip, on.rpartition(USER)[2] + how.start
+    return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {on[-40:]!r}")
+
+
+def _no_thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+    prompt = _prompt(spec, tokenizer, {})
+    opening = next((each for mark in MARKS if _open(prompt, each := mark.start.strip(), mark.end)), "")
+    if opening and spec.thinks == "never":
+        said = f"the chat template opens thinking with {opening}, but its entry says never"
+        return Check("thinking", "problem", said, "Leave `thinking` out of its entry: the template shows it.")
+    if spec.thinks == "not known":
+        said = "not known: the chat template speaks of thinking, and does not show how it is switched or ended"
+        fix = "It judges without --think. If it thinks, describe that under `thinking` in its entry: docs/judges.md."
+        return Check("thinking", "note", said, fix)
+    return Check("thinking", "ok", "never")
 
 
 def _opening(end: str) -> str:
@@ -148,13 +135,10 @@ def _opening(end: str) -> str:
     return ""
 
 
-def _open(tail: str, opening: str, end: str) -> bool:
-    return tail.rfind(opening) > tail.rfind(end)
-
-
-def _tail(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
-    """Return the text between the user's words and the reply."""
-    return tokenizer.chat(_turns(spec), switches).rpartition(USER)[2]
+def _open(prompt: str, opening: str, end: str) -> bool:
+    """Return whether the prompt ends within a thought that this begins."""
+    tail = prompt.rpartition(USER)[2]
+    return bool(opening) and tail.rfind(opening) > tail.rfind(end)
 
 
 def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:

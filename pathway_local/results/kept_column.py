@@ -21,6 +21,9 @@ MOST_GROUPS = 50
 OFTEN = 1.2
 """Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
 
+LONGEST_SCALE = 11
+"""A column of no more different numbers, such as 0 to 10, holds scores rather than students."""
+
 _NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,]\d+")
 
 # A row that is no case has no metadata to keep.
@@ -54,15 +57,16 @@ def counted_values(run: RunFile, column: str) -> Counter[str]:
 def repeated_columns(run: RunFile) -> dict[str, int]:
     """Return the columns whose values may group cases that depend on each other, each with the number of its values.
 
-    These are columns of at least FEWEST_VALUES values that several cases share. Numbers with fractions, such as costs,
-    group nothing; whole ones may be those of students.
+    These are columns of at least FEWEST_VALUES values that several cases share. Numbers group nothing if they have
+    fractions, as costs do, or if they are no more than a scale has; others may be those of students.
     """
     kept = _kept(run)
     found = {}
     for name in _names(kept):
         given = [each[name] for each in kept if each.get(name)]
         values = len(set(given))
-        measured = all(map(_NUMBER.fullmatch, given)) and any(map(_FRACTION.fullmatch, given))
+        numbers = all(map(_NUMBER.fullmatch, given))
+        measured = numbers and (values <= LONGEST_SCALE or any(map(_FRACTION.fullmatch, given)))
         if not measured and values >= FEWEST_VALUES and len(given) >= OFTEN * values:
             found[name] = values
     return found

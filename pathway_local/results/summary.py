@@ -14,7 +14,6 @@ from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.runs.jobs import UNFIT
 from pathway_local.runs.limit import limits_of
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_file import RunFile
@@ -66,7 +65,6 @@ def summary_tables(
         *_dependence(data, by, cluster),
         *_hidden(groups, by, smallest),
         *_without(data, groups),
-        *_unfit(data.run),
     ]
     limits, split = limits_of(data.run), parts_judged(data.run)
     parts = {key: [*map(str, limits.get(key, ())), *split.get(key, ())] for key in {**limits, **split}}
@@ -194,17 +192,6 @@ def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
         removed = purged(data.run)
         yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
-
-
-def _unfit(run: RunFile) -> list[Note]:
-    """A note for each rubric that a judge left out as unfit, and has not judged since."""
-    found: dict[tuple[str, str], Note] = {}
-    for job in run.jobs.all():
-        for each in job.rows("raters"):
-            found.pop((each["rater"], each["rubric"]), None)
-        for each in job.rows(UNFIT):
-            found[each["rater"], each["rubric"]] = Note("unfit", dict(each), "warning")
-    return list(found.values())
 
 
 def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:

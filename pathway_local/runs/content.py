@@ -6,7 +6,6 @@ left, and changes while a command runs.
 """
 
 import hashlib
-import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -14,18 +13,11 @@ from itertools import islice
 from pathway_local.errors import ContentChanged
 from pathway_local.runs.audit import HINT, AuditTrail, recorded
 from pathway_local.runs.database import Database
-from pathway_local.runs.row_sum import computed_sum, stored_sum
+from pathway_local.runs.row_sum import KEY, TABLES, computed_sum, stored_sum
 from pathway_local.verdict import Value
 
-HASHES = FOUND, LEFT, SUM, KEY_FOUND, KEY_LEFT = (
-    "content found",
-    "content left",
-    "rows as committed",
-    "key found",
-    "key left",
-)
-"""The facts of an entry: the hash that a command found, the hash that it left, whether the rows had their sum, and
-marks of the run's key, which no hash of the content covers: with another key, all texts would seem changed."""
+HASHES = FOUND, LEFT, SUM = "content found", "content left", "rows as committed"
+"""The facts of an entry: the hash that a command found, the hash that it left, and whether the rows had their sum."""
 
 # Rows per block, hashed by columns: half the time of row by row. Another number would make another hash.
 _BLOCK = 256
@@ -37,27 +29,14 @@ PURGE, SPLIT, MERGED = "purge", "split", "merge"
 
 _WRITES = ("job begins", "job ends", PURGE, REMOVED, SPLIT, MERGED)
 
-# The order in which a table's rows are hashed, by a key that no file's layout changes.
-_ORDER = {
-    "outcomes": "id",
-    "raters": "id",
-    "rubrics": "id",
-    "cases": "key",
-    "samples": "id",
-    "inclusions": "sample_id, case_id",
-    "handouts": "custom_id",
-    "settings": "name",
-    "jobs": "id",
-}
-
 
 def content_hash(db: Database) -> str:
-    """Return the SHA-256 of the run's content, every column of every table, as 64 hex digits.
+    """Return the SHA-256 of the run's content, its key and every column of every table, as 64 hex digits.
 
     Rows are streamed: a million outcomes take seconds and no memory.
     """
-    whole = hashlib.sha256()
-    for table, order in _ORDER.items():
+    whole = hashlib.sha256(repr(db.rows(f"SELECT {KEY} FROM run")).encode())
+    for table, order in TABLES.items():
         _add(whole, db, table, order, _USED.get(table, ""))
     return whole.hexdigest()
 
@@ -65,7 +44,7 @@ def content_hash(db: Database) -> str:
 def found_facts(db: Database) -> dict[str, Value]:
     """Return the facts about the content for the entry of a command that begins to write, inside `Database.writing`."""
     last = next((entry.facts for entry in reversed(AuditTrail(db).entries()) if entry.event in _WRITES), {})
-    facts: dict[str, Value] = {FOUND: content_hash(db), KEY_FOUND: _key_mark(db)}
+    facts: dict[str, Value] = {FOUND: content_hash(db)}
     if facts[FOUND] != last.get(LEFT):  # else nothing happened since, and the sum of a million rows takes half a minute
         facts[SUM] = _as_summed(db)
     if facts.get(SUM) is False:  # this entry reports it for good; later ones need not do so again
@@ -75,7 +54,7 @@ def found_facts(db: Database) -> dict[str, Value]:
 
 def left_facts(db: Database) -> dict[str, Value]:
     """Return the facts about the content for the entry of a command that has written, inside `Database.writing`."""
-    return {LEFT: content_hash(db), KEY_LEFT: _key_mark(db), SUM: _as_summed(db)}
+    return {LEFT: content_hash(db), SUM: _as_summed(db)}
 
 
 @contextmanager
@@ -100,7 +79,7 @@ def check_content(db: Database) -> None:
                 said = f"changed by another program between entries {number} and {entry.number} of its audit trail"
                 raise ContentChanged(f"{db.path}: its content was {said}", HINT)
             before, number = entry.facts, entry.number
-    if not _follows(before, {FOUND: content_hash(db), KEY_FOUND: _key_mark(db), SUM: _as_summed(db)}):
+    if not _follows(before, {FOUND: content_hash(db), SUM: _as_summed(db)}):
         raise ContentChanged(f"{db.path}: its content is not that of entry {number} of its audit trail", HINT)
 
 
@@ -111,18 +90,7 @@ def _follows(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
     checks = [found == left] if hashed else []
     if SUM in now:
         checks.append(now[SUM] is True)
-    return bool(checks) and all(checks) and _same_key(before, now)
-
-
-def _same_key(before: Mapping[str, Value], now: Mapping[str, Value]) -> bool:
-    """Whether the key found is the one left before. Only a purge replaces it."""
-    left = before.get(KEY_LEFT, before.get(KEY_FOUND))
-    return left is None or now.get(KEY_FOUND, now.get(KEY_LEFT)) == left
-
-
-def _key_mark(db: Database) -> str:
-    [(key, created)] = db.rows("SELECT key, created FROM run")
-    return hmac.new(key, created.encode(), "sha256").hexdigest()
+    return bool(checks) and all(checks)
 
 
 def _as_summed(db: Database) -> bool:

@@ -14,11 +14,8 @@ from pathway_local.verdict import Value
 WRITTEN = "written"
 """The name of a job's fact: names and hashes of the files that it wrote for others, such as rating sheets."""
 
-UNFIT = "unfit"
-"""The name of a job's fact: the raters that `judge --skip-unfit` left out, each with its rubric and the reason."""
-
-EARLIER_ENGINES = "earlier_engines"
-"""The fact of a job with several engines in turn that lists all but the last one; `engine` has the last one."""
+ENGINES = "engines"
+"""The name of a job's fact: the engines with which it judged, in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +41,8 @@ class Job:
     @property
     def engines(self) -> list[Mapping[str, Value]]:
         """The engines with which it judged, in turn: judge, version, device, seal and settings of each."""
-        earlier = self.facts.get(EARLIER_ENGINES)
-        found = [*(earlier if isinstance(earlier, list) else ()), self.facts.get("engine")]
-        return [facts for facts in found if isinstance(facts, dict)]
+        found = self.facts.get(ENGINES)
+        return [facts for facts in found if isinstance(facts, dict)] if isinstance(found, list) else []
 
     def fact(self, name: str) -> Mapping[str, Value]:
         """Return the fact of that name if it is a mapping; an empty one if it is not."""

@@ -12,7 +12,21 @@ from typing import Any
 
 from msgspec.msgpack import encode
 
-TABLES = ("settings", "jobs", "rubrics", "raters", "cases", "outcomes", "handouts", "samples", "inclusions")
+TABLES = {
+    "outcomes": "id",
+    "raters": "id",
+    "rubrics": "id",
+    "cases": "key",
+    "samples": "id",
+    "inclusions": "sample_id, case_id",
+    "handouts": "custom_id",
+    "settings": "name",
+    "jobs": "id",
+}
+"""The tables with a run's content, each with a key by which its rows have an order that no file's layout changes."""
+
+KEY = "key, created"
+"""The columns of `run` that the sum covers, too: with another key, all texts would seem changed."""
 
 NO_ROWS = "0" * 64
 """The sum of an empty run."""
@@ -27,14 +41,15 @@ def keep_sum(db: sqlite3.Connection) -> None:
     # Without this, the rows that INSERT OR REPLACE replaces would stay in the sum.
     db.execute("PRAGMA recursive_triggers = ON")
     # Triggers of this connection alone: in the file, they would ask every other program for our function.
-    for table in TABLES:
+    for table in ("run", *TABLES):
         columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+        columns, update = (columns, "UPDATE") if table != "run" else (KEY.split(", "), f"UPDATE OF {KEY}")
         out, into = (
             f"UPDATE run SET state = moved(state, {sign}, '{table}', {', '.join(f'{row}.{name}' for name in columns)})"
             for sign, row in ((-1, "OLD"), (1, "NEW"))
         )
-        for event, moves in (("INSERT", into), ("DELETE", out), ("UPDATE", f"{out}; {into}")):
-            db.execute(f"CREATE TEMP TRIGGER {event}_{table} AFTER {event} ON {table} BEGIN {moves}; END")
+        for event, moves in (("INSERT", into), ("DELETE", out), (update, f"{out}; {into}")):
+            db.execute(f"CREATE TEMP TRIGGER {event[:6]}_{table} AFTER {event} ON {table} BEGIN {moves}; END")
 
 
 def stored_sum(query: Query) -> str | None:
@@ -44,7 +59,8 @@ def stored_sum(query: Query) -> str | None:
 
 def computed_sum(query: Query) -> str:
     """Return the sum of the rows that are there, which are streamed."""
-    return _hex(sum(_hash(table, row) for table in TABLES for row in query(f"SELECT * FROM {table}")))
+    queries = {"run": f"SELECT {KEY} FROM run"} | {table: f"SELECT * FROM {table}" for table in TABLES}
+    return _hex(sum(_hash(table, row) for table, each in queries.items() for row in query(each)))
 
 
 def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:

@@ -130,8 +130,8 @@ class RunFile:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             for statement in SCHEMA:
                 db.execute(statement)
-            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
             keep_sum(db)
+            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
             if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
                 db.execute(_SET, (KIND, to_json(kind)))
             fill(Database(path, db, None))

@@ -5,7 +5,7 @@ import shlex
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from functools import cache
 from operator import eq
 from pathlib import Path
@@ -16,9 +16,6 @@ from pathway_local.sheets.row import is_like_a_name, shown
 from pathway_local.system.safe_yaml import load_yaml
 
 NAMES_FILE = Path(__file__).with_name("column_names.yaml")
-ALIKE = 0.8
-"""The least similarity of a name that a hint proposes."""
-
 _COMBINING = re.compile("[\u0300-\u036f]")
 
 SHOWN_COLUMNS = 40
@@ -63,8 +60,7 @@ def match_columns(
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source, guessed)
-    for fits in (eq, _is_spelled_alike, means_the_same):
-        matching.claim(fits)
+    matching.claim_by_name()
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source, likely)
     columns = {name: matching.columns[name] for name in matching.inputs}
@@ -78,8 +74,7 @@ def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mappin
     An input in `mapping` has its column there or none: another column of its name is another text.
     """
     matching = _Matching({"": [name for name in inputs if name not in mapping]}, found, {}, ())
-    for fits in (eq, _is_spelled_alike, means_the_same):
-        matching.claim(fits)
+    matching.claim_by_name()
     chosen = {name: same_column(mapping[name], found) for name in inputs if name in mapping}
     matched = {name: column for name, column in {**matching.columns, **chosen}.items() if column}
     columns = list(matched.values())
@@ -108,6 +103,11 @@ class _Matching:
         self.columns = columns
         self.choices: dict[str, list[str]] = {}
         self.inputs = list(dict.fromkeys(name for names in needed.values() for name in names))
+
+    def claim_by_name(self) -> None:
+        """Let inputs claim columns of their own names, of names spelled alike, then of names that mean the same."""
+        for fits in (eq, _is_spelled_alike, means_the_same):
+            self.claim(fits)
 
     def claim(self, fits: Callable[[str, str], bool]) -> None:
         """Give each input without a column the only one that fits and that no rival has."""
@@ -153,17 +153,13 @@ class _Matching:
 
     def _map_options(self, missing: Sequence[str], looks: Mapping[str, str]) -> str:
         """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
-        free = [
-            c for c in names_among(self.found, guessed=self.guessed) if c not in self.columns.values() and shown(c) == c
-        ]
         # A choice may also be a key inside a column.
-        free += [c for name in missing for c in self.choices.get(name, ()) if c not in free and shown(c) == c]
+        free = {*names_among(self.found, guessed=self.guessed)}.union(*self.choices.values())
         options = []
         for name in missing:
-            near = (column for column in free if any(_is_near(alias, column) for alias in (name, *_aliases(name))))
-            may_be = (*([looks[name]] if name in looks else self.choices.get(name, ())), *near)
-            choice = next((column for column in may_be if column in free), "COLUMN")
-            free = [column for column in free if column != choice]
+            may_be = [looks[name]] if name in looks else self.choices.get(name, ())
+            choice = next((column for column in may_be if column in free and shown(column) == column), "COLUMN")
+            free.discard(choice)
             options.append(f"--map {shlex.quote(f'{name}={choice}')}")
         return " ".join(options)
 
@@ -272,23 +268,6 @@ def means_the_same(name: str, column: str) -> bool:
 def _aliases(name: str) -> tuple[str, ...]:
     groups: Iterator[tuple[str, ...]] = iter(_names()["inputs"].values())
     return next((group for group in groups if folded(name) in group), ())
-
-
-def _is_near(alias: str, column: str) -> bool:
-    """Whether a column's name may be a misspelling of the alias, or holds all its words and others.
-
-    One word in common is not enough: `answer_id` and `chatbot` hold no `chatbot_answer`.
-    """
-    words, others = _words(alias), _words(column)
-    if len(words) > 1 and words < others:
-        return True
-    if len(words) != len(others) or abs(len(folded(alias)) - len(folded(column))) > 1:
-        return False
-    return SequenceMatcher(None, folded(alias), folded(column)).ratio() >= ALIKE
-
-
-def _words(name: str) -> set[str]:
-    return {folded(word) for word in re.split(r"[\s_()\-]+", name) if word}
 
 
 def folded(name: str) -> str:

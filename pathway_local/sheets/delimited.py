@@ -14,7 +14,7 @@ from typing import BinaryIO
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
 from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, named_header
+from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
@@ -59,20 +59,18 @@ class DelimitedSheet(Sheet):
         self.notes = self.encoding.notes(path)
         self.delimiter = delimiter or self._sniff(header_row)
         rows = looked_at((record.fields for record in self._records()), header_row or 0)
-        header = named_header(rows, header_row, path.name) if header_row else find_header(rows)
+        place = find_header(rows, header_row, path.name)
         # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
-        above = list(islice(self._records(), header.place + 1 if header else len(rows)))
+        above = list(islice(self._records(), len(rows) if place is None else place + 1))
         for record in above if not header_row else above[-1:]:
             if record.problem or (record is above[-1] and self._damage(record)):
                 said = record.problem or self._damage(record)
                 raise CasesError(f"{path.name} line {record.line}: the header can't be read: {said}")
-        if header is None:
-            raise CasesError(f"{path.name} has no header", "Name the columns in the first row.")
+        self.columns = column_names(path, [] if place is None else names_in(rows[place]))
         self.header_row = above[-1].number
         if not header_row and not all(record.blank for record in above[:-1]):
             self.notes += (header_note(self.header_row),)
             self.guessed_header = True
-        self.columns = column_names(path, header.names)
         self._header = "".join(record.raw or "" for record in above)
         """The header's text as it is in the file, with all that stands above it."""
         self._header_line = above[-1].line
@@ -164,8 +162,8 @@ class DelimitedSheet(Sheet):
             rows = list(_reader(sample, mark, strict=False))
             if header_row:
                 return (len(rows[header_row - 1]) if header_row <= len(rows) else 0,)
-            header = find_header(rows)
-            names = header.names if header else ()
+            place = find_header(rows, None, self.path.name)
+            names = [] if place is None else names_in(rows[place])
             return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
         return max(",;\t", key=split)

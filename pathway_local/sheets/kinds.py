@@ -40,7 +40,7 @@ class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
-    `title` names it among the sheets of its file, `header_row` is the row that names its columns, 0 if none does;
+    `header_row` is the row that names its columns, 0 if none does;
     `has_lists` says whether its cells may be lists, `guessed_header` whether the row that names its columns was chosen
     among several, so that their names may be a case's texts.
     """
@@ -49,7 +49,6 @@ class Sheet(ABC):
     path: Path
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    title = ""
     header_row = 0
     has_lists = False
     guessed_header = False
@@ -73,10 +72,6 @@ class Sheet(ABC):
     def place(self, row: Row) -> str:
         """Return where a person finds the row, such as "line 7"."""
         return f"{self.unit} {row.line}"
-
-    def others(self) -> Iterator["Sheet"]:
-        """Return the other sheets of the same file."""
-        return iter(())
 
 
 S = TypeVar("S", bound=Sheet)

@@ -25,7 +25,7 @@ class PairedRows(Sheet):
 
     def __init__(self, sheet: Sheet, column: str) -> None:
         self.single, self.column = sheet, column
-        self.path, self.notes, self.title, self.unit = sheet.path, sheet.notes, sheet.title, sheet.unit
+        self.path, self.notes, self.unit = sheet.path, sheet.notes, sheet.unit
         self._others = [name for name in sheet.columns if name != column]
         ended = [f"{name}{end}" for end in (FIRST, SECOND) for name in self._others]
         self.columns = (column, *self._others, *ended)

@@ -18,7 +18,7 @@ from openpyxl.utils import get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.cells import workbook_cell
-from pathway_local.sheets.header import find_header, header_note, looked_at, named_header
+from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text
 from pathway_local.sheets.workbook_archive import check_archive, check_copyable, damaged, has_formulas, merged_cells
@@ -60,7 +60,7 @@ class WorkbookSheet(Sheet):
     def _look(self, title: str, header_row: int | None) -> Sequence[str]:
         """Look at the sheet called `title`, else the first, and return the names of its columns."""
         with _open(self.path, title) as page:
-            self._titles = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
+            self._titles: list[str] = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
             self.title: str = page.title
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
@@ -68,19 +68,23 @@ class WorkbookSheet(Sheet):
             rows = looked_at(
                 ([plain_text(cell.value) for cell in cells] for cells in self._rows(page)), header_row or 0
             )
-            header = named_header(rows, header_row, self.path.name) if header_row else find_header(rows)
+            place = find_header(rows, header_row, self.path.name)
             self._formulas = has_formulas(self.path)
-        self.header_row = header.place + 1 if header else 0
+        self.header_row = 0 if place is None else place + 1
         self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
         self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
         if self.guessed_header:
             self.notes += (header_note(self.header_row),)
-        return header.names if header else ()
+        return [] if place is None else names_in(rows[place])
 
     def _behind_the_cover(self) -> str:
-        """Return the title of the first other sheet with several columns and more rows; empty without one."""
-        larger = (each for each in self.others() if len(each.columns) > 1 and (each.count() or 0) > (self.count() or 0))
-        return next((each.title for each in larger), "")
+        """Return the title of the first other visible sheet with several columns and more rows; empty without one."""
+        for title in self._titles:
+            with suppress(CasesError):  # without a header, a sheet has no rows to read
+                other = WorkbookSheet(self.path, title)
+                if len(other.columns) > 1 and (other.count() or 0) > (self.count() or 0):
+                    return title
+        return ""
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
@@ -98,16 +102,6 @@ class WorkbookSheet(Sheet):
     def count(self) -> int | None:
         """Return the number of rows below the header, if the workbook states its size."""
         return max(self._last_row - self.header_row, 0) if self._last_row else None
-
-    def others(self) -> Iterator[Sheet]:
-        """Yield the other visible sheets of the workbook that have a header."""
-        for title in self._titles:
-            if title != self.title:
-                try:
-                    sheet = WorkbookSheet(self.path, title)
-                except CasesError:  # without a header, a sheet has no rows to read
-                    continue
-                yield sheet
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write the whole workbook, with the new cells right of everything that is in this sheet."""

@@ -49,8 +49,9 @@ def judge_samples(folder: Path, registry: Path | None, seal: Wanted = "auto") ->
             tallies = run_job(plan, Watcher(), ["gpu-check", rubric], loaded)
             failures += sum(tally.failures.total() for tally in tallies)
             with RunFile.read(run) as read:
-                facts: dict[str, Any] = dict(read.jobs.all()[0].facts)
-            engine = facts.get("engine") or engine
+                job = read.jobs.all()[0]
+            facts: dict[str, Any] = dict(job.facts)
+            engine = dict(job.engines[-1]) if job.engines else engine
             [rater] = facts["raters"]
             weights, rubrics[rubric] = rater["weights"], rater["sha256"]
             cases[rubric] = hashlib.sha256(path.read_bytes()).hexdigest()

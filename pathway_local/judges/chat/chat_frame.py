@@ -71,7 +71,7 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
         )
         for said in (marks, probes)
     ]
-    plain, probed = (each.text for each in render(template, conversations).rendered)
+    plain, probed = (each.text for each in render(template, conversations)[0])
     split = re.split(f"{fence}([0-9]+){fence}", plain)
     frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
     if frame.filled(probes) != probed:
@@ -98,22 +98,19 @@ class Rendered:
         return self.found
 
 
-@dataclass(frozen=True, slots=True)
-class Renderings:
-    """What a template makes of conversations; `names` are the variables that it mentions."""
+def render(
+    template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]
+) -> tuple[list[Rendered], Sequence[str]]:
+    """Return each conversation rendered with its variables, and the names of all variables that the template mentions.
 
-    rendered: tuple[Rendered, ...]
-    names: tuple[str, ...]
-
-
-def render(template: str, asked: Sequence[tuple[Conversation, Mapping[str, object]]]) -> Renderings:
-    """Render each conversation with its variables, in a process with limits. Raises EngineError, and TemplateLimit."""
+    It is rendered in a process with limits. Raises EngineError, and TemplateLimit.
+    """
     said = json.loads(answer(json.dumps({"template": template, "asked": asked}, default=str)))
     if "limit" in said:
         raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
     if "error" in said:
-        return Renderings((Rendered(None, said["error"]),) * len(asked), ())
-    return Renderings(tuple(map(Rendered, said["texts"], said["errors"])), tuple(said["names"]))
+        return [Rendered(None, said["error"])] * len(asked), ()
+    return list(map(Rendered, said["texts"], said["errors"])), said["names"]
 
 
 def answer(request: str) -> str:

@@ -130,8 +130,8 @@ def _reading(
     followed = [*answered, {"role": "user", "content": NEXT}]
     as_user = [{"role": "user", "content": SYSTEM}, native[1]]
     asked = [(each, opening) for each in (native, folded, as_user)] + [(each, closed) for each in (answered, followed)]
-    found = render(template, asked)
-    kept, put, doubled, *after = (each.found or "" for each in found.rendered)
+    rendered, mentioned = render(template, asked)
+    kept, put, doubled, *after = (each.found or "" for each in rendered)
     takes_system = 0 <= kept.find(SYSTEM) < kept.find(USER) and kept != doubled
     folds = not takes_system and 0 <= put.find(SYSTEM) < put.find(USER)
     ends = tuple(dict.fromkeys(filter(None, (_first_token(text, tokens) for text in after))))
@@ -143,10 +143,10 @@ def _reading(
     if not thinking:
         return reading
     plain = _Try({}, put if folds else kept)
-    names = [name for name in found.names if _SWITCH.search(name)][:_MOST_SWITCHES]
+    names = [name for name in mentioned if _SWITCH.search(name)][:_MOST_SWITCHES]
     settings = [switches for name in names for switches in _settings(name, template)]
-    tried = render(template, [(folded if folds else native, {**opening, **switches}) for switches in settings])
-    tries = [_Try(each, what.found) for each, what in zip(settings, tried.rendered, strict=True) if what.found]
+    tried, _ = render(template, [(folded if folds else native, {**opening, **switches}) for switches in settings])
+    tries = [_Try(each, what.found) for each, what in zip(settings, tried, strict=True) if what.found]
     return _with_thinking(reading, marks, plain, tries)
 
 
