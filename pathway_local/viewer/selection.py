@@ -1,7 +1,7 @@
 """Which cases a table shows, and in which order, as SQL on the `VerdictIndex`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from pathway_local.viewer.case_texts import fold
@@ -19,6 +19,8 @@ ORDERS: Mapping[str, str] = {
     "unsure": "MIN(confidence) IS NULL, MIN(confidence), ",
 }
 """What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
+
+_HAS = "EXISTS (SELECT 1 FROM json_each(cases.metadata) AS kept WHERE kept.key = ? AND value = ?)"
 
 # A case's texts are searched once, however many raters it has.
 _HOLDS = """(
@@ -47,35 +49,21 @@ class Selection:
 
     def where(self) -> tuple[str, list[object]]:
         """Return the condition on the index's `verdicts`, `cases` and `raters`, and its values."""
-        chosen = _Conditions()
+        chosen: list[tuple[str, tuple[object, ...]]] = []
         if self.rubric:
-            chosen.add("raters.rubric = ?", self.rubric)
+            chosen.append(("raters.rubric = ?", (self.rubric,)))
         if self.rater:
-            chosen.add("raters.name = ?", self.rater)
+            chosen.append(("raters.name = ?", (self.rater,)))
         if self.level:
-            chosen.add("verdicts.id IN (SELECT verdict FROM scores WHERE name = ? AND value = ?)", *self.level)
-        if self.outcome == VERDICTS:
-            chosen.add("verdicts.failure IS NULL")
-        elif self.outcome == FAILURES:
-            chosen.add("verdicts.failure IS NOT NULL")
+            chosen.append(("verdicts.id IN (SELECT verdict FROM scores WHERE name = ? AND value = ?)", self.level))
+        if self.outcome in (VERDICTS, FAILURES):
+            chosen.append((f"verdicts.failure IS {'NOT' if self.outcome == FAILURES else ''} NULL", ()))
         elif self.outcome:
-            chosen.add("verdicts.failure = ?", self.outcome.removeprefix(KIND))
+            chosen.append(("verdicts.failure = ?", (self.outcome.removeprefix(KIND),)))
         if self.mark:
-            chosen.add("EXISTS (SELECT 1 FROM json_each(verdicts.marks) WHERE value = ?)", self.mark)
-        for group in self.groups:
-            chosen.add(
-                "EXISTS (SELECT 1 FROM json_each(cases.metadata) AS kept WHERE kept.key = ? AND value = ?)", *group
-            )
+            chosen.append(("EXISTS (SELECT 1 FROM json_each(verdicts.marks) WHERE value = ?)", (self.mark,)))
+        chosen += [(_HAS, group) for group in self.groups]
         if self.text.strip():
-            chosen.add(_HOLDS, *[fold(self.text.strip())] * 3)
-        return " AND ".join(chosen.conditions) or "1", chosen.values
-
-
-@dataclass(slots=True)
-class _Conditions:
-    conditions: list[str] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
-
-    def add(self, condition: str, *values: object) -> None:
-        self.conditions.append(condition)
-        self.values += values
+            chosen.append((_HOLDS, (fold(self.text.strip()),) * 3))
+        values = [value for _, given in chosen for value in given]
+        return " AND ".join(condition for condition, _ in chosen) or "1", values
