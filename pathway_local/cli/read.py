@@ -1,5 +1,6 @@
 """`pathway-local read`: the cases that a person should look at first, with their texts, and where raters disagree."""
 
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,6 +27,7 @@ from pathway_local.results.reading_list import (
     reading_lists,
     table_rows,
 )
+from pathway_local.results.table import Cell
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
@@ -90,15 +92,19 @@ def read(
     tables = [table for each in apart for table in disagreement_tables(each, labels)]
     if as_json:
         print_json(plain(tables, terminal_words(lang)))
-        return
-    show([each for each in tables if each.key != WORDS], terminal_words(lang))
-    for each in tables:
-        for case, rows in groupby(each.rows if each.key == WORDS else (), key=lambda row: str(row["case"])):
-            data.print()
-            data.say(case, "bold")
-            for row in rows:
-                said = str(row["words"]).replace("\n", "\n    ")
-                data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
+    else:
+        show([each for each in tables if each.key != WORDS], terminal_words(lang))
+        _show_words(row for each in tables if each.key == WORDS for row in each.rows)
+
+
+def _show_words(rows: Iterable[Mapping[str, Cell]]) -> None:
+    """Print what raters wrote about each case."""
+    for case, together in groupby(rows, key=lambda row: str(row["case"])):
+        data.print()
+        data.say(case, "bold")
+        for row in together:
+            said = str(row["words"]).replace("\n", "\n    ")
+            data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
 
 
 def _write_lists(
