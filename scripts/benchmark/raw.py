@@ -54,7 +54,6 @@ class Raw:
             "constrained": self.constrained,
             "free": self.free,
             "naive": self.naive,
-            "roof": self.roof,
         }
 
     def settled(self) -> Told:
@@ -134,32 +133,6 @@ class Raw:
             failed += len(chats)
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
-
-    def roof(self, work: Asked) -> Told:
-        """Measure this machine: operations per second of matrix products, and bytes copied per second."""
-        import torch
-
-        gpu = torch.cuda.is_available()
-        device, size = ("cuda", 8192) if gpu else ("cpu", 1024)
-        kind = torch.bfloat16 if gpu else torch.float32
-        left, right = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
-        block = torch.empty((1 << 30) if gpu else (1 << 27), device=device, dtype=torch.uint8)
-        target = torch.empty_like(block)
-
-        def rate(work: Callable[[], object], amount: float) -> float:
-            best = 0.0
-            for _ in range(10):
-                if gpu:
-                    torch.cuda.synchronize()
-                began = time.perf_counter()
-                work()
-                if gpu:
-                    torch.cuda.synchronize()
-                best = max(best, amount / (time.perf_counter() - began))
-            return best
-
-        flops = rate(lambda: left @ right, 2.0 * size**3)
-        return {"flops": flops, "bytes": rate(lambda: target.copy_(block), 2.0 * block.numel())}
 
 
 def _score(text: str) -> bool:

@@ -24,8 +24,7 @@ USUAL = (BASE, "judge", FREE, "judge without probabilities", "naive")
 class Measured:
     """One measurement: wall seconds, processor seconds of all processes, cases and tokens.
 
-    `generated` leaves out the tokens that end replies and those of passes for probabilities. `shared` are tokens of the
-    prompts' rubrics.
+    `generated` leaves out the tokens that end replies and those of passes for probabilities.
     """
 
     seconds: float
@@ -34,7 +33,6 @@ class Measured:
     prompt: int
     cached: int
     generated: int
-    shared: int = 0
     remark: str = ""
 
 

@@ -42,10 +42,6 @@ class WorkWriter:
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
         return Asked(tuple(map(PassWriter().message, self.passes(detail, count, seed))), tuple(lengths))
 
-    def shared(self, detail: Detail, count: int) -> int:
-        """Return the tokens of the rubrics in the prompts of so many cases."""
-        return count * sum(len(writer.shared_prefix()) for writer in self._writers(detail))
-
     def passes(self, detail: Detail, count: int, seed: int) -> Iterator[Pass]:
         """Yield the pass of each reply."""
         for at, prompt in enumerate(self.prompts(detail, count, seed)):
