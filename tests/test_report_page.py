@@ -21,7 +21,7 @@ from pathway_local.results.summary import SummaryOptions, summary, summary_table
 from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.jobs import EARLIER_ENGINES
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate
 from pathway_local.system.safe_yaml import load_yaml
@@ -124,7 +124,7 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
         engine = {"judge": "one", "seal": "filter"}
-        job = made.jobs.begin(["judge"], {"engine": {**engine, "seal": "namespace"}, EARLIER_ENGINES: [engine]})
+        job = made.jobs.begin(["judge"], {ENGINES: [engine, {**engine, "seal": "namespace"}]})
         made.jobs.end(job, "done", {})
     found = reported(run).said
     top, appendix = found.split("Whoever has the run")
