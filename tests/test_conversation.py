@@ -18,7 +18,7 @@ from pathway_local.judges.chat.turns import Chat
 from pathway_local.prompty.jinja_turn import jinja_turn
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
-from pathway_local.rendering.rubric_check import JudgeUse, inspect
+from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.conversation import BadConversation, messages_in, written
 from pathway_local.rubrics.rubric import Rubric
@@ -191,7 +191,7 @@ def test_a_check_shows_an_example_and_the_rubrics_own_length(
     judge: tuple[Family, JudgeTokenizer], rubric: Rubric
 ) -> None:
     assert "(the case's" in inspect(rubric).example
-    found = inspect(rubric, JudgeUse(judge[1], Chat(judge[0].folds_system), 20_000))
+    found = inspect(rubric, PromptWriter(rubric, judge[1], Chat(judge[0].folds_system), context=20_000))
     assert "(the case's" in found.example
     assert found.lengths is not None and 0 < found.lengths.shared <= found.lengths.own
 

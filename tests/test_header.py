@@ -293,15 +293,3 @@ def test_the_table_behind_a_cover_page_is_read_and_told(tmp_path: Path) -> None:
     assert open_sheet(workbook(tmp_path / "b.xlsx", First=pairs, Data=TABLE)).title == "First"
     long: list[list[object]] = [["answer"], *([f"An answer {n}"] for n in range(30))]
     assert open_sheet(workbook(tmp_path / "c.xlsx", First=long, Data=TABLE)).title == "First"
-
-
-def test_totals_and_notes_below_the_table_are_told_in_one_line(tmp_path: Path) -> None:
-    rows = [*TABLE, [], ["Total", None, None], ["Note: as of March"]]
-    cases = CasesFile(workbook(tmp_path / "a.xlsx", Data=rows), {"r": ["question", "answer"]})
-    assert cases.footer() == ""
-    assert len(list(cases)) == 9
-    assert cases.footer().endswith("and fail: row 10, row 11")
-    cases = CasesFile(
-        workbook(tmp_path / "b.xlsx", Data=[*rows, [9, "Where?", "Here."]]), {"r": ["question", "answer"]}
-    )
-    assert list(cases) and cases.footer() == ""

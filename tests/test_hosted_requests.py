@@ -14,7 +14,7 @@ from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
-from pathway_local.ratings.ratings_file import RatingsFile
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric

@@ -11,7 +11,7 @@ from pathway_local.case import Case
 from pathway_local.errors import RatingsError
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
-from pathway_local.ratings.ratings_file import RatingsFile
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile
 

@@ -1,17 +1,21 @@
 """The columns of a sheet of ratings are found by their names."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rated_run import TINY, TWO
 
 from pathway_local.errors import UsageError
-from pathway_local.ratings.rating_layout import PAGE_COLUMNS, RatingLayout, find_layout
+from pathway_local.ratings.rating_layout import PAGE_COLUMNS, RatingLayout, RatingsFile, find_layout
 
 
-def layout(columns: Sequence[str], rubric: Any = TINY, **options: Any) -> RatingLayout:
-    return find_layout(columns, rubric, "people.csv", **options)
+def layout(
+    columns: Sequence[str], rubric: Any = TINY, own_id: str | None = None, mapping: Any = None, **options: Any
+) -> RatingLayout:
+    file = RatingsFile(Path("people.csv"), options.pop("kind", "human"), **options)
+    return find_layout(columns, rubric, file, own_id, mapping or {})
 
 
 def test_ids_are_found_in_order() -> None:
@@ -58,11 +62,11 @@ def test_raters_in_a_column() -> None:
 
 
 def test_raw_replies_are_a_hosted_judges() -> None:
-    assert layout(["id", "reply", "score"], hosted=True).reply_column == "reply"
-    assert layout(["id", "reply", "score"], hosted=True, scores=["score"]).reply_column is None
+    assert layout(["id", "reply", "score"], kind="hosted").reply_column == "reply"
+    assert layout(["id", "reply", "score"], kind="hosted", scores=["score"]).reply_column is None
     assert layout(["id", "reply", "score"]).reply_column is None
     with pytest.raises(UsageError, match="raw replies"):
-        layout(["id", "text"], hosted=True)
+        layout(["id", "text"], kind="hosted")
 
 
 def test_several_scores_belong_to_whom_the_headers_say() -> None:
@@ -85,5 +89,5 @@ def test_a_file_of_a_page_is_known_by_any_column_of_its_own(kept: str) -> None:
     assert layout(["rating_id", "rater", kept, "score"]).from_page
     assert layout(["rating_id", kept, "score"]).from_page
     assert not layout(["id", "rater", kept, "score"]).from_page
-    assert not layout(["rating_id", kept, "reply"], hosted=True).from_page
+    assert not layout(["rating_id", kept, "reply"], kind="hosted").from_page
     assert not layout(["rating_id", "rater", "score"]).from_page

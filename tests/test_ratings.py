@@ -14,8 +14,8 @@ from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFi
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.handouts import hand_out, store_handouts
 from pathway_local.ratings.import_ratings import Imported, import_ratings
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem
-from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.results.agreement import agreement
 from pathway_local.results.agreement_plan import AgreementPlan
 from pathway_local.results.ratings_matrix import ratings_matrices

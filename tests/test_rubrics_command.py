@@ -17,7 +17,9 @@ from pathway_local.cli.rubrics import GUIDES
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
-from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, JudgeUse, inspect
+from pathway_local.rendering.prompt import Chat, PromptWriter
+from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, inspect
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"
@@ -100,35 +102,35 @@ def test_a_condition_before_the_rubric_breaks_the_prefix_too(judge_folder: Path)
         + "This is the rubric. " * 80
         + "\n{{context}}\n{{answer}}"
     )
-    spec = rubrics._judge(str(judge_folder), None)
-    assert isinstance(spec, JudgeUse)
-    found = inspect(parse_rubric(text, "x.prompty"), spec)
+    rubric = parse_rubric(text, "x.prompty")
+    found = inspect(rubric, rubrics._writer(rubric, str(judge_folder), None))
     assert found.lengths is not None
     assert found.lengths.shared < 20
     assert any("starts at token" in said for said in found.advice)
 
 
 def test_check_refuses_what_does_not_fit_the_context(judge_folder: Path) -> None:
-    spec = rubrics._judge(str(judge_folder), None)
-    assert isinstance(spec, JudgeUse)
     rubric = load_rubric("groundedness")
-    lengths = inspect(rubric, spec).lengths
+    writer = rubrics._writer(rubric, str(judge_folder), None)
+    assert isinstance(writer, PromptWriter)
+    lengths = inspect(rubric, writer).lengths
     assert lengths is not None
     needed = lengths.own + rubric.format.reply({}).form.reserve
-    tight = JudgeUse(spec.tokenizer, spec.chat, needed + LITTLE_ROOM - 1)
-    assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, tight).advice)
+    writer.context = needed + LITTLE_ROOM - 1
+    assert any(f"only {LITTLE_ROOM - 1} of" in said for said in inspect(rubric, writer).advice)
+    writer.context = needed
     with pytest.raises(EngineError, match=f"context of {needed:,} tokens is too short for the rubric groundedness"):
-        inspect(rubric, JudgeUse(spec.tokenizer, spec.chat, needed))
+        inspect(rubric, writer)
 
 
 def test_a_long_sample_takes_none_of_the_room(judge_folder: Path) -> None:
-    judge = rubrics._judge(str(judge_folder), None)
-    assert isinstance(judge, JudgeUse)
+    tokenizer = JudgeTokenizer(judge_folder)
 
     def found(sample: str) -> Inspection:
         front = f"inputs: {{answer: {{sample: {sample!r}}}}}\noutputs: {{layout: '{{s}}', fields: {{s: {FIVE}}}}}"
         text = f"---\n{front}\n---\nuser:\nA rubric. {{{{answer}}}} Once more: {{{{answer}}}}"
-        return inspect(parse_rubric(text, "x.prompty"), JudgeUse(judge.tokenizer, judge.chat, 300))
+        rubric = parse_rubric(text, "x.prompty")
+        return inspect(rubric, PromptWriter(rubric, tokenizer, Chat(), context=300))
 
     long, none = found("words " * 500), found(" ")
     assert long.lengths == none.lengths

@@ -14,8 +14,8 @@ from pathway_local.errors import OutputExists, RatingsError, RunFileError, Unkno
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
-from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
 from pathway_local.runs.audit import AuditTrail, file_facts

@@ -76,4 +76,5 @@ class Rubric:
 
     def check(self) -> list[str]:
         """Return what `pathway-local rubrics check` notes. Raises RubricError if `judge` would refuse the rubric."""
-        return [*self.read.notices, *inspect(self.read, None).advice]
+        inspect(self.read)
+        return list(self.read.notices)

@@ -17,7 +17,8 @@ from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
-from pathway_local.rendering.rubric_check import Inspection, JudgeUse, budgets, example_inputs, inspect
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.rubric_check import Inspection, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric
@@ -101,7 +102,7 @@ def check(
     if schema:
         print_json(rubric.format.schema())
         return
-    found = inspect(rubric, _judge(judge, models) if judge else None)
+    found = inspect(rubric, _writer(rubric, judge, models) if judge else None)
     for said in (*rubric.notices, *found.advice):
         notice(said)
     print_text("Example of a reply", found.reply)
@@ -118,7 +119,7 @@ def _guide_to(name: str) -> dict[str, str]:
     return {"languages": read["languages"], **read[name]} if name in builtin_names() else {}
 
 
-def _judge(name: str, models: Path | None) -> JudgeUse | None:
+def _writer(rubric: Rubric, name: str, models: Path | None) -> PromptWriter | None:
     spec = load_registry(models).get(name)
     try:
         folder = find_folder(spec.name, spec.source, spec.revision)
@@ -126,7 +127,7 @@ def _judge(name: str, models: Path | None) -> JudgeUse | None:
     except WeightsMissing as error:
         notice(f"checked without a judge: {error}")
         return None
-    return JudgeUse(tokenizer, chat_of(spec, 0), sure_context(spec))
+    return PromptWriter(rubric, tokenizer, chat_of(spec, 0), context=sure_context(spec))
 
 
 def _show_inputs(rubric: Rubric) -> None:

@@ -9,9 +9,9 @@ little-endian.
 """
 
 import json
+import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -75,45 +75,34 @@ _KINDS: Mapping[int, tuple[int, np.dtype[Any], Callable[[NDArray[Any]], NDArray[
 """The kinds of tensors that we read: numbers in a block, the block, and its numbers in float32."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    shape: tuple[int, ...]
-    kind: int
-    offset: int
+_DAMAGES = (struct.error, LookupError, ValueError, TypeError, AttributeError, ArithmeticError)
 
 
 class GgufFile:
-    """The `facts` of a GGUF file by key, and its tensors by name. Raises EngineError for a file that is none."""
+    """The `facts` of a GGUF file by key, and its tensors by name. Raises what `_DAMAGES` lists for another file."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
-        try:
-            if self._take(4) != b"GGUF" or self._number("I") != 3:
-                raise EngineError("it is no GGUF file of version 3")
-            tensors, facts = self._number("Q"), self._number("Q")
-            self.facts = {self._text(): self._value(self._number("I")) for _ in range(facts)}
-            self._places = {self._text(): self._place() for _ in range(tensors)}
-            step = self.facts.get("general.alignment", _USUAL_ALIGNMENT)
-            self._begin = -(-self._at // step) * step
-        except (struct.error, KeyError, ValueError, TypeError, ZeroDivisionError):
-            raise EngineError("it is damaged") from None
+        if self._take(4) != b"GGUF" or self._number("I") != 3:
+            raise ValueError("it is no GGUF file of version 3")
+        tensors, facts = self._number("Q"), self._number("Q")
+        self.facts = {self._text(): self._value(self._number("I")) for _ in range(facts)}
+        self._places = {self._text(): self._place() for _ in range(tensors)}
+        step = self.facts.get("general.alignment", _USUAL_ALIGNMENT)
+        self._begin = -(-self._at // step) * step
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each tensor, outermost dimension first."""
-        return {name: place.shape for name, place in self._places.items()}
+        return {name: shape for name, (shape, _, _) in self._places.items()}
 
     def tensor(self, name: str) -> NDArray[np.float32]:
-        """Return a tensor in float32. Raises EngineError if its kind is none that we read, or if it is cut off."""
-        place = self._places[name]
-        if place.kind not in _KINDS:
-            raise EngineError(f"its tensor {name[:60]!r} is of kind {place.kind}, and only F32, Q4_1 and Q8_0 are read")
-        size, block, numbers = _KINDS[place.kind]
-        try:
-            blocks = np.frombuffer(self._data, block, prod(place.shape) // size, self._begin + place.offset)
-            return numbers(blocks).reshape(place.shape)
-        except ValueError:
-            raise EngineError(f"its tensor {name[:60]!r} is damaged") from None
+        """Return a tensor in float32."""
+        shape, kind, offset = self._places[name]
+        if kind not in _KINDS:
+            raise ValueError(f"its tensor {name[:60]!r} is of kind {kind}, and only F32, Q4_1 and Q8_0 are read")
+        size, block, numbers = _KINDS[kind]
+        return numbers(np.frombuffer(self._data, block, prod(shape) // size, self._begin + offset)).reshape(shape)
 
     def _take(self, length: int) -> bytes:
         found = self._data[self._at : self._at + length]
@@ -137,25 +126,25 @@ class GgufFile:
             return [self._value(inner, depth + 1) for _ in range(length)]
         return self._number(_NUMBERS[kind])
 
-    def _place(self) -> _Place:
+    def _place(self) -> tuple[tuple[int, ...], int, int]:
+        """Return a tensor's shape, its kind, and its offset in bytes."""
         sizes = [self._number("Q") for _ in range(self._number("I"))]
-        return _Place(tuple(reversed(sizes)), self._number("I"), self._number("Q"))
+        return tuple(reversed(sizes)), self._number("I"), self._number("Q")
 
 
 def write_judge(data: bytes, folder: Path) -> None:
-    """Write a judge's folder from the bytes of a GGUF file. Raises EngineError for another kind of model, OSError."""
-    file = GgufFile(data)
-    for key, known in _KNOWN.items():
-        if (found := file.facts.get(key)) != known:
-            raise EngineError(f"its {key} is {str(found)[:40]!r}, and only {known!r} can be converted")
-    try:
-        texts = _texts(file.facts, tied="output.weight" not in file.shapes)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise EngineError(f"it lacks a fact about its model ({type(error).__name__}: {str(error)[:60]})") from None
+    """Write a judge's folder from the bytes of a GGUF file. Raises EngineError for another kind of file, OSError."""
     folder.mkdir()
-    for name, text in texts.items():
-        (folder / name).write_text(text, "utf-8")
-    _write_weights(file, folder / WHOLE)
+    try:
+        file = GgufFile(data)
+        for key, known in _KNOWN.items():
+            if (found := file.facts.get(key)) != known:
+                raise ValueError(f"its {key} is {str(found)[:40]!r}, and only {known!r} can be converted")
+        for name, text in _texts(file.facts, tied="output.weight" not in file.shapes).items():
+            (folder / name).write_text(text, "utf-8")
+        _write_weights(file, folder / WHOLE)
+    except _DAMAGES as error:
+        raise EngineError(f"it is damaged, or of another kind ({type(error).__name__}: {str(error)[:120]})") from None
 
 
 def _texts(facts: Mapping[str, Any], *, tied: bool) -> dict[str, str]:
@@ -249,15 +238,13 @@ def _write_weights(file: GgufFile, path: Path) -> None:
 
 
 def _name(name: str) -> str:
-    """Return the name that transformers gives a tensor of a Llama. Raises EngineError for an unknown one."""
+    """Return the name that transformers gives a tensor of a Llama."""
     if name in _OUTER:
         return _OUTER[name]
-    blk, _, rest = name.partition(".")
-    layer, _, part = rest.partition(".")
-    kind = part.removesuffix(".weight")
-    if blk != "blk" or not layer.isdecimal() or kind not in _OF_LAYER or kind == part:
-        raise EngineError(f"its tensor {name[:60]!r} is not one of a Llama")
-    return f"model.layers.{layer}.{_OF_LAYER[kind]}.weight"
+    found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name, re.ASCII)
+    if not found or found[2] not in _OF_LAYER:
+        raise ValueError(f"its tensor {name[:60]!r} is not one of a Llama")
+    return f"model.layers.{found[1]}.{_OF_LAYER[found[2]]}.weight"
 
 
 def _halves(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:

@@ -72,8 +72,6 @@ def _index(shards: list[Path]) -> bytes:
 
 def _linked(home: Path, links: dict[str, Path], index: bytes) -> Path:
     """Make the folder hold these links and the index. Another process may do the same at the same time."""
-    if not home.is_dir():
-        _forget_lost(home.parent)
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = {*links, INDEX} if index else set(links)
     for entry in home.iterdir():
@@ -91,13 +89,6 @@ def _linked(home: Path, links: dict[str, Path], index: bytes) -> Path:
         with whole_file(place, replace=True) as file:
             file.write(index)
     return home
-
-
-def _forget_lost(homes: Path) -> None:
-    """Remove the links to judges that are no longer there."""
-    for each in homes.iterdir() if homes.is_dir() else ():
-        if any(link.is_symlink() and not link.exists() for link in each.iterdir()):
-            shutil.rmtree(each, ignore_errors=True)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -15,7 +15,7 @@ from pathway_local.errors import RegistryError, UnknownName, UsageError, Weights
 from pathway_local.judges.architecture import Keys
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
-from pathway_local.judges.weights import check_folder, find_folder, is_folder, is_hub_id, local_path, models_home
+from pathway_local.judges.weights import check_folder, find_folder, is_folder, local_path, models_home
 from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
 
@@ -36,7 +36,7 @@ class Registry:
         return iter(self.specs.values())
 
     def get(self, name: str) -> JudgeSpec:
-        """Return the judge of that name, `NAME:VARIANT`, hub id, folder, or folder's name in `models_home()`.
+        """Return the judge of that name, `NAME:VARIANT`, folder, or folder's name in `models_home()`.
 
         If its weights are on this disk, what the entry leaves out is read from them and listed in `inferred`.
         Raises UnknownName, UsageError if there is no such folder, EngineError for a broken one.
@@ -59,12 +59,6 @@ class Registry:
             if variant not in spec.variants:
                 raise UnknownName(f"variant of {base}", variant, spec.variants)
             return spec.variant(variant)
-        for spec in self if is_hub_id(name) else ():
-            if spec.source == name:
-                return spec
-            for variant_name, found in spec.variants.items():
-                if found.source == name:
-                    return spec.variant(variant_name)
         return None
 
 
@@ -108,30 +102,25 @@ def load_registry(extra: Path | None = None) -> Registry:
     A later entry of the same name replaces single keys, and single settings of `engine` (null removes one). An entry
     with another source starts anew. Raises RegistryError that names file, line and key.
     """
-    files = [_built_in()]
-    if user_file().is_file():
-        files.append(_read(user_file()))
-    if extra is not None:
-        files.append(_read(extra))
-    merged: dict[str, dict[str, tuple[object, _File]]] = {}
+    paths = [*([user_file()] if user_file().is_file() else []), *([extra] if extra is not None else [])]
+    files = [_built_in(), *map(_read, paths)]
+    merged: dict[str, dict[str, object]] = {}
     for file in files:
         for name, entry in file.entries():
             before = merged.get(name, {})
-            alone = "source" in entry and "source" in before and before["source"][0] != entry["source"]
-            merged[name] = {} if alone else dict(before)
-            told = {**entry, **_joined_settings(merged[name], entry)}
-            merged[name].update({key: (value, file) for key, value in told.items()})
-    last = {name: file for file in files for name in file.tree}
-    return Registry({name: _spec(name, keys, last[name]) for name, keys in merged.items()})
+            if "source" in before and entry.get("source", before["source"]) != before["source"]:
+                before = {}
+            merged[name] = {**before, **entry, **_joined_settings(before.get("engine"), entry.get("engine"))}
+    return Registry(
+        {name: _spec(name, keys, [each for each in files if name in each.tree]) for name, keys in merged.items()}
+    )
 
 
-def _joined_settings(before: Mapping[str, tuple[object, "_File"]], entry: Mapping[str, object]) -> dict[str, object]:
+def _joined_settings(before: object, told: object) -> dict[str, object]:
     """Return the `engine` settings of an entry, joined with those of the one before."""
-    told = entry.get("engine")
     if not isinstance(told, Mapping):
         return {}
-    known = before["engine"][0] if "engine" in before else None
-    joined = {**(known if isinstance(known, Mapping) else {}), **told}
+    joined = {**(before if isinstance(before, Mapping) else {}), **told}
     return {"engine": {name: value for name, value in joined.items() if value is not None}}
 
 
@@ -155,6 +144,9 @@ class _File:
             if not isinstance(entry, Mapping) or not all(isinstance(key, str) for key in entry):
                 hint = f"Write `{name}: {{source: /folder/of/the/model}}`."
                 raise RegistryError(f"{self.where(name)}: {name} holds no keys", hint)
+            source = entry.get("source")
+            if isinstance(source, str) and source.startswith(("./", "../")):
+                entry = {**entry, "source": str((self.path.parent / source).resolve())}
             yield name, dict(entry)
 
 
@@ -185,27 +177,24 @@ def _read(path: Path) -> _File:
     return _File(path, tree, text)
 
 
-def _spec(name: str, keys: Mapping[str, tuple[object, _File]], last: _File) -> JudgeSpec:
-    values = {key: value for key, (value, _) in keys.items()}
+def _spec(name: str, values: Mapping[str, object], files: Sequence[_File]) -> JudgeSpec:
+    """Return the judge of that name in these files, of which the last decides where they differ."""
     if "source" not in values:
-        raise RegistryError(f"{last.where(name)}: {name} lacks its source", "Add `source:` with a folder or hub id.")
+        said = f"{files[-1].where(name)}: {name} lacks its source"
+        raise RegistryError(said, "Add `source:` with a folder or hub id.")
     try:
         entry = RegistryEntry.model_validate(values)
     except ValidationError as error:
-        raise _explained(name, keys, last, error) from None
-    source_file = keys["source"][1].path
+        raise _explained(name, files, error) from None
     given: dict[str, Any] = {key: getattr(entry, key) for key in entry.model_fields_set}
-    if entry.source.startswith("."):
-        given["source"] = str((source_file.parent / entry.source).resolve())
-    return JudgeSpec(name=name, origin=str(last.path), **given)
+    return JudgeSpec(name=name, origin=str(files[-1].path), **given)
 
 
-def _explained(
-    name: str, keys: Mapping[str, tuple[object, _File]], last: _File, error: ValidationError
-) -> RegistryError:
+def _explained(name: str, files: Sequence[_File], error: ValidationError) -> RegistryError:
     """Return one line for pydantic's first complaint, with the key's file and line."""
     path, kind, said = first_complaint(error)
-    file = keys[str(path[0])][1] if path and str(path[0]) in keys else last
+    key = path[0] if path else ""
+    file = next((each for each in reversed(files) if key in dict(each.entries())[name]), files[-1])
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
     if kind == "extra_forbidden":
         parts: list[type[Keys]] = [RegistryEntry, *Keys.__subclasses__()]

@@ -119,8 +119,6 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         keys = dict.fromkeys(each.engine_key for each in prepared.raters)
         forecast = _Forecast(prepared, run, loaded, watcher)
         judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
-        if not watcher.stopped() and (said := prepared.cases.footer()):
-            watcher.notice(said)
         return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 

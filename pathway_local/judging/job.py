@@ -108,8 +108,6 @@ class _ScoringJob:
             for key in dict.fromkeys(each.engine_key for _, each in raters):
                 tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
             status = "stopped" if self.watcher.stopped() else "done"
-            if status == "done" and (said := self.prepared.cases.footer()):
-                self.watcher.notice(said)
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
                 name = self.prepared.cases.path.name

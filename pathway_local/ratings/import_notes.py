@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pathway_local.rater import Rater
 from pathway_local.ratings.known_cases import Matched
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem
-from pathway_local.ratings.ratings_file import RatingsFile
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import KEYED, file_facts
 from pathway_local.runs.run_file import RunFile

@@ -15,9 +15,9 @@ from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
-from pathway_local.ratings.rating_layout import SavedPage
+from pathway_local.ratings.rating_layout import RatingsFile, SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
-from pathway_local.ratings.ratings_file import RatingsFile, RatingsReading
+from pathway_local.ratings.ratings_file import RatingsReading
 from pathway_local.ratings.samples import Sample, inclusions, samples
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts

@@ -1,5 +1,6 @@
 """Finds the cases of a run that imported ratings belong to."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -32,7 +33,7 @@ _BAD_ROWS = """
     WHERE superseded = 0 AND failure_kind IN (?, ?)
 """
 
-NO_SUCH_TEXTS = "no case of the run has its texts"
+NO_SUCH_ID, NO_SUCH_TEXTS = "its id matches no case of the run", "no case of the run has its texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class KnownCases:
             for case_id, row, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row), case_hash)
         self.bad_rows: set[str] = set()
-        self.has_duplicates = self._has_unreadable_ids = False
+        self.has_duplicates, self._without_id = False, 0
         for case_id, source, kind in run.database.rows(_BAD_ROWS, *BAD_ROWS):
             self._add_bad_row(case_id, source, kind)
         self.numbered = bool(rows_are_ids(run))
@@ -111,12 +112,12 @@ class KnownCases:
         duplicate = kind == DUPLICATE
         self.has_duplicates |= duplicate
         # A row without a readable id got one that begins with its file's name.
-        self._has_unreadable_ids |= bool(source) and not duplicate and case_id.startswith(f"{source} ")
+        self._without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")
 
     @property
-    def has_nameless_rows(self) -> bool:
-        """Whether nothing tells to which of the bad rows a rating belongs."""
-        return bool(self.bad_rows) if self.numbered else self._has_unreadable_ids
+    def nameless_rows(self) -> int:
+        """The number of bad rows that no id names."""
+        return len(self.bad_rows) if self.numbered else self._without_id
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -177,8 +178,8 @@ class KnownCases:
         if self._without_zeros is None:
             self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
         if case_id.isdigit() and case_id in self._without_zeros:
-            return "its id matches no case of the run, but would with leading zeros: format the id column as text"
-        return "its id matches no case of the run"
+            return f"{NO_SUCH_ID}, but would with leading zeros: format the id column as text"
+        return NO_SUCH_ID
 
     def by_texts(self, given: str, number: str) -> CaseRef | Unmatched:
         """Return the only case that has the texts with the hash `given`; of equal ones, that with this row number."""
@@ -233,16 +234,21 @@ def matched_ratings(
     left: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
     # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
-    if known.has_nameless_rows:
-        left += [problem for problem in problems if problem.reason == NO_ID]
-        problems[:] = [problem for problem in problems if problem.reason != NO_ID]
+    nameless = [problem for problem in problems if problem.reason == NO_ID]
+    problems[:] = [problem for problem in problems if problem not in nameless]
+    strangers: Counter[str] = Counter()
     for rating in ratings:
         found = _case_of(rating, known, handouts)
         again = known.has_duplicates and (rating.rater, rating.id) in first
         if isinstance(found, Unmatched):
-            nameless = known.has_nameless_rows and found.reason == NO_SUCH_TEXTS
-            excused = again or nameless or rating.id in known.bad_rows
-            (left if excused else problems).append(Problem(rating.where, found.reason, found.texts))
+            problem = Problem(rating.where, found.reason, found.texts)
+            if again or rating.id in known.bad_rows:
+                left.append(problem)
+            elif found.reason in (NO_SUCH_ID, NO_SUCH_TEXTS):
+                nameless.append(problem)
+                strangers[rating.rater] += 1
+            else:
+                problems.append(problem)
             continue
         item = Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
@@ -251,6 +257,9 @@ def matched_ratings(
             (left if again else problems).append(problem)
         else:
             matched.append(item)
+    # Nothing tells to which bad row such a rating belongs: so a rater may have no more of them than there are bad rows.
+    most = len(nameless) - strangers.total() + max(strangers.values(), default=0)
+    (left if most <= known.nameless_rows else problems).extend(nameless)
     return matched, left
 
 

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
 
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.ratings.handouts import Handout
@@ -23,6 +25,7 @@ from pathway_local.sheets.columns import (
     no_column,
     same_column,
 )
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.verdict import Value
 
@@ -31,6 +34,27 @@ LONGEST_HEADER = 300
 """A longer header names nobody, and the search for a name in it would take time by the square of its length."""
 
 _SEPARATOR = r"[\s._:/\-]+"
+
+
+@dataclass(frozen=True, slots=True)
+class RatingsFile:
+    """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN, `comments` of notes.
+
+    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
+    the sample that chose the cases, though the file is none of its sheets.
+    """
+
+    path: Path
+    kind: Literal["human", "hosted"]
+    rater: str | None = None
+    rubric: str | None = None
+    id_column: str | None = None
+    scores: Sequence[str] = ()
+    pseudonyms: Pseudonyms | None = None
+    encoding: str = ""
+    header_row: int | None = None
+    comments: Sequence[str] = ()
+    sample: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +96,36 @@ class RatingLayout:
 def find_layout(
     columns: Sequence[str],
     rubric: Rubric,
-    source: str,
-    *,
-    scores: Sequence[str] = (),
-    comments: Sequence[str] = (),
-    id_column: str | None = None,
+    file: RatingsFile,
     own_id: str | None = None,
-    hosted: bool = False,
-    one_rater: bool = False,
     mapping: Mapping[str, str] = {},
 ) -> RatingLayout:
-    """Return the layout of a sheet with these columns; `source` is the sheet's name for errors.
+    """Return the layout of the file's sheet, which has these columns.
 
-    `scores` are columns of scores, each COLUMN or SCORE=COLUMN, `comments` of notes; `id_column` holds the ids.
     `own_id` is the id column of the run's cases file, and `mapping` has the columns that the user gave for inputs
-    there. With `one_rater`, a single column belongs to the rater whom the import names.
+    there. If the user names the rater, a single column of scores is that rater's.
     Raises UsageError if a score is missing or its evaluator is ambiguous.
     """
-    for name in (*([] if id_column is None else [id_column]), *comments):
+    source, scores, hosted = file.path.name, file.scores, file.kind == "hosted"
+    for name in (*([] if file.id_column is None else [file.id_column]), *file.comments):
         if same_column(name, columns) is None:
             raise no_column(name, columns, source)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
-    ids = (id_column,) if id_column else (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
+    ids = (
+        (file.id_column,)
+        if file.id_column
+        else (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
+    )
     id_column = _first(ids, columns)
     names_raters = any(folded(name) in names_of("raters") for name in scores)
     rater_column = None if names_raters else _first(names_of("raters"), columns)
     reply_column = _first(names_of("replies"), columns) if hosted and not scores else None
-    header = _Header(columns, rubric, source, [same_column(name, columns) for name in comments])
+    header = _Header(columns, rubric, source, [same_column(name, columns) for name in file.comments])
     if reply_column:
         scored = {"": dict[str, str]()}
     else:
         scored = header.scores_by_evaluator(scores) if scores else {"": header.own_scores(hosted=hosted)}
-    if len(scored) == 1 and one_rater:
+    if len(scored) == 1 and file.rater is not None:
         scored = {"": next(iter(scored.values()))}
     elif len(scored) > 1 and rater_column:
         said = f"{source} has a column of raters and columns of several evaluators"

@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Literal
+from dataclasses import replace
 
 from pathway_local.case import text_hash
 from pathway_local.errors import UsageError
@@ -12,7 +10,7 @@ from pathway_local.rater import GROUP
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
 from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, SavedPage, find_layout
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, RatingsFile, SavedPage, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.pair import BOTH, Order
@@ -22,33 +20,11 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
 from pathway_local.verdict import Failure, Outcome, Tokens, Verdict
 
 LEAST_TEXT = 12
 """Characters of a text that shows what a column holds: shorter ones, such as "yes", stand in other columns, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatingsFile:
-    """The user's options for a file of ratings. `scores` are columns, each COLUMN or SCORE=COLUMN, `comments` of notes.
-
-    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
-    the sample that chose the cases, though the file is none of its sheets.
-    """
-
-    path: Path
-    kind: Literal["human", "hosted"]
-    rater: str | None = None
-    rubric: str | None = None
-    id_column: str | None = None
-    scores: Sequence[str] = ()
-    pseudonyms: Pseudonyms | None = None
-    encoding: str = ""
-    header_row: int | None = None
-    comments: Sequence[str] = ()
-    sample: int | None = None
 
 
 class RatingsReading:
@@ -123,18 +99,7 @@ class RatingsReading:
         return item if page == self.page else Problem(item.where, "another page saved it, or at another time")
 
     def _layout(self) -> RatingLayout:
-        layout = find_layout(
-            self._sheet.columns,
-            self.rubric,
-            self.file.path.name,
-            scores=self.file.scores,
-            comments=self.file.comments,
-            id_column=self.file.id_column,
-            own_id=self._own_id,
-            hosted=self.file.kind == "hosted",
-            one_rater=self.file.rater is not None,
-            mapping=self._mapping,
-        )
+        layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
         missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")

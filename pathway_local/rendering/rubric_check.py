@@ -8,7 +8,6 @@ from typing import get_args
 import llguidance
 
 from pathway_local.errors import CaseError, EngineError, FormatError
-from pathway_local.judges.chat.turns import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextListField
@@ -30,15 +29,6 @@ LATE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeUse:
-    """The facts about a judge that a prompt depends on: tokenizer, chat settings, and context in tokens."""
-
-    tokenizer: JudgeTokenizer
-    chat: Chat
-    context: int
-
-
-@dataclass(frozen=True, slots=True)
 class Lengths:
     """Numbers of tokens: the rubric's `own` in a prompt, those `shared` by all prompts' beginnings, and a `reply`'s."""
 
@@ -57,7 +47,7 @@ class Lengths:
 class Inspection:
     """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
 
-    `longest` shows a reply at its longest. `lengths` is None without a judge; `advice` suggests improvements.
+    `longest` shows a reply at its longest. Without a judge, `lengths` is None and there is no `advice`.
     """
 
     rubric: Rubric
@@ -71,25 +61,25 @@ class Inspection:
     advice: tuple[str, ...]
 
 
-def inspect(rubric: Rubric, judge: JudgeUse | None = None) -> Inspection:
-    """Check a rubric, with a judge's tokenizer and context or without.
+def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
+    """Check a rubric, with the writer of its prompts for a judge or without.
 
     Raises FormatError if its format can't be compiled, EngineError if the judge's context is too short for it.
     """
     inputs = example_inputs(rubric)
-    check_grammars(rubric.format, inputs, judge.tokenizer if judge else None)
+    check_grammars(rubric.format, inputs, writer.tokenizer if writer else None)
     reply, lengths = rubric.format.reply(inputs), None
+    advice: tuple[str, ...] = ()
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
     longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
-    if judge is None:
+    if writer is None:
         shown = rubric.completed(inputs)
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
-        example, advice = f"{turns}\n\nassistant:\n{start}", tuple(_advice_by_characters(rubric))
+        example = f"{turns}\n\nassistant:\n{start}"
     else:
-        writer = PromptWriter(rubric, judge.tokenizer, judge.chat, context=judge.context)
         lengths = check_room(writer)
-        example, advice = example_prompt(writer), tuple(_advice_by_tokens(lengths))
+        example, advice = example_prompt(writer), tuple(_advice(lengths))
     return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
 
 
@@ -190,19 +180,10 @@ def _common(prompts: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, zip(*prompts, strict=False)))
 
 
-def _advice_by_tokens(lengths: Lengths) -> Iterator[str]:
+def _advice(lengths: Lengths) -> Iterator[str]:
     if lengths.room < LITTLE_ROOM:
         yield f"only {lengths.room} of {lengths.context} tokens are left for the case"
     late = lengths.own - lengths.shared
     if late >= LATE and late > lengths.own // 5:
         said = f"the case's text starts at token {lengths.shared:,} of {lengths.own:,}: move it behind the rubric"
         yield f"{said}, or the judge reads {late:,} tokens again for every case"
-
-
-def _advice_by_characters(rubric: Rubric) -> Iterator[str]:
-    """Yield the same advice without a tokenizer, by characters of the prompt."""
-    filled = dict.fromkeys(rubric.inputs, "\x00")
-    text = "\n".join(turn.render(filled, filled) for turn in rubric.turns)
-    first, own = text.find("\x00"), len(text.replace("\x00", ""))
-    if first >= 0 and own - first >= 4 * LATE and own - first > own // 5:
-        yield f"the case's text starts at character {first:,} of {own:,}: move it behind the rubric"

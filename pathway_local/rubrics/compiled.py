@@ -36,23 +36,19 @@ class Compiled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     people: str = ""
 
 
+_SAME = ("name", "description", "turns", "pair", "notes", "format_from", "people")
+
+
 def compiled(rubric: Rubric) -> str:
     """Return the rubric as JSON, the same for the same rubric."""
-    return msgspec.json.encode(
-        Compiled(
-            rubric.name,
-            rubric.description,
-            tuple(rubric.inputs.values()),
-            rubric.format.outputs.model_dump(mode="json", by_alias=True),
-            rubric.turns,
-            dict(sorted(rubric.sampling.items())),
-            _RULES.dump_python(rubric.rules, mode="json", exclude_none=True),
-            rubric.pair,
-            rubric.notes,
-            rubric.format_from,
-            rubric.people,
-        )
-    ).decode()
+    kept = Compiled(
+        inputs=tuple(rubric.inputs.values()),
+        outputs=rubric.format.outputs.model_dump(mode="json", by_alias=True),
+        sampling=dict(sorted(rubric.sampling.items())),
+        rules=_RULES.dump_python(rubric.rules, mode="json", exclude_none=True),
+        **{name: getattr(rubric, name) for name in _SAME},
+    )
+    return msgspec.json.encode(kept).decode()
 
 
 def read_compiled(text: str, stored: str) -> Rubric:
@@ -69,17 +65,5 @@ def read_compiled(text: str, stored: str) -> Rubric:
         named |= {*read.pair.swap, *read.pair.swap.values()}
     if not named <= inputs.keys() or (read.pair and read.pair.score not in output_format.scores):
         raise RubricError("a stored rubric names what it does not have")
-    return Rubric(
-        name=read.name,
-        description=read.description,
-        inputs=inputs,
-        format=output_format,
-        turns=read.turns,
-        sampling=read.sampling,
-        notes=read.notes,
-        text=text,
-        rules=rules,
-        pair=read.pair,
-        format_from=read.format_from,
-        people=read.people,
-    )
+    same: dict[str, Any] = {name: getattr(read, name) for name in _SAME}
+    return Rubric(inputs=inputs, format=output_format, sampling=read.sampling, text=text, rules=rules, **same)

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
-from pathway_local.rubrics.kind import FieldKind, Listed, json_only
+from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
 from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number, Value, plain
 
@@ -247,7 +247,7 @@ class TextField(FieldKind):
         return {"type": "string"}
 
 
-class TextListField(FieldKind):
+class TextListField(JsonKind):
     """A JSON list of up to `items` texts of `tokens` each."""
 
     type: Literal["list"] = "list"
@@ -255,7 +255,7 @@ class TextListField(FieldKind):
     tokens: int = Field(default=40, ge=4, le=1000)
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        json_only(self.type, in_json)
+        self.check_layout(in_json)
         item = f"{name}_item"
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
         return f'{name}: "[" ({item}{more})? "]"\n' + string_rules(item, self.tokens)
@@ -275,9 +275,6 @@ class TextListField(FieldKind):
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value) or len(value) > self.items:
             raise ReplyError(f"expected a list of at most {self.items} texts")
         return value, end
-
-    def write(self, value: Value, in_json: bool) -> str:
-        return json.dumps(value, ensure_ascii=False)
 
     def example(self, name: str) -> Value:
         return [f"({name})"]
@@ -299,7 +296,7 @@ class EchoField(FieldKind):
         return {"type": "string"}
 
 
-class JsonField(FieldKind):
+class JsonField(JsonKind):
     """Any JSON value that `schema` allows. Whatever has no bound there gets one, since it might never end."""
 
     type: Literal["json"] = "json"
@@ -307,7 +304,7 @@ class JsonField(FieldKind):
     tokens: int = Field(default=600, ge=8, le=8000)
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        json_only(self.type, in_json)
+        self.check_layout(in_json)
         # Without this, llguidance lets blanks run on for ever between the parts of a value.
         spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
         return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
@@ -317,9 +314,6 @@ class JsonField(FieldKind):
 
     def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
         return read_value(text, at, object, "a JSON value")
-
-    def write(self, value: Value, in_json: bool) -> str:
-        return json.dumps(value, ensure_ascii=False)
 
     def example(self, name: str) -> Value:
         return f"({name}: JSON that keeps to its schema)"

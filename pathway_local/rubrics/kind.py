@@ -1,5 +1,6 @@
 """What every kind of field in an output format implements, and what kinds with a few fixed texts share."""
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -108,7 +109,15 @@ class Listed(FieldKind):
         raise ReplyError(f"{value!r} is not one of the values of this field")
 
 
-def json_only(kind: str, in_json: bool) -> None:
-    """Raise FormatError for a kind that a text layout can't hold."""
-    if not in_json:
-        raise FormatError(f"a field of type {kind} needs a JSON layout", "Use layout: json, or another type.")
+class JsonKind(FieldKind):
+    """A field that only a JSON layout can hold."""
+
+    type: str
+
+    def write(self, value: Value, in_json: bool) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    def check_layout(self, in_json: bool) -> None:
+        """Raise FormatError for a text layout."""
+        if not in_json:
+            raise FormatError(f"a field of type {self.type} needs a JSON layout", "Use layout: json, or another type.")

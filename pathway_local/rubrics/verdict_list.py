@@ -10,14 +10,14 @@ from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import BooleanField, ChoiceField, ScoreField, TextField
 from pathway_local.rubrics.json_values import STRING, read_value
-from pathway_local.rubrics.kind import FieldKind, Listed, json_only
+from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
 from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number, Value, plain
 
 Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField, Field(discriminator="type")]
 
 
-class VerdictListField(FieldKind):
+class VerdictListField(JsonKind):
     """A JSON list of up to `items` objects with these `members`: parts of the case, each with a verdict.
 
     The verdicts make the score called `score`: their mean, with 0 for the lowest level and 1 for the highest. So with
@@ -50,7 +50,7 @@ class VerdictListField(FieldKind):
         return sum(member.tokens for member in self.members.values() if isinstance(member, TextField))
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        json_only(self.type, in_json)
+        self.check_layout(in_json)
         item, members = f"{name}_item", list(self.members.items())
         parts = [f"{literal(self._key(at, key))} {item}{at}" for at, (key, _) in enumerate(members)]
         more = f' (", " {item}){{0,{self.items - 1}}}' if self.items > 1 else ""
@@ -111,9 +111,6 @@ class VerdictListField(FieldKind):
         if not given:
             return self.NONE
         return plain((sum(map(float, given)) / len(given) - levels[0]) / (levels[-1] - levels[0]))
-
-    def write(self, value: Value, in_json: bool) -> str:
-        return json.dumps(value, ensure_ascii=False)
 
     def example(self, name: str) -> Value:
         return [{key: json.loads(each.write(each.example(key), True)) for key, each in self.members.items()}]

@@ -32,10 +32,6 @@ JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
 
 
-SHOWN_LAST = 10
-"""Rows that a note names."""
-
-
 class CasesFile:
     """A file of cases, or a sheet that a program holds; iterating reads it from the start, a row at a time.
 
@@ -74,7 +70,6 @@ class CasesFile:
             self.sheet = PairedRows(self.sheet, self.pair_by)
             self.columns, id_column = self.sheet.columns, self.pair_by
         self.notes = self.sheet.notes
-        self._last: list[str] = []
         present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
         wanted = {
             rubric: [name for name in names if name not in optional or name in present]
@@ -104,26 +99,14 @@ class CasesFile:
         """Yield every row of the sheet with its case or bad row; None for a blank row."""
         seen: dict[str, str] = {}
         found = False
-        self._last.clear()
         try:
             for row in self.sheet.rows():
                 found |= not row.blank
-                if any(row.cells.get(column, "").strip() for column in self.inputs.values()):
-                    self._last.clear()
-                elif not row.blank:
-                    self._last.append(self.sheet.place(row))
                 yield row, None if row.blank else self._item(row, seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
         if not found:
             raise CasesError(f"{self.path.name} has no rows below its header")
-
-    def footer(self) -> str:
-        """Say which of the last rows that were read have no text for any input, such as totals; empty if none has."""
-        if not self._last:
-            return ""
-        named = ", ".join(self._last[:SHOWN_LAST]) + (" …" if len(self._last) > SHOWN_LAST else "")
-        return f"the last rows have no text for any input, like totals or notes below a table, and fail: {named}"
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
