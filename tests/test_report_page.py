@@ -143,7 +143,7 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
 )
 def test_a_seal_is_said_in_plain_words(level: str, said: str, run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
-        made.jobs.end(made.jobs.begin(["judge"], {"engine": {"judge": "one", "seal": level}}), "done", {})
+        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": level}]}), "done", {})
     assert said in reported(run, "--no-appendix").said
 
 
