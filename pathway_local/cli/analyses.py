@@ -35,26 +35,30 @@ SHARED: Kinds = {
 """Options of every analysis with their defaults."""
 
 
+Found = tuple[Ratings, list[Table], Callable[[], None]]
+"""What an analysis read, what it found, and what is to be done once that is shown."""
+
+
 def app_of(
     name: str,
     more: Kinds = MappingProxyType({}),
-    first: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
-    then: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
+    find: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Found] | None = None,
 ) -> App:
-    """The command of an analysis; `first` checks what `then` needs.
+    """The command of an analysis; one that has `more` options than these finds by itself what it shows.
 
-    Both get the run, the analysis's options and those that it has `more`.
+    It gets the run, the analysis's options and its own.
     """
     analysis: Analysis[Any] = ANALYSES[name].load()
 
     def command(run: Path, **given: Any) -> None:
         shared = {each: given.pop(each) for each in SHARED}
         own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
-        if first:
-            first(run, given, own)
-        run_analysis(name, analysis, run, given, **shared)
-        if then:
-            then(run, given, own)
+        check_out(shared["out"], force=shared["force"])
+        data, tables, then = find(run, given, own) if find else _found(analysis, run, given)
+        for said in data.notices:
+            notice(terminal_words(shared["lang"]).note(said))
+        deliver(name, run.stem, tables, data.labels, run, **shared)
+        then()
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
@@ -80,16 +84,11 @@ def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
     return keyword(name, shown, Parameter.empty if required else default)
 
 
-def run_analysis(name: str, analysis: Analysis[Any], run: Path, given: dict[str, Any], **shared: Any) -> None:
-    """Analyse a run, write the tables to a file if asked, and print them. Raises PathwayError."""
-    check_out(shared["out"], force=shared["force"])
+def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Found:
+    """Analyse a run. Raises PathwayError."""
     with RunFile.read(run) as read, read.database.snapshot():
         data = Ratings(read)
-        tables = found_by(analysis, data, given, option_name)
-        labels = data.labels
-    for said in data.notices:
-        notice(terminal_words(shared["lang"]).note(said))
-    deliver(name, run.stem, tables, labels, run, **shared)
+        return data, found_by(analysis, data, given, option_name), lambda: None
 
 
 def check_out(out: Path | None, *, force: bool) -> None:

@@ -62,23 +62,23 @@ def export(
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
-    leaving, plan = requests.leaving, requests.plan
+    given, plan = requests.given, requests.plan
     name = NAMES[service]
-    for note in leaving.notes:
+    for note in given.file.notes:
         notice(note)
     lines = [
-        f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
-        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}"
-        + (", in both orders of the two responses." if leaving.orders > 1 else "."),
+        f"{plan.out} will hold the texts of {requests.cases:,} cases ({requests.characters:,} characters) in clear:",
+        f"  each case's {', '.join(given.rubric.inputs)}, and the rubric {given.rubric.name}"
+        + (", in both orders of the two responses." if len(requests.orders) > 1 else "."),
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
         "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]
-    if leaving.echoed:
+    if requests.echoed:
         lines.append(
-            f"  {', '.join(leaving.echoed)}: also in the schema, which a service may keep longer than a request."
+            f"  {', '.join(requests.echoed)}: also in the schema, which a service may keep longer than a request."
         )
-    if leaving.left_out:
-        lines.append(f"  {leaving.left_out} cases can't be judged and are left out.")
-    cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
+    if given.left_out:
+        lines.append(f"  {given.left_out} cases can't be judged and are left out.")
+    cold = f"temperature {requests.temperature:g}" if requests.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

@@ -15,8 +15,7 @@ from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain
 from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
-from pathway_local.results.divergence import WORDS, disagreement_tables, divergence
-from pathway_local.results.labels import labels_of
+from pathway_local.results.divergence import WORDS, divergence
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import (
     By,
@@ -86,10 +85,10 @@ def read(
             found = reading_lists(opened, rubrics, by, top, sheet)
         elif sheet:
             found = pattern_lists(opened, rubrics, apart, sheet)
-        labels, groups = labels_of(opened), groups_in(Ratings(opened)) if out and is_page(out) else None
+        groups = groups_in(Ratings(opened)) if out and is_page(out) else None
     if out:
         _write_lists(run, out, found, groups, say, force=force)
-    tables = [table for each in apart for table in disagreement_tables(each, labels)]
+    tables = [table for each in apart for table in each.tables]
     if as_json:
         print_json(plain(tables, terminal_words(lang)))
     else:

@@ -5,8 +5,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pathway_local.note import Note
+from pathway_local.output.wording import Wording
 from pathway_local.pages.page import page
-from pathway_local.pages.tables import Line, lines, sections
+from pathway_local.pages.tables import sections
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
@@ -47,9 +48,9 @@ def report_page(
     )
 
 
-def _warnings(found: Report, say: Language) -> Iterator[Line]:
-    """Yield warnings, each with its language."""
-    yield from lines(found.tables, say, "warning")
+def _warnings(found: Report, say: Language) -> Iterator[str]:
+    """Yield what a reader must not miss."""
+    yield from Wording(say).notes(found.tables, "warning")
     notes = [note for note in found.findings if note.kind == "warning"]
     unrated = {group.rubric for group in found.groups} - set(found.labelled)
     if unrated and not found.labelled:
@@ -58,7 +59,7 @@ def _warnings(found: Report, say: Language) -> Iterator[Line]:
         notes.append(Note("no_people_under", {"rubrics": sorted(unrated)}))
     few = {rubric: count for rubric, count in found.labelled.items() if count < FEW_LABELS}
     notes += [Note("few_labels", {"count": count, "rubric": rubric}) for rubric, count in few.items()]
-    yield from ((say.note(note), say.name) for note in notes)
+    yield from map(say.note, notes)
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
