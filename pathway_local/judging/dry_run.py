@@ -115,21 +115,20 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
         prepared = prepare_fitting(plan, run, loaded, watcher.notice)
-        numbered = _numbered(run, prepared.raters)
-        keys = dict.fromkeys(each.engine_key for each in prepared.raters)
+        raters = _with_ids(run, prepared.raters)
         forecast = _Forecast(prepared, run, loaded, watcher)
-        judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
+        keys = dict.fromkeys(each.engine_key for each in raters)
+        judges = tuple(forecast.of([each for each in raters if each.engine_key == key]) for key in keys)
         return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 
-def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
-    """Return each rater with the id that it has or would get in the run. Raises RaterChanged."""
-    numbered = [(0, each) for each in raters]
+def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:
+    """Return the raters with the ids that they have or would get in the run. Raises RaterChanged."""
     if run:
         with suppress(_NothingStored), run.together():
-            numbered = add_raters(run, raters)
+            raters = add_raters(run, raters)
             raise _NothingStored
-    return numbered
+    return raters
 
 
 class _Forecast:
@@ -139,15 +138,14 @@ class _Forecast:
         self.prepared, self.run, self.loaded, self.watcher = prepared, run, loaded, watcher
         self.rows = 0
 
-    def of(self, own: Sequence[tuple[int, PlannedRater]]) -> JudgeForecast:
+    def of(self, raters: Sequence[PlannedRater]) -> JudgeForecast:
         """Return the forecast of one judge under all its rubrics."""
-        raters, first, plan = [rater for _, rater in own], own[0][1], self.prepared.plan
-        judge, settings = first.judge, first.settings
+        judge, settings, plan = raters[0].judge, raters[0].settings, self.prepared.plan
         _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
         options = settings_here(self.run, judge, settings)
         placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
-        local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]
+        local = [local_rater(each, tokenizer, planned.context, plan) for each in raters]
         timings = Timings([each.settings for each in raters], len(planned.gpus), plan.allocation.where)
         return JudgeForecast(
             judge.name,

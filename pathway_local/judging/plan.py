@@ -84,7 +84,6 @@ class Plan:
         ),
     ] = ()
     truncate: Annotated[str | None, Option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None
-    strict: Annotated[bool, Option("", "Stop at the first invalid row.", CASES)] = False
     limit: Annotated[
         int | None,
         Option(
@@ -182,9 +181,7 @@ class Plan:
     engines: Annotated[
         int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
     ] = 1
-    cluster: Annotated[
-        str, Option("ADDRESS", "Judge on a Ray cluster: auto (the one of this machine) or HOST:PORT.", MACHINE)
-    ] = ""
+    cluster: Annotated[str, Option("ADDRESS", "Judge on a Ray cluster at HOST:PORT.", MACHINE)] = ""
     workers: Annotated[
         int,
         Option(

@@ -39,15 +39,13 @@ class Settings(BaseModel):
     engine: str
     dtype: str
     think: int = 0
-    chat: dict[str, JsonValue] | None = None
+    chat: dict[str, JsonValue]
     orders: Orders | None = None
     options: dict[str, JsonValue]
 
     def spec(self) -> dict[str, JsonValue]:
-        """Return the settings as JSON; raters of old runs have no `chat`, and `orders` belong to comparisons alone."""
-        return self.model_dump(
-            mode="json", exclude={name for name in ("chat", "orders") if getattr(self, name) is None}
-        )
+        """Return the settings as JSON; `orders` belong to comparisons alone."""
+        return self.model_dump(mode="json", exclude=None if self.orders else {"orders"})
 
     @property
     def replies(self) -> int:
@@ -57,12 +55,13 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRater:
-    """One judge under one rubric, with its name in the run."""
+    """One judge under one rubric, with its name in the run, and its id there once it was added."""
 
     name: str
     judge: JudgeSpec
     rubric: Rubric
     settings: Settings
+    id: int = 0
 
     @property
     def rater(self) -> Rater:
@@ -147,7 +146,7 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
     """Return a rater of the run, with the weights that are on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
-    chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
+    chat = chat_settings(judge, settings.think, settings.sampling)
     weights = checked_hash(judge, weights_folder(judge))
     now = settings.model_copy(update={"weights": weights, "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)
