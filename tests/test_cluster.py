@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from disturbed import Outcomes, Watched, outcomes, superseded
+from local_cluster import local_cluster, token_in
 from reply_script import JUDGE
 from typed import HERE, Desk
 
-from benchmark.local_cluster import local_cluster, token_in
 from gpu_check.processes import process
 from pathway_local.runs.run_file import RunFile
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from local_cluster import token_in
 from msgspec.msgpack import encode
 
-from benchmark.local_cluster import token_in
 from pathway_local.engines import relay
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import (

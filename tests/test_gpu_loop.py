@@ -9,11 +9,10 @@ from unittest.mock import Mock, create_autospec
 
 import pytest
 from engine_passes import FORMATS, READABLE, Maker
+from gpu_loop import GpuLoop, prompt_hash
 from msgspec.structs import replace
 from tiny_judge import END
 
-from benchmark.core_loop import CoreLoop, measure_loop, rows
-from benchmark.gpu_loop import GpuLoop, prompt_hash
 from benchmark.work import WorkWriter
 from pathway_local.engines import vllm_core
 from pathway_local.judging.pool import Completion, Pool, Request
@@ -211,16 +210,6 @@ def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load
     while engine.vllm.has_unfinished_requests():
         found += engine.vllm.step()
     assert len(found[0].outputs[0].token_ids) == 9
-
-
-def test_the_loop_of_a_gpu_is_measured_with_every_case_judged(tmp_path: Path) -> None:
-    found = measure_loop(CoreLoop("tiny", tmp_path, ["pathway-answer"], 30, {}), "full", 12, 1)
-    [free], [judge], [without] = (found[name] for name in ("free", "judge", "judge without probabilities"))
-    assert free.cases == judge.cases == 12
-    assert free.mixed == without.mixed == 0, "all begin in one step"
-    assert without.steps <= free.steps + 1
-    assert min(free.seconds, judge.seconds) > 0
-    assert {row[0]: row[-1] for row in rows(found)}["free"] == "1 (1–1)"
 
 
 def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> None:

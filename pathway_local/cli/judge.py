@@ -10,12 +10,12 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from pathway_local.cli.case_files import close_off, tell_exposed
 from pathway_local.cli.column_question import ask_columns
-from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, option
+from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
 from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.judge_options import JudgingCommand, taking
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.private_reading import close_off, tell_exposed
+from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
     "pathway-local judge examples/pathway-answer.csv --run my.run --keep id",
     cls=JudgingCommand,
 )
-@taking(options_of())
+@taking(of_judge(options_of()))
 def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx .eval.")],
     given: dict[str, Any],

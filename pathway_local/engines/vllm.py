@@ -42,7 +42,7 @@ CPU_SEQUENCES = 64
 
 GPU_SEQUENCES = 256
 """How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
-weights, one of more on arithmetic: a larger batch makes a step longer and no case faster (the benchmark's roofline)."""
+weights, one of more on arithmetic: a larger batch makes a step longer and no case faster."""
 
 GRAPHS_UP_TO = 512
 """Sequences up to which vLLM by itself captures CUDA graphs."""

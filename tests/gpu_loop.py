@@ -22,7 +22,7 @@ SETTLED = {"block_size": 16, "max_num_seqs": GPU_SEQUENCES, "max_num_batched_tok
 
 FIXED = {
     "async_scheduling": True,
-    "distributed_executor_backend": "benchmark.instant_executor.InstantExecutor",
+    "distributed_executor_backend": "instant_executor.InstantExecutor",
     "enforce_eager": True,
 }
 
