@@ -115,11 +115,6 @@ class Vllm(EngineKind):
             settings["max_num_seqs"] = GPU_SEQUENCES
         return LoadPlan(placed.context, settings, tuple(notes))
 
-    def check_weights(self, config: EngineConfig) -> None:
-        """Dummy weights, which the benchmark loads, need no files."""
-        if config.settings.get("load_format") != "dummy":
-            super().check_weights(config)
-
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""
         sequences = config.settings.get("max_num_seqs", GPU_SEQUENCES if uses_gpu() else 0)
