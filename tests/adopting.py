@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from pathway_local.adopt.adoption import Proposal, directions, propose, rubric_text
+from pathway_local.adopt.adoption import Proposal, propose, rubric_text
+from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.prompt import read_prompt
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric import Rubric
@@ -29,7 +30,7 @@ def adopted(prompt: str | bytes, where: str = "mine.txt") -> Rubric:
     return parse_rubric(adopted_text(prompt, where), "mine.prompty")
 
 
-def asked_of_direction(prompt: str, declared: str = "") -> str:
-    """Return what is asked about the direction of the scores."""
+def doubted(prompt: str, declared: str = "") -> str:
+    """Return what is asked about the direction of the scores, and about replies that they can't have."""
     read = read_prompt(prompt.encode(), "mine.txt")
-    return " ".join(directions(read.source, parse_rubric(adopted_text(prompt, declared=declared), "mine.prompty")))
+    return " ".join(doubts(read.source, parse_rubric(adopted_text(prompt, declared=declared), "mine.prompty")))

@@ -1,4 +1,4 @@
-"""Logs of Inspect as it writes them: an archive with a JSON file for each sample, or one JSON file."""
+"""Logs of Inspect as it writes them: an archive with a JSON file for each sample."""
 
 import json
 import struct
@@ -15,7 +15,6 @@ SAMPLES: list[dict[str, Any]] = [
     | {"output": {"choices": [{"message": {"content": f"Yes {epoch}"}}], "completion": f"Yes {epoch}"}, "events": [{}]}
     for epoch in (1, 2)
 ]
-LOG = {"version": 2, "status": "success", "eval": {"samples": [{"id": "not these"}]}, "samples": SAMPLES}
 
 
 def log(path: Path, packing: int, parts: list[bytes] | None = None) -> Path:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from adopting import adopted, adopted_text, asked_of_direction, proposed
+from adopting import adopted, adopted_text, doubted, proposed
 from families import FAMILIES, write_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -245,21 +245,141 @@ def test_a_text_without_a_mark_is_asked_about() -> None:
     assert "no mark shows where it goes" in found.questions[0]
 
 
-def test_zero_to_one_is_asked_about_unless_it_is_two_values() -> None:
-    assert fields('Judge {answer}. Return JSON: {"score": <0-1>}') == {"score": "0-1 by ?"}
-    assert fields('Judge {answer}. Return JSON: {"score": <0 or 1>}') == {"score": "0-1 by 1"}
-    assert fields('Judge {answer}. Return JSON: {"score": <0.0-1.0, in steps of 0.25>}') == {"score": "0-1 by 0.25"}
+def test_fineness_is_asked_about_unless_it_is_stated() -> None:
+    asks = "the prompt tells no steps from 0 to 1"
+    for shown, spelling in (("<0-1>", "0-1 by 0.1"), ("<0.0-1.0>", "0-1 by 0.1"), ("0.85", "0-1 by 0.01")):
+        prompt = f'Judge {{answer}} with a score from 0 to 1. Return JSON: {{"score": {shown}}}'
+        assert fields(prompt) == {"score": spelling}
+        assert asks in asked(prompt)
+    for shown, spelling in (("<0 or 1>", "0-1 by 1"), ("<0.0-1.0, in steps of 0.25>", "0-1 by 0.25")):
+        prompt = f'Judge {{answer}}. Return JSON: {{"score": {shown}}}'
+        assert fields(prompt) == {"score": spelling}
+        assert not asked(prompt)
+    assert fields('Give {answer} 0, 0.5 or 1. Return JSON: {"score": <0, 0.5 or 1>}') == {"score": "0 < 0.5 < 1"}
+
+
+@pytest.mark.parametrize("told", ["Half points are allowed.", "Zwischenwerte wie 2,5 sind erlaubt."])
+def test_a_fraction_beside_the_scale_proposes_steps_and_asks(told: str) -> None:
+    prompt = f'Judge {{answer}}. {told}\nReturn JSON: {{"score": <1-5>}}'
+    assert fields(prompt) == {"score": "1-5 by 0.5"}
+    assert f'{told}": is 0.5 as fine as you want?' in asked(prompt)
+    assert fields(prompt.replace("1-5", "0-100")) == {"score": "0-100 by ?"}
+
+
+TAGS = """Put the answer {answer} into one of these categories:
+1. `KEPT`: it keeps the rule.
+2. `BROKEN`: it breaks it.
+3. `OTHER`: anything else.
+Return your reply as XML:
+<result>
+  <part>
+    <category> one of the categories above </category>
+    <why> your reasons </why>
+  </part>
+</result>
+"""
+
+
+def test_tags_within_tags_keep_all_of_them_and_a_slot_takes_the_words_of_a_list_above() -> None:
+    found = proposed(TAGS)
+    assert dict(found.fields) == {"category": "KEPT | BROKEN | OTHER", "why": "text"}
+    assert found.layout.split("\n") == [
+        *("<result>", "<part>", "<category>{category}</category>", "<why>{why}</why>", "</part>", "</result>")
+    ]
+    assert "is one of KEPT, BROKEN, OTHER better than another?" in asked(TAGS)
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ("Answer yes or no only.", "no < yes"),
+        ('Answer only "safe" or "unsafe" (never begin your reply with "I").', "unsafe < safe"),
+        ('End with "Verdict: [[verdict]]", such as "Verdict: [[Yes]]" or "Verdict: [[No]]".', "No < Yes"),
+        ("Finish with \\boxed{{Yes or No}}, such as \\boxed{{Yes}} or \\boxed{{No}}.", "No < Yes"),
+        ("Respond with 'valid' if it holds.\nOtherwise, respond with 'invalid'.", "invalid < valid"),
+        ("End with a line in exactly this form:\nVERDICT: PASS\nor\nVERDICT: FAIL", "FAIL < PASS"),
+    ],
+)
+def test_a_set_of_words_holds_the_alternatives_and_nothing_else(told: str, wanted: str) -> None:
+    assert proposed(f"Judge {{answer}}.\n{told}\n").fields["verdict"] == wanted
+
+
+def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> None:
+    told = "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'."
+    assert "alone, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
+
+
+def test_a_label_of_an_input_is_no_part_of_the_reply() -> None:
+    form = "Example format:\nQUESTION: a question\nANSWER: an answer\nGRADE: CORRECT or INCORRECT\n"
+    found = proposed(f"You grade a quiz.\n{form}\nQUESTION: {{query}}\nANSWER: {{result}}\nGRADE:")
+    assert dict(found.fields) == {"grade": "INCORRECT < CORRECT"}
+
+
+def test_a_label_at_the_end_of_the_prompt_asks_for_what_stands_behind_it() -> None:
+    rate = "Rate the summary from 0 (worst) to 100 (best).\nText: {text}\nSummary: {summary}\n"
+    assert (fields(f"{rate}Score:"), proposed(f"{rate}Score:").layout) == ({"score": "0-100"}, "{score}")
+    assert 'the prompt ends with "Score:"' in asked(f"{rate}Score:")
+    assert fields(f"{rate}Verdict (faithful/unfaithful): ") == {"verdict": "unfaithful < faithful"}
+    assert not fields(f"{rate}Reply:")
+
+
+def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about() -> None:
+    told = 'Assign a grade of either "CORRECT" or "WRONG". Just return the letter "A" or "B".'
+    assert fields(f"Judge {{answer}}. {told}") == {"verdict": "A | B"}
+    assert "the prompt also lists CORRECT, WRONG" in asked(f"Judge {{answer}}. {told}")
+
+
+def test_a_range_that_an_input_ends_stays_open() -> None:
+    prompt = 'Judge {answer}. Return JSON: {{"points": <0 to {most}>, "sure": <0.0-1.0>}}'
+    assert fields(prompt)["points"] == "?"
+    assert not fields('Judge {answer} from 1 to 5. Return JSON: {{"<criterion>": <1-5>}}')
+
+
+def test_a_prompt_in_the_tokens_of_a_chat_template_is_refused_with_its_line() -> None:
+    for token in ("<|im_start|>user", "[INST]", "<start_of_turn>user"):
+        with pytest.raises(RubricError, match=r"line 2: .* is a token of one model's chat template"):
+            proposed(f"\n{token}\nIs {{answer}} right? Answer only with Yes or No.")
+
+
+MARKS = {
+    "Q: ${question}\nA: ${sample.text}": (["question", "sample_text"], []),
+    "Q: {question}\nA: {reply[:2000]}": (["question"], ["{reply[:2000]}"]),
+    "Q: [[question]]\nA: [[answer]]": ([], ["[[question]]", "[[answer]]"]),
+    "Q: {}\nA: {}": ([], ["{}"]),
+    "Q: %s\nA: {answer}": (["answer"], ["%s"]),
+}
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_marks_of_other_tools_are_asked_about(marks: str) -> None:
+    found = proposed(f"{marks}\nIs it right? Answer only with Yes or No.\n")
+    foreign = [said.split(" ")[1] for said in found.questions if "the mark of an input?" in said]
+    assert (list(found.inputs.said), foreign) == MARKS[marks]
+
+
+def test_inputs_that_the_front_matter_names_otherwise_are_taken_from_the_prompt_and_asked_about() -> None:
+    head = "---\nname: mine\ninputs:\n  query: {type: string}\n---\n"
+    prompt = head + "system:\nQ: {{question}} A: {{answer}}\nAnswer only with Yes or No.\n"
+    assert "the front matter does not declare question, answer" in asked(prompt)
+    assert list(adopted(prompt).inputs) == ["question", "answer"]
+
+
+def test_a_block_of_another_template_language_is_refused_with_its_line() -> None:
+    with pytest.raises(RubricError, match=r"line 2: \{\{#each points\}\} is no mark"):
+        proposed("Judge {{answer}} by these points:\n{{#each points}}{{this}}{{/each}}\nAnswer only with Yes or No.\n")
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        *("Half points are allowed.", "Use null if it is empty.", "Return 0 for spam.", "Never give 3."),
-        *('Write "SKIP" if it is empty.', "Rate it from 1 to 10.", "Zwischenwerte wie 2,5 sind erlaubt."),
+        *("Use null if it is empty.", "Return 0 for spam.", "Never give 3.", 'Write "SKIP" if it is empty.'),
+        *("Rate it from 1 to 10.", 'If it is empty, answer "nothing".'),
     ],
 )
-def test_a_sentence_beside_the_scale_leaves_it_open(told: str) -> None:
-    assert "?" in fields(f'Judge {{answer}}. {told}\nReturn JSON: {{"score": <1-5>}}')["score"]
+def test_a_reply_beside_the_scale_is_asked_about(told: str) -> None:
+    question = doubted(f'Judge {{answer}}.\n{told}\nReturn JSON: {{"score": <1-5>}}')
+    assert question == f'line 2 says "{told}": has the declaration all that this asks for?'
 
 
 @pytest.mark.parametrize(
@@ -391,7 +511,7 @@ def test_what_a_prompt_does_not_say_outright_is_asked() -> None:
 def test_names_of_levels_are_no_inputs_and_letters_alone_have_no_order() -> None:
     levels = "".join(f"Score {number}: {{{{level{number}}}}}\n" for number in (1, 2, 3))
     assert fields(f"Judge {{{{answer}}}}.\n{levels}Answer only with a number from 1 to 3.\n") == {"score": "1-3"}
-    assert fields("Judge {answer}. Answer only with one letter: K or L.\n") == {"verdict": "K ? L"}
+    assert fields("Judge {answer}. Answer only with one letter: K or L.\n") == {"verdict": "K | L"}
 
 
 def test_labels_whose_slots_hold_no_score_are_not_read_as_one_word() -> None:
@@ -410,7 +530,7 @@ SCALE = 'Rate {{answer}} from 1 to 5{remark}.\nReturn JSON: {{{{"score": <1-5>}}
     ],
 )
 def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> None:
-    question = asked_of_direction(SCALE.format(remark=remark))
+    question = doubted(SCALE.format(remark=remark))
     assert "a higher score is taken as better, and line 1 says" in question
 
 
@@ -418,23 +538,23 @@ def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> N
     "remark", ["", " (1 worst, 5 best)", ", where 5 is excellent", " (higher is better), not good"]
 )
 def test_a_scale_on_which_a_high_score_is_better_is_not_asked_about(remark: str) -> None:
-    assert not asked_of_direction(SCALE.format(remark=remark))
+    assert not doubted(SCALE.format(remark=remark))
 
 
 def test_a_score_of_something_bad_is_asked_about() -> None:
     prompt = 'Judge {reply}. Return JSON: {"bias": <0-3>, "severity": "low" | "medium" | "high", "tone": <1-5>}\n'
-    assert asked_of_direction(prompt) == 'a higher "bias" is taken as better: is that meant?'
+    assert doubted(prompt) == 'a higher "bias" is taken as better: is that meant?'
     words = 'Judge {reply}. Return JSON: {"severity": "low" | "medium" | "high"}\n'
-    assert 'a higher "severity" is taken as better' in asked_of_direction(words)
+    assert 'a higher "severity" is taken as better' in doubted(words)
     counts = "How many spelling mistakes does {reply} have? Answer only with a number from 0 to 10.\n"
-    assert 'the prompt asks "How many spelling mistakes"' in asked_of_direction(counts)
+    assert 'the prompt asks "How many spelling mistakes"' in doubted(counts)
 
 
 def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_question() -> None:
     prompt = SCALE.format(remark=" (1 is best, lower is better)").replace("5", "3")
-    assert asked_of_direction(prompt, "score: 1-3")
+    assert doubted(prompt, "score: 1-3")
     turned = "0 poor as 3 < 1 fair as 2 < 2 good as 1"
-    assert not asked_of_direction(prompt, f"score: {turned}")
+    assert not doubted(prompt, f"score: {turned}")
     made = parse_rubric(adopted_text(prompt, declared=f"score: {turned}"), "mine.prompty")
     assert made.format.reply({}).form.write({"score": 2}).endswith(" 1}")
 
@@ -444,11 +564,11 @@ def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:
     assert (found.layout, found.open) == ("Grade: {grade}", ["grade"])
 
 
-def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_leaves_the_verdict_open() -> None:
+def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_is_asked_about() -> None:
     tags = "<analysis>...</analysis>\n<verdict>Pass|Fail</verdict>\n"
     told = "Answer 'Pass', 'Fail' or 'Borderline'. Write:\n"
     assert fields(f"Judge {{answer}}. Write:\n{tags}") == {"analysis": "text", "verdict": "Fail < Pass"}
-    assert fields(f"Judge {{answer}}. {told}{tags}") == {"analysis": "text", "verdict": "Fail < Pass ?"}
+    assert "Borderline" in doubted(f"Judge {{answer}}. {told}{tags}")
 
 
 def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:

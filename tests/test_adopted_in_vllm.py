@@ -33,7 +33,6 @@ KINDS = {
     "schema": "json: a schema in the prompt",
     "named-tags": "tags_and_lines: tags described",
     "claims": "verdicts: a verdict for each claim",
-    "chat": "inputs: chat tokens of headers",
     "pair": "pairs: letters in double brackets behind an explanation",
     "pair-json": "pairs: a number in JSON",
 }

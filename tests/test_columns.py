@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from pathway_local.errors import ColumnsError, UnknownName
-from pathway_local.sheets.columns import NAMES_FILE, ColumnMatch, folded, match_columns
+from pathway_local.sheets.columns import NAMES_FILE, folded, match_columns
 
 Needed = Mapping[str, Sequence[str]]
 
@@ -14,36 +14,33 @@ GROUNDED = {"groundedness": ("query", "response", "context")}
 GOLD = {"gold-answer": ("question", "gold_answer", "model_answer")}
 
 
-def columns(needed: Needed, found: Sequence[str], mapping: Mapping[str, str] | None = None) -> ColumnMatch:
+def columns(needed: Needed, found: Sequence[str], mapping: Mapping[str, str] | None = None) -> Mapping[str, str]:
     return match_columns(needed, found, mapping or {}, "cases.csv")
 
 
 def test_own_names_need_no_alias() -> None:
     match = columns(GROUNDED, ["context", "query", "response", "question"])
-    assert match.columns == {"query": "query", "response": "response", "context": "context"}
-    assert match.aliases_used == {}
+    assert match == {"query": "query", "response": "response", "context": "context"}
 
 
 def test_case_spaces_dashes_and_underscores_do_not_matter() -> None:
     match = columns(PATHWAY, ["Question", "Ideal Answer", "AI-answer", " retrieved content "])
-    assert match.columns["ai_answer"] == "AI-answer"
-    assert match.aliases_used["retrieved_content"] == " retrieved content "
+    assert match["ai_answer"] == "AI-answer"
 
 
 def test_one_file_serves_rubrics_that_call_the_same_input_differently() -> None:
     found = ["question", "ideal_answer", "ai_answer", "retrieved_content"]
     match = columns(PATHWAY | GROUNDED | GOLD, found)
-    assert [match.columns[name] for name in ("query", "response", "context")] == [
+    assert [match[name] for name in ("query", "response", "context")] == [
         "question",
         "ai_answer",
         "retrieved_content",
     ]
-    assert match.columns["gold_answer"] == "ideal_answer"
-    assert set(match.aliases_used) == {"query", "response", "context", "gold_answer", "model_answer"}
+    assert match["gold_answer"] == "ideal_answer"
 
 
 def test_the_first_name_that_fits_exactly_beats_one_that_fits_loosely() -> None:
-    assert columns({"r": ("question",)}, ["Question", "question", "query"]).columns == {"question": "question"}
+    assert columns({"r": ("question",)}, ["Question", "question", "query"]) == {"question": "question"}
 
 
 def test_an_exact_match_claims_its_column() -> None:
@@ -63,7 +60,7 @@ def test_two_inputs_of_one_rubric_never_share_a_column_by_map() -> None:
 
 def test_inputs_of_two_rubrics_may_share_a_column() -> None:
     match = columns({"a": ("query",), "b": ("user_question",)}, ["prompt"])
-    assert match.columns == {"query": "prompt", "user_question": "prompt"}
+    assert match == {"query": "prompt", "user_question": "prompt"}
 
 
 def test_several_aliases_are_an_error_that_asks_for_a_map() -> None:
@@ -71,7 +68,7 @@ def test_several_aliases_are_an_error_that_asks_for_a_map() -> None:
         columns(GROUNDED, ["query", "answer", "output", "context"])
     assert "--map response=answer" in caught.value.hint
     settled = columns(GROUNDED, ["query", "answer", "output", "context"], {"response": "output"})
-    assert settled.columns["response"] == "output"
+    assert settled["response"] == "output"
 
 
 def test_two_spellings_of_one_name_are_ambiguous() -> None:
@@ -99,8 +96,7 @@ def test_a_map_that_names_nothing_is_refused() -> None:
 def test_a_map_beats_a_column_of_the_inputs_own_name() -> None:
     found = ["question", "gold_answer", "model_answer", "asked"]
     match = columns(GOLD, found, {"question": "asked"})
-    assert match.columns["question"] == "asked"
-    assert match.aliases_used == {}
+    assert match["question"] == "asked"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +174,7 @@ def test_headers_in_five_languages_are_recognized(question: str, ideal: str, ans
     found = ["Nr.", question, ideal, answer, context]
     mapping = {"retrieved_content": context} if context == "Quellen" else {}
     match = columns(PATHWAY, found, mapping)
-    assert list(match.columns.values()) == [question, ideal, answer, context]
+    assert list(match.values()) == [question, ideal, answer, context]
 
 
 def test_every_name_of_an_input_stands_in_one_group_only() -> None:
@@ -202,10 +198,10 @@ def test_abbreviations_are_no_texts(name: str) -> None:
 
 
 def test_a_map_may_name_a_column_in_another_spelling() -> None:
-    assert columns({"r": ("answer",)}, ["Bot Text"], {"answer": "bot text"}).columns == {"answer": "Bot Text"}
+    assert columns({"r": ("answer",)}, ["Bot Text"], {"answer": "bot text"}) == {"answer": "Bot Text"}
 
 
 @pytest.mark.parametrize("name", ["Antwort", "KI-Antwort", "ai_answer", "Réponse", "respuesta", "output"])
 def test_two_responses_are_found_under_every_name_of_an_answer(name: str) -> None:
     found = columns({"pair": ("question", "response_a", "response_b")}, ["Frage", f"{name} A", f"{name}_b", "a", "b"])
-    assert (found.columns["response_a"], found.columns["response_b"]) == (f"{name} A", f"{name}_b")
+    assert (found["response_a"], found["response_b"]) == (f"{name} A", f"{name}_b")

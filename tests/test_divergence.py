@@ -7,18 +7,16 @@ import pytest
 from rated_run import TINY, add, judged_run, said
 
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
-from pathway_local.results.divergence import (
-    ScoreDivergence,
-    disagreement_tables,
-    divergence,
-    pattern_of,
-    reason_field,
-)
+from pathway_local.rater import LABEL
+from pathway_local.results.divergence import divergence, pattern_of, reason_field
 from pathway_local.results.panel import make_panel
+from pathway_local.results.table import Table
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 LEVELS = (1, 2, 4, 5)
+KINDS = ("apart", "neighbours", "special", "agree")
 
 
 @pytest.fixture
@@ -30,9 +28,9 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
         yield run
 
 
-def found_in(run: RunFile, top: int = 20) -> ScoreDivergence:
-    (found,) = divergence(run, [TINY], top)
-    return found
+def tables(run: RunFile, top: int = 20, rubric: Rubric = TINY) -> dict[str, Table]:
+    (found,) = divergence(run, [rubric], top)
+    return {table.key: table for table in found.tables}
 
 
 @pytest.mark.parametrize(
@@ -68,51 +66,52 @@ def test_shares_are_far_apart_from_half_the_scale_on(values: list[float], kind: 
 
 
 def test_the_cases_to_look_at_first(run: RunFile) -> None:
-    found = found_in(run)
-    assert (found.cases, found.raters) == (4, ("demo", "ann", "bob"))
-    assert found.kinds == {"apart": 1, "neighbours": 1, "special": 1, "agree": 1}
-    assert found.patterns["apart"] == {"mix of 1s and 4s": 1}
-    kinds, patterns, first, words = disagreement_tables(found, {"ann": "tired"})
-    assert {"kind": "apart", "pattern": "mix of 1s and 4s", "cases": 1, "share": 0.25} in patterns.rows
-    assert {"kind": "agree", "cases": 1, "share": 0.25} in kinds.rows
-    assert [note.values["label"] for note in kinds.notes] == ["tired"]
-    assert first.rows[1]["scores.demo"] == 4 and first.rows[1]["spread"] == 3
-    assert {"case": "s-1", "rater": "ann", "score": 1, "words": "because 1"} in words.rows
-    assert [each.case for each in found.first] == ["s-3", "s-1", "s-2"]
-    special, apart, _ = found.first
-    assert (special.mean, special.spread, special.scores) == (4.0, 0, {"demo": 4, "ann": 3, "bob": 4})
-    assert (apart.mean, apart.spread, apart.kind) == (2.0, 3, "apart")
-    assert apart.reasons == {"ann": "because 1", "bob": "because 1"}
-    one = found_in(run, 1)
-    assert [each.case for each in one.first] == ["s-3"]
-    assert sum(len(each) for each in one.patterns.values()) == 1 and one.kinds == found.kinds
+    run.set_setting(f"{LABEL}ann", "tired")
+    found = tables(run)
+    assert found["kinds"].about["cases"] == 4
+    assert {row["kind"]: row["cases"] for row in found["kinds"].rows} == dict.fromkeys(KINDS, 1)
+    assert {"kind": "apart", "pattern": "mix of 1s and 4s", "cases": 1, "share": 0.25} in found["patterns"].rows
+    assert {"kind": "agree", "cases": 1, "share": 0.25} in found["kinds"].rows
+    assert [note.values["label"] for note in found["kinds"].notes] == ["tired"]
+    assert [row["case"] for row in found["first"].rows] == ["s-3", "s-1", "s-2"]
+    special, apart, _ = found["first"].rows
+    assert special.items() >= {"mean": 4.0, "spread": 0, "scores.demo": 4, "scores.ann": 3, "scores.bob": 4}.items()
+    assert (apart["mean"], apart["spread"], apart["kind"], apart["scores.demo"]) == (2.0, 3, "apart", 4)
+    said = [(row["rater"], row["score"], row["words"]) for row in found["words"].rows if row["case"] == "s-1"]
+    assert said == [("ann", 1, "because 1"), ("bob", 1, "because 1")]
+    one = tables(run, 1)
+    assert [row["case"] for row in one["first"].rows] == ["s-3"]
+    assert len(one["patterns"].rows) == 1 and one["kinds"].rows == found["kinds"].rows
 
 
 def test_people_s_notes_are_their_reasons(run: RunFile) -> None:
     noted = {"s-1": Verdict({"score": Score(5)}, {"notes": "my note", "reason": "my reason"})}
     add(run, "cara", noted, kind="human")
-    assert found_in(run).first[1].reasons["cara"] == "my note\nmy reason"
+    said = {(row["case"], row["rater"]): row["words"] for row in tables(run)["words"].rows}
+    assert said["s-1", "cara"] == "my note\nmy reason"
 
 
 def test_panels_take_no_part(run: RunFile) -> None:
     make_panel(run, "panel", ["ann", "bob"], "median", [])
     make_panel(run, "mean", ["ann", "bob"], "mean", [])
-    assert found_in(run).raters == ("demo", "ann", "bob")
+    scores = [column.label for column in tables(run)["first"].columns if column.name.startswith("scores.")]
+    assert scores == ["demo", "ann", "bob"]
 
 
 def test_one_rater_alone_diverges_from_nobody(tmp_path: Path) -> None:
     with judged_run(tmp_path / "one.run") as run:
-        found = found_in(run)
-        assert (found.cases, found.first, found.kinds) == (0, (), {})
+        found = tables(run)
+        assert list(found) == ["kinds", "patterns"] and not found["kinds"].rows
 
 
 def test_nominal_scores_have_no_mean(tmp_path: Path) -> None:
     nominal = parse_rubric(TINY.text.replace("special: [3]", "scale: nominal"), "tiny")
     with judged_run(tmp_path / "n.run", nominal) as run:
         add(run, "ann", said(5, 4, 4, 4), nominal)
-        (found,) = divergence(run, [nominal], 5)
-        assert [(each.case, each.mean, each.spread) for each in found.first] == [("s-1", None, None)]
-        assert found.kinds == {"agree": 3, "apart": 1}, "on a nominal scale, 4 and 5 are no neighbours"
+        found = tables(run, 5, nominal)
+        assert [(row["case"], row["mean"], row["spread"]) for row in found["first"].rows] == [("s-1", None, None)]
+        kinds = {row["kind"]: row["cases"] for row in found["kinds"].rows}
+        assert kinds == {"agree": 3, "apart": 1}, "on a nominal scale, 4 and 5 are no neighbours"
 
 
 def test_the_reason_that_goes_with_a_score() -> None:

@@ -1,7 +1,9 @@
 """`agreement --drift`, `--twice` and `--level` on a run in which one person grows stricter and rates twice."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +13,18 @@ from typed_here import typing_in
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
-from pathway_local.results.agreement import ScoreAgreement, agreement
-from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
-from pathway_local.results.agreement_tables import agreement_tables, check_no_column, first_and_second, level_of
+from pathway_local.results import against_people
+from pathway_local.results.agreement_options import IMPORT, AgreementOptions
+from pathway_local.results.agreement_tables import agreement_tables, check_no_column
 from pathway_local.results.analysis import OptionError
 from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.figure import Interval
 
 COUNT = 90
 VERSIONS = ("v1", "v2", "v10")
+AGAIN = ("ann=ann-again",)
 IDS = [f"c-{number}" for number in range(COUNT)]
 
 
@@ -46,28 +49,32 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFile:
     return run
 
 
-def found(run: RunFile, plan: AgreementPlan) -> ScoreAgreement:
-    [score] = agreement(run, HELPFUL, plan, ratings_matrices(run, HELPFUL))
-    return score
+def tables(run: RunFile, matrix: RatingsMatrix | None = None, **options: Any) -> dict[str, Table]:
+    """The tables about the one score, by key."""
+    matrices = [matrix] if matrix else ratings_matrices(run, HELPFUL)
+    return {table.key: table for table in agreement_tables(run, matrices, AgreementOptions(**options))}
 
 
-def test_drift_repeats_and_levels_are_shown(run: RunFile) -> None:
-    again = (("ann", "ann-again"),)
-    plan = AgreementPlan(drift="version", by="version", twice=again, level="document", level_column="topic")
-    score = found(run, plan)
-    assert [rater.name for rater in score.raters] == ["judge", "ann", "bob", "eve"], "the repeats are no further person"
-    moved = {each.rater: each.change for each in score.people.drift}
-    stricter, milder = moved["ann"].interval, moved["judge"].interval
-    assert isinstance(stricter, Interval) and stricter.high < 0
-    assert isinstance(milder, Interval) and milder.low > 0, "against people of whom one grows stricter"
-    value = moved["ann"].value
-    assert isinstance(value, float) and value == pytest.approx(-1.6, abs=0.5)
-    [twice] = score.twice
-    assert (twice.first.name, twice.second.name, twice.agreement.cases) == ("ann", "ann-again", 40)
-    tables = {table.key: table for table in agreement_tables(score)}
-    assert {"twice", "drift", "level"} <= tables.keys()
-    assert not [each for table in tables.values() for each in table.notes if each.key == "each_case_once"]
-    uneven = agreement_tables(replace(score, people=replace(score.people, unweighted=True)))
+def moved(found: Mapping[str, Table]) -> dict[Any, Any]:
+    """How far each rater's scores moved."""
+    return {row["rater"]: row["change"] for row in found["drift"].rows}
+
+
+def test_drift_repeats_and_levels_are_shown(run: RunFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"drift": "version", "by": "version", "twice": AGAIN, "level": "document=topic"}
+    found = tables(run, **options)
+    named = [row["rater"] for row in found["raters"].rows]
+    assert named == ["judge", "ann", "bob", "eve"], "the repeats are no further person"
+    ann, judge = moved(found)["ann"], moved(found)["judge"]
+    assert ann.interval.high < 0
+    assert judge.interval.low > 0, "against people of whom one grows stricter"
+    assert ann.value == pytest.approx(-1.6, abs=0.5)
+    [twice] = found["twice"].rows
+    assert (twice["first"], twice["second"], twice["cases"]) == ("ann", "ann-again", 40)
+    assert "level" in found
+    assert not [each for table in found.values() for each in table.notes if each.key == "each_case_once"]
+    monkeypatch.setattr(against_people, "uneven_strata", lambda _: ["version"])
+    uneven = tables(run, **options).values()
     told = [table.key for table in uneven if any(note.key == "each_case_once" for note in table.notes)]
     assert told == ["severity", "drift", "group_errors", "group_errors_of_people"]
 
@@ -80,23 +87,18 @@ def test_drift_over_the_imports_of_each_person(run: RunFile) -> None:
     imported = replace(matrix, jobs=jobs)
     assert imported.import_order(ann).tolist() == matrix.order("version").tolist()
     assert np.isnan(imported.import_order(judge)).all()
-    plan = AgreementPlan(drift=IMPORT, twice=(("ann", "ann-again"),))
-    [score] = agreement(run, HELPFUL, plan, [imported])
-    moved = {each.rater: each.change for each in score.people.drift}
-    assert set(moved) == {"ann", "bob", "eve"}, "a judge's scores come with no import"
-    interval = moved["ann"].interval
-    assert isinstance(interval, Interval) and interval.high < 0
-    [alone] = agreement(run, HELPFUL, replace(plan, against="ann"), [imported])
-    assert any(note.key == "no_import_drift" for note in alone.people.missing)
+    by_import = moved(tables(run, imported, drift=IMPORT, twice=AGAIN))
+    assert set(by_import) == {"ann", "bob", "eve"}, "a judge's scores come with no import"
+    assert by_import["ann"].interval.high < 0
+    alone = tables(run, imported, drift=IMPORT, twice=AGAIN, against="ann")
+    assert any(note.key == "no_import_drift" for note in alone["raters"].notes)
 
 
 def test_a_person_s_second_ratings_are_no_further_person_of_a_named_group(run: RunFile) -> None:
-    plan = AgreementPlan(against="ann", twice=(("ann", "ann-again"),))
-    group = replace(plan, against="", raters=("judge", "ann", "ann-again", "bob"))
-    for each in (plan, group):
-        assert "ann-again" not in {name for table in agreement_tables(found(run, each)) for name in table.raters()} - {
-            name for table in agreement_tables(found(run, each)) if table.key == "twice" for name in table.raters()
-        }
+    for named in ({"against": "ann"}, {"rater": ("judge", "ann", "ann-again", "bob")}):
+        found = tables(run, twice=AGAIN, **named)
+        assert "ann-again" in found.pop("twice").raters()
+        assert "ann-again" not in {name for table in found.values() for name in table.raters()}
 
 
 def test_a_column_called_import_is_not_taken_for_imports(
@@ -123,13 +125,14 @@ def test_numbers_in_names_are_ordered_as_numbers(run: RunFile) -> None:
 
 
 def test_wrong_options_are_refused(run: RunFile) -> None:
-    assert level_of("case") == ("case", "") and level_of("system=bot") == ("system", "bot")
-    assert first_and_second("ann=ann-again") == ("ann", "ann-again")
+    assert AgreementOptions().at_level() == ("case", "")
+    assert AgreementOptions(level="system=bot").at_level() == ("system", "bot")
+    assert AgreementOptions(twice=AGAIN).again() == [("ann", "ann-again")]
     for given in ("", "bot", "system", "document=", "case=bot"):
         with pytest.raises(OptionError, match="is not case, system=COLUMN"):
-            level_of(given)
+            AgreementOptions(level=given).check()
     for given in ("ann", "ann=", "ann=ann"):
         with pytest.raises(OptionError, match="is not NAME=NAME"):
-            first_and_second(given)
+            AgreementOptions(twice=(given,)).check()
     with pytest.raises(UsageError, match="no rater is called 'zoe'"):
-        found(run, AgreementPlan(twice=(("ann", "zoe"),)))
+        tables(run, twice=("ann=zoe",))

@@ -12,7 +12,7 @@ from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
-from pathway_local.ratings.hosted_requests import HostedRequests, Leaving, RequestPlan, strict_schema
+from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
@@ -52,17 +52,17 @@ def plan(
     return RequestPlan(given, service, model, run.parent / options.pop("out", "requests.jsonl"), **options)
 
 
-def write(run: Path, *arguments: Any, **options: Any) -> tuple[Leaving, list[dict[str, Any]]]:
+def write(run: Path, *arguments: Any, **options: Any) -> tuple[HostedRequests, list[dict[str, Any]]]:
     made = plan(run, *arguments, **options)
     with HostedRequests.open(made) as requests:
         requests.write(["hosted", "export"])
         lines = made.out.read_text(encoding="utf-8").splitlines()
-        return requests.leaving, [json.loads(line) for line in lines]
+        return requests, [json.loads(line) for line in lines]
 
 
 def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
     leaving, lines = write(run)
-    assert (leaving.cases, leaving.inputs, leaving.echoed) == (12, ("question", "answer"), ())
+    assert (leaving.cases, leaving.echoed) == (12, ())
     assert leaving.characters == sum(
         len(text) for case in cases(TINY, [f"student-{n}" for n in range(12)]) for text in case.inputs.values()
     )
@@ -161,7 +161,7 @@ def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
     rubric = str(tmp_path / "tiny.prompty")
     given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", load_rubric, rubric, pseudonyms=key)
     with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
-        assert requests.leaving.cases == 1
+        assert requests.cases == 1
         requests.write([])
     assert "the answer of student-3" in (tmp_path / "out.jsonl").read_text()
     with RunFile.read(given.run) as read:
@@ -212,7 +212,7 @@ def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_pa
     """The judge prefers student-1's response A wherever it stands, else what stands first; student-3 lacks a line."""
     write_cases(tmp_path / "pair-answer.csv", load_rubric("pair-answer"), 5)
     leaving, lines = write(tmp_path / "new.run", "pair-answer")
-    assert (leaving.cases, leaving.orders, len(lines)) == (5, 2, 10)
+    assert (leaving.cases, len(leaving.orders), len(lines)) == (5, 2, 10)
     assert len({line["custom_id"][:24] for line in lines}) == 10, "no id tells which requests belong together"
     results: list[object] = []
     for line in lines:
@@ -243,7 +243,7 @@ def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_pa
 def test_nothing_is_written_without_need(run: Path) -> None:
     before = run.read_bytes()
     with HostedRequests.open(plan(run)) as requests:
-        assert requests.leaving.cases == 12
+        assert requests.cases == 12
     assert run.read_bytes() == before
     (run.parent / "requests.jsonl").write_text("mine")
     with pytest.raises(OutputExists), HostedRequests.open(plan(run)):

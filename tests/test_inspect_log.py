@@ -1,11 +1,11 @@
-"""Logs of Inspect, as JSON and as archives in each way of packing, are read as cases without its library."""
+"""Logs of Inspect, archives in each way of packing, are read as cases without its library."""
 
 import json
 import zipfile
 from pathlib import Path
 
 import pytest
-from inspect_files import LOG, SAMPLES, log
+from inspect_files import SAMPLES, log
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UsageError
@@ -37,30 +37,6 @@ def test_samples_of_an_archive_are_cases(tmp_path: Path, packing: int) -> None:
     assert isinstance(twice, BadRow) and twice.reason == f"{DUPLICATE}; --id uuid tells epochs apart"
 
 
-def test_samples_of_a_json_log_are_cases(tmp_path: Path) -> None:
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(LOG, indent=2))
-    assert inputs(path) == WANTED
-    assert CasesFile(path, NEEDED, MAP, "uuid").notes[0].endswith("the list under its key samples is read")
-
-
-@pytest.mark.parametrize(
-    "text", ['{"version": 2}', "{}", '{"samples": 5}', '{"samples"', '{"a": [}', "{5: []}", "{" * 9999]
-)
-def test_a_json_object_without_samples_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "log.json").write_text(text)
-    with pytest.raises(CasesError, match=r"not a list of rows|broken JSON"):
-        CasesFile(tmp_path / "log.json", NEEDED, MAP)
-
-
-@pytest.mark.parametrize("cut", ["", ",", ', "sta', ', "stats": {"a": 1}', "} {"])
-def test_a_json_log_that_is_cut_off_behind_its_samples_is_refused(tmp_path: Path, cut: str) -> None:
-    path = tmp_path / "log.json"
-    path.write_text(f'{{"version": 2, "samples": {json.dumps(SAMPLES)}{cut}')
-    with pytest.raises(CasesError, match=r"line 1: broken JSON"):
-        CasesFile(path, NEEDED, MAP, "uuid")
-
-
 def test_a_damaged_sample_is_a_bad_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect_log, "_LIMIT", 4_001)
     monkeypatch.setattr("pathway_local.sheets.json_lines.ROW_LIMIT", 1_000)
@@ -90,13 +66,8 @@ def test_the_limit_of_a_sample_counts_characters(tmp_path: Path, monkeypatch: py
     assert [each.reason for each in found[2:] if isinstance(each, BadRow)] == ["it has more than 1,000 characters"] * 2
 
 
-@pytest.mark.parametrize("name", ["log.eval", "log.json"])
-def test_a_log_without_samples_is_told_to_be_unfinished(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    if name == "log.eval":
-        log(path, zipfile.ZIP_STORED, [])
-    else:
-        path.write_text('{"version": 2, "samples": []}')
+def test_a_log_without_samples_is_told_to_be_unfinished(tmp_path: Path) -> None:
+    path = log(tmp_path / "log.eval", zipfile.ZIP_STORED, [])
     with pytest.raises(CasesError, match="has no samples yet") as told:
         CasesFile(path, NEEDED, MAP)
     assert told.value.hint == "Judge it when its evaluation has ended."

@@ -10,9 +10,9 @@ from rated_run import TINY, add, cases, said, store_draw
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
-from pathway_local.results.label_design import design_weights, label_designs, picked_labels
+from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import pair_agreement, reliability
@@ -123,9 +123,9 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
         assert set(weights(scored.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(scored.all(axis=1))[50:]) == {1.0}
         assert set(weights(scored.any(axis=1))) == {1.0}, "the judge scored every case"
         assert design_weights(matrix, [0]) is None
-        [found] = agreement(run, TINY, AgreementPlan(), [matrix])
+        found = score_agreement(run, matrix, AgreementOptions())
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
-    assert found.sets[0].found.shared == 55 and found.people.unweighted
+    assert found.sets[0].found.shared == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]
 
 
@@ -167,7 +167,7 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
         labels = {ids[at]: Verdict({"score": Score(int(given[2][at]))}) for at in drawn}
         add(run, "ann", labels, HELPFUL, "human", rows, imported=True, sheet=True)
         [matrix] = ratings_matrices(run, HELPFUL)
-        [found] = agreement(run, HELPFUL, AgreementPlan(), [matrix])
+        found = score_agreement(run, matrix, AgreementOptions())
         plain = reliability(matrix.on_scale, SCALE).figures
     together = found.sets[0].found.figures
     whole = reliability(np.stack(given, axis=1), SCALE).figures
@@ -178,8 +178,8 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
         assert together[name].value == pytest.approx(whole[name].value, abs=0.04), name
     assert abs(float(str(plain["icc_2_1"].value)) - float(str(whole["icc_2_1"].value))) > 0.15
     # So does the comparison of both judges with Ann: unweighted, they would seem to agree less with her than they do.
-    [two] = found.people.judges
-    for judge, side in zip(given, (two.contrast.first, two.contrast.second), strict=False):
+    _, two = found.people.two_judges(0, 1)
+    for judge, side in zip(given, (two.first, two.second), strict=False):
         whole_kappa, picked = (
             pair_agreement(judge[places], given[2][places], SCALE).figures["kappa_quadratic"].value
             for places in (slice(None), drawn)

@@ -28,7 +28,7 @@ def test_places_are_those_that_the_differences_leave_open() -> None:
 def test_all_values_of_a_column_are_one_family(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run")
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--json").out
-    found = rows(printed, "compare_pairs")
+    found = rows(printed, "compare")
     with RunFile.read(tmp_path / "may.run") as read:
         given = {
             each.case_id: each.outcome.scores["score"].value
@@ -70,7 +70,7 @@ def test_a_level_that_all_intervals_share_is_said_once(run: Run, tmp_path: Path)
 def test_named_values_and_a_column_of_two_are_the_same_comparison(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run")
     three = run("compare", tmp_path / "may.run", "--between", "bot=Gama,Beta,Alfa", "--json").out
-    assert [(each["first"], each["second"]) for each in rows(three, "compare_pairs")] == [
+    assert [(each["first"], each["second"]) for each in rows(three, "compare")] == [
         ("Gama", "Beta"), ("Gama", "Alfa"), ("Beta", "Alfa"),
     ]  # fmt: skip
     assert sentences(three) == ["By demo, the data do not show which comes first: Beta or Alfa."]
@@ -103,9 +103,9 @@ def test_a_table_in_a_file_names_what_it_compares(tmp_path: Path) -> None:
 def test_labels_of_people_correct_every_difference(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", labelled=True)
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--rater", "demo", "--json").out
-    corrected = rows(printed, "corrected_pairs")
+    corrected = rows(printed, "corrected_differences")
     assert len(corrected) == 3 and {each["family"] for each in corrected} == {3}
-    assert [each["corrected_shown"] for each in rows(printed, "compare_pairs")] == [
+    assert [each["corrected_shown"] for each in rows(printed, "compare")] == [
         "not shown", "first", "first",
     ]  # fmt: skip
     last = rows(printed, "order")[2]
@@ -132,14 +132,14 @@ def test_values_that_can_not_be_compared_are_told(run: Run, tmp_path: Path) -> N
     found = run("compare", tmp_path / "many.run", "--between", "bot")
     assert found.code == 2 and "bot has 30 values in the run, which make 435 pairs" in found.err
     named = run("compare", tmp_path / "many.run", "--between", f"bot={','.join(many)}", "--json")
-    assert len(rows(named.out, "compare_pairs")) == 435
+    assert len(rows(named.out, "compare")) == 435
     odd = {"v1,beta": 0.0, "a=b": 0.0, "": 0.0, "v2": 0.0, " lead ": 0.0}
     several_run(tmp_path / "odd.run", odd, questions=12)
     for given, pairs in (
         ("bot", 6), ("bot=v1,beta,v2", 1), ("bot=a=b, v1,beta, v2", 3), ("bot= lead ,v2", 1), ("bot=v2, lead ", 1),
     ):  # fmt: skip
         printed = run("compare", tmp_path / "odd.run", "--between", given, "--json").out
-        assert len(rows(printed, "compare_pairs") + rows(printed, "compare")) == pairs
+        assert len(rows(printed, "compare")) == pairs
         left_out = ["12 cases have no bot and are left out."] if given == "bot" else []
         assert notes(printed, "without_value") == left_out
     assert run("compare", tmp_path / "odd.run", "--between", "bot=v1,v2").code == 2
@@ -159,4 +159,14 @@ def test_a_chatbot_of_few_scores_is_left_out_of_the_order(run: Run, tmp_path: Pa
     assert {each["chatbot"] for each in rows(printed, "order")} == {"Alfa", "Beta"}
     (said,) = sentences(printed)
     assert said.endswith("Alfa or Beta. This order is among those with at least 10 scores, without Gama.")
-    assert rows(printed, "compare_pairs")[1]["difference"]["value"] is None
+    assert rows(printed, "compare")[1]["difference"]["value"] is None
+
+
+def test_a_warning_about_several_chatbots_is_said_once(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", labelled=True)
+    printed = run("agreement", tmp_path / "may.run", "--by", "bot", "--json").out
+    assert notes(printed, "few_dissenters_in_groups") == [
+        "Under bot Alfa, Beta and Gama, fewer than 15 labels differ from the commonest one, so the intervals of these "
+        "corrected means may be too short."
+    ]
+    assert not notes(printed, "few_dissenters")

@@ -14,14 +14,12 @@ from typed_here import rows as rows_of
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.pages.tables import lines
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
-from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.jobs import EARLIER_ENGINES
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate
 from pathway_local.system.safe_yaml import load_yaml
@@ -78,21 +76,12 @@ def _check_tables_behind_charts(page: PageParser) -> None:
             assert rest[following : following + 4] == ["details", "summary", "div", "table"]
 
 
-def test_a_report_holds_no_text_and_no_id_unless_asked(run: Run, tmp_path: Path) -> None:
+def test_a_report_holds_no_text_and_no_id(run: Run, tmp_path: Path) -> None:
     answers_run(tmp_path / "may.run").close()
     write_cases(tmp_path / "may.csv")
     reported(run, "--by", "chatbot")
     text = Path("may.html").read_text(encoding="utf-8")
     assert not re.search(r"a-\d\d\d|answer \d|question \d|the words of|Warning", text)
-    told = run("report", "may.run", "--out", "with.html", "--with-text", "--cases", "may.csv")
-    assert "note: with.html holds texts of cases" in told.err
-    page = check_harmless(Path("with.html").read_text(encoding="utf-8"))
-    assert "This page holds texts of cases" in page.said and re.search(
-        r"a-\d\d\d row \d+ · chatbot v\d .* question question \d+", page.said
-    )
-    for alone in (["--with-text"], ["--cases", "may.csv"]):
-        assert run("report", "may.run", "--out", "no.html", *alone).code == 2
-    assert not Path("no.html").exists()
 
 
 def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
@@ -133,7 +122,7 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
         engine = {"judge": "one", "seal": "filter"}
-        job = made.jobs.begin(["judge"], {"engine": {**engine, "seal": "namespace"}, EARLIER_ENGINES: [engine]})
+        job = made.jobs.begin(["judge"], {ENGINES: [engine, {**engine, "seal": "namespace"}]})
         made.jobs.end(job, "done", {})
     found = reported(run).said
     top, appendix = found.split("Whoever has the run")
@@ -152,7 +141,7 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
 )
 def test_a_seal_is_said_in_plain_words(level: str, said: str, run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
-        made.jobs.end(made.jobs.begin(["judge"], {"engine": {"judge": "one", "seal": level}}), "done", {})
+        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": level}]}), "done", {})
     assert said in reported(run, "--no-appendix").said
 
 
@@ -289,16 +278,14 @@ def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp
     assert page.styles[0].endswith(f"@page {{ size: {'letter' if name == 'en' else 'A4'} }}\n")
 
 
-def test_words_that_a_language_lacks_are_english_and_marked_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_that_a_language_lacks_are_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     english = (WORDS / "en.yaml").read_text(encoding="utf-8")
     (tmp_path / "en.yaml").write_text(english, encoding="utf-8")
     (tmp_path / "eo.yaml").write_text(english.replace("  no_people:", "  not_yet_said:"), encoding="utf-8")
     for module in ("words", "words.language"):
         monkeypatch.setattr(f"pathway_local.{module}.FOLDER", tmp_path)
     assert languages() == ["en", "eo"]
-    lacking = Table("scores", {}, (), (), (Note("no_people", kind="warning"), Note("nothing_yet", kind="warning")))
-    found = [(language, text[:10]) for text, language in lines([lacking], Language("eo"), "warning")]
-    assert found == [("en", "No person "), ("eo", "The run ho")]
+    assert Language("eo").note(Note("no_people")).startswith("No person ")
 
 
 def test_every_phrase_and_note_is_said_somewhere() -> None:

@@ -184,6 +184,16 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
 
 
+def test_inputs_replaces_those_of_the_front_matter(run: Run, tmp_path: Path) -> None:
+    head = "---\nname: mine\ninputs:\n  query: {type: string}\n---\n"
+    (tmp_path / "named.prompty").write_text(
+        f"{head}system:\n{{{{question}}}} {{{{reply}}}} Answer only with Yes or No.\n"
+    )
+    given = ("rubrics", "adopt", "named.prompty", "-o", "new.prompty", "--inputs", "question, reply", "--yes")
+    assert run(*given).code == 0
+    assert list(load_rubric("new.prompty").inputs) == ["question", "reply"]
+
+
 def test_a_proposal_is_refused_until_somebody_confirms_it(run: Run, tmp_path: Path) -> None:
     (tmp_path / "p.txt").write_text("Is {answer} right? Answer only with Yes or No.\n")
     said = run("rubrics", "adopt", "p.txt", "-o", "p.prompty")

@@ -64,8 +64,8 @@ def results(found: SelfTest) -> Mapping[str, str]:
 
 
 ALL = {
-    "gold", "stranger", "nothing", "cut", "dropped", "number", "follows", "injection", "padding", "levels", "criteria",
-    "repeat", "alone",
+    "gold", "stranger", "nothing", "cut", "dropped", "number", "follows", "injection", "padding", "levels", "repeat",
+    "alone",
 }  # fmt: skip
 FAULTS = {
     "always_5": {"stranger", "nothing", "cut", "dropped", "number"},
@@ -88,7 +88,7 @@ def test_each_fault_fails_the_probes_that_it_should(folder: Path, tmp_path: Path
     assert results(found).keys() == ALL
     noisy = {probe for probe, result in results(found).items() if result == "noisy"}
     told = [note.values["judge"] for note in self_test_tables(found)[0].notes if note.key == "repeats_part"]
-    assert (noisy >= {"padding", "levels", "criteria", "repeat", "alone"}, bool(noisy), told) == (
+    assert (noisy >= {"padding", "levels", "repeat", "alone"}, bool(noisy), told) == (
         (True, True, ["script"]) if name == "noisy" else (False, False, [])
     )
     if name == "good":

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -8,25 +10,34 @@ from scipy import stats
 from statsmodels.sandbox.regression.gmm import IV2SLS
 from statsmodels.stats.multitest import multipletests
 
-from pathway_local.statistics.families import holm_levels
+from pathway_local.statistics.families import at_holm_levels, holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
+from pathway_local.statistics.subgroups import GroupError, drift, group_errors
 
 SIGNED = "mean_difference"
 UNEQUAL = "excess_mean_at_equal_scores"
 Scores = NDArray[np.float64]
 
 
-def by_one(errors: Scores, groups: NDArray[np.int64], clusters: NDArray[np.int64] | None = None) -> list[GroupError]:
+def held(found: Sequence[GroupError]) -> list[dict[str, Estimate]]:
+    """The figures of each group, with intervals that allow for all groups at once."""
+    names = list(found[0].effects) if found else []
+    estimates = [at_holm_levels([each.effects[name] for each in found]) for name in names]
+    return [dict(zip(names, own, strict=True)) for own in zip(*estimates, strict=True)]
+
+
+def by_one(
+    errors: Scores, groups: NDArray[np.int64], clusters: NDArray[np.int64] | None = None
+) -> list[dict[str, Estimate]]:
     """Errors against one person, who gave every case the same score."""
     nothing = np.zeros(len(errors))
-    return held_to_family(group_errors(errors, nothing[:, None], nothing, groups, clusters=clusters))
+    return held(group_errors(errors, nothing[:, None], nothing, groups, clusters=clusters))
 
 
 def unequal(judge: Scores, people: Scores, groups: NDArray[np.int64]) -> Estimate:
     """How much higher the judge scores the second group at equal scores."""
-    return group_errors(judge, people, np.nanmean(people, axis=1), groups)[1].figures[UNEQUAL]
+    return group_errors(judge, people, np.nanmean(people, axis=1), groups)[1].effects[UNEQUAL].estimate()
 
 
 def rated(
@@ -58,11 +69,12 @@ def test_errors_per_group() -> None:
     reference = rng.integers(1, 6, 120).astype(float)
     rater = reference + rng.integers(-1, 2, 120) + np.where(groups == 5, 1, 0)
     reference[0] = np.nan
-    even, harsh = held_to_family(group_errors(rater, reference[:, None], reference, groups))
+    found = group_errors(rater, reference[:, None], reference, groups)
+    even, harsh = (each[SIGNED] for each in held(found))
     errors = (rater - reference)[1:60]
-    assert (even.group, even.cases, harsh.cases) == (3, 59, 60)
-    assert even.figures[SIGNED].value == pytest.approx(errors.mean())
-    assert isinstance(harsh.figures[SIGNED].interval, Interval) and harsh.figures[SIGNED].interval.low > 0
+    assert [(each.group, each.cases) for each in found] == [(3, 59), (5, 60)]
+    assert even.value == pytest.approx(errors.mean())
+    assert isinstance(harsh.interval, Interval) and harsh.interval.low > 0
 
 
 def test_the_first_step_is_held_to_the_strictest_level_and_the_next_to_a_milder_one() -> None:
@@ -70,13 +82,13 @@ def test_the_first_step_is_held_to_the_strictest_level_and_the_next_to_a_milder_
     groups = np.repeat([0, 1], 40)
     errors = rng.normal(0, 1, 80) + np.where(groups == 1, 3.0, 0.1)
     mild, strict = by_one(errors, groups)
-    for found, level in ((strict, 0.975), (mild, 0.95)):
-        own = errors[groups == found.group]
+    for group, found, level in ((1, strict, 0.975), (0, mild, 0.95)):
+        own = errors[groups == group]
         expected = stats.t.interval(level, 39, own.mean(), stats.sem(own))
-        assert isinstance(found.figures[SIGNED].interval, Interval)
+        assert isinstance(found[SIGNED].interval, Interval)
         assert (
-            found.figures[SIGNED].interval.low,
-            found.figures[SIGNED].interval.high,
+            found[SIGNED].interval.low,
+            found[SIGNED].interval.high,
         ) == pytest.approx(expected)
 
 
@@ -85,12 +97,10 @@ def test_small_groups_get_the_reason_and_do_not_count() -> None:
     groups = np.array([0] * 9 + [1] * 30)
     errors = rng.normal(0, 1, 39)
     small, large = by_one(errors, groups)
-    assert small.figures[SIGNED].value == Undefined("the group has 9 cases, under 10")
+    assert small[SIGNED].value == Undefined("the group has 9 cases, under 10")
     own = errors[9:]
-    assert isinstance(large.figures[SIGNED].interval, Interval)
-    assert large.figures[SIGNED].interval.low == pytest.approx(
-        stats.t.interval(0.95, 29, own.mean(), stats.sem(own))[0]
-    )
+    assert isinstance(large[SIGNED].interval, Interval)
+    assert large[SIGNED].interval.low == pytest.approx(stats.t.interval(0.95, 29, own.mean(), stats.sem(own))[0])
 
 
 def test_clusters_count_once() -> None:
@@ -98,8 +108,8 @@ def test_clusters_count_once() -> None:
     errors = np.repeat(rng.normal(0, 1, 40), 5)
     groups = np.repeat([0, 1], 100)
     clusters = np.repeat(np.arange(40), 5)
-    found = by_one(errors, groups, clusters)[0].figures[SIGNED].interval
-    plain = by_one(errors[::5], groups[::5])[0].figures[SIGNED].interval
+    found = by_one(errors, groups, clusters)[0][SIGNED].interval
+    plain = by_one(errors[::5], groups[::5])[0][SIGNED].interval
     assert isinstance(found, Interval) and isinstance(plain, Interval)
     assert found.clusters == 20
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high))
@@ -108,9 +118,9 @@ def test_clusters_count_once() -> None:
 def test_what_can_not_be_compared_says_so() -> None:
     errors = np.array([1.0] * 12)
     alone = by_one(errors, np.zeros(12, dtype=int))[0]
-    assert alone.figures[SIGNED].interval == Undefined("every error is 1")
+    assert alone[SIGNED].interval == Undefined("every error is 1")
     one = by_one(np.arange(24.0), np.repeat([0, 1], 12), np.repeat([0, 1], 12))
-    assert one[0].figures[SIGNED].interval == Undefined("there is only one cluster")
+    assert one[0][SIGNED].interval == Undefined("there is only one cluster")
 
 
 def test_at_equal_scores_each_person_is_the_instrument_of_the_other() -> None:
@@ -182,9 +192,9 @@ def test_all_raters_and_scores_are_one_family() -> None:
     groups = np.repeat([0, 1], 60)
     judge, people = rated(rng, groups, 0.0, 0.3)
     made = group_errors(judge, people, people.mean(axis=1), groups)
-    alone, among = held_to_family(made), held_to_family([*made, *made])
-    for name, narrow in alone[1].figures.items():
-        wide = among[1].figures[name].interval
+    alone, among = held(made), held([*made, *made])
+    for name, narrow in alone[1].items():
+        wide = among[1][name].interval
         assert isinstance(wide, Interval) and isinstance(narrow.interval, Interval)
         assert wide.low < narrow.interval.low and wide.high > narrow.interval.high, name
 
@@ -198,7 +208,7 @@ def test_any_small_table_gives_figures_or_reasons(cases: int, people: int, seed:
     groups, clusters = rng.integers(0, 3, (2, cases))
     found = group_errors(scores[:, 0], scores[:, 1:], reference, groups, clusters=clusters, smallest=1)
     moved = drift(scores[:, 0], scores[:, 1:], rng.choice([0.0, 0.5, 1.0, np.nan], cases))[1].estimate()
-    for figure in (moved, *(each for group in held_to_family(found) for each in group.figures.values())):
+    for figure in (moved, *(each for group in held(found) for each in group.values())):
         if isinstance(figure.value, Undefined):
             assert figure.value.reason
         elif isinstance(figure.interval, Interval):

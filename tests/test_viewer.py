@@ -22,8 +22,8 @@ from viewed import HOST, ORIGIN, Desk, viewing
 from pathway_local.case import Case
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
-from pathway_local.results.agreement import agreement
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail
@@ -292,14 +292,17 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        [found] = agreement(opened, TINY, AgreementPlan(), [matrix])
-        [against] = agreement(opened, TINY, AgreementPlan(against="adjudicated"), [matrix])
+        found = score_agreement(opened, matrix, AgreementOptions())
+        against = score_agreement(opened, matrix, AgreementOptions(against="adjudicated"))
     sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
-    assert found.people.reference == "people" and found.people.benchmark
-    assert found.people.benchmark.judges == ("demo",) and found.people.benchmark.people == ("ann", "bob")
+    assert found.people.name == "people" and found.people.benchmark
+    assert [found.people.names(each) for each in (found.people.judges, found.people.reference)] == [
+        ["demo"],
+        ["ann", "bob"],
+    ]
     assert "agreed_scores" in [note.key for note in found.notices]
-    assert against.people.reference == "adjudicated"
+    assert against.people.name == "adjudicated"
 
 
 def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
@@ -308,12 +311,12 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
             desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        [found] = agreement(opened, TINY, AgreementPlan(against="adjudicated", by="bot", smallest=1), [matrix])
-    assert found.people.benchmark is None and not found.people.severity
-    assert {each.rater for each in found.people.groups} == {"demo"}
+        found = score_agreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
+    assert found.people.benchmark is None
+    assert {rater for rater, *_ in found.people.groups} == {0}
     both = "adjudicated/Eve, adjudicated/Bob"
     say = Language("en").note
-    assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.people.missing)
+    assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.notices)
     told = "\n".join(map(say, stand_in(found)))
     assert "people's own agreement is unknown" in told and "compare with two people or more" in told
     assert "stand in for one of these" not in told and "agree among themselves" not in told

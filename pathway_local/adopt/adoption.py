@@ -1,4 +1,4 @@
-"""Turns a prompt into a rubric: proposes what it reads, and keeps the prompt byte for byte but for chat tokens."""
+"""Turns a prompt into a rubric: proposes what it reads, and keeps the prompt byte for byte."""
 
 import re
 from collections.abc import Mapping
@@ -7,20 +7,24 @@ from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
 from pathway_local.adopt.json_blocks import json_blocks, key_lists
-from pathway_local.adopt.pairs import others_of, preference, swap_of
+from pathway_local.adopt.pairs import compared, others_of, swap_of
 from pathway_local.adopt.prompt import Prompt
-from pathway_local.adopt.scales import Levels, levels_in, stated
+from pathway_local.adopt.scales import Levels, levels_in
 from pathway_local.adopt.slots import Found, Source, as_name
-from pathway_local.adopt.text_replies import labelled_parts, last_lines, short_replies, tagged_parts, usual_reply
-from pathway_local.adopt.values import BESIDE, OPEN, Value, in_quotes, values_of
-from pathway_local.adopt.words import any_of, is_in
+from pathway_local.adopt.text_replies import (
+    ends_open,
+    labelled_parts,
+    last_lines,
+    short_replies,
+    tagged_parts,
+    usual_reply,
+)
+from pathway_local.adopt.values import OPEN, Value, in_quotes, values_of
+from pathway_local.adopt.words import any_of
 from pathway_local.probes.language import language_of
-from pathway_local.prompty.front_matter import write_front
-from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.spelling import field_of
 
-_WORD = r"[\"“'`«]\s?([A-Za-z][^\"”'`»{}<>\n]{0,30}?)\s?[\"”'`»]"
+TEXTS = ("text", "line", "list", "json", "[")
+"""Spellings of fields that can hold reasons begin so."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Proposal:
     @property
     def open(self) -> list[str]:
         """The fields that must be completed."""
-        return [name for name, spelling in self.fields.items() if _is_open(spelling)]
+        return [name for name, spelling in self.fields.items() if OPEN in re.sub(r'"[^"]*"', "", spelling)]
 
 
 def propose(prompt: Prompt) -> Proposal:
@@ -52,51 +56,20 @@ def propose(prompt: Prompt) -> Proposal:
     found = _found(source, levels)
     if found is None:
         return Proposal(inputs, questions=inputs.questions)
-    values = values_of(found.slots, source, levels)
-    alone = sum(value.scores and not value.words for value in values) == 1
-    own = {slot.name.lower() for slot in found.slots}
-    values = [_with_doubts(value, own, alone, source, levels) if value.scores else value for value in values]
-    swap, values = _compared(source, values, swap_of(list(inputs.said)))
-    names = [slot.name for slot in found.slots]
+    values = [_with_fractions(value, source) for value in values_of(found.slots, source, levels)]
+    swap, values = compared(source, values, swap_of(list(inputs.said)))
+    named = {slot.name: value for slot, value in zip(found.slots, values, strict=True)}
     fields = {
         name: f"= {name}" if name in inputs.said and not value.scores else value.spelling
-        for name, value in zip(names, values, strict=True)
+        for name, value in named.items()
     }
-    rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in zip(names, values, strict=True)}
-    questions = tuple(_questions(source, found, fields))
+    rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in named.items()}
+    questions = [*(value.question for value in values if value.question), *_questions(source, found, fields)]
     if swap and (others := others_of(list(inputs.said), swap)):
-        questions += (f"the responses change places, and {', '.join(others)} stay: is that right?",)
+        questions.append(f"the responses change places, and {', '.join(others)} stay: is that right?")
     return Proposal(
         inputs, found.recogniser, found.layout, fields, rows, found.closing, swap, (*questions, *inputs.questions)
     )
-
-
-def directions(source: Source, rubric: Rubric) -> tuple[str, ...]:
-    """Return a question for each sign that a lower score is better; a comparison has its direction in its words."""
-    fields = rubric.format.outputs.fields
-    harms = [name for name in fields if is_in("harm", name.split(".")[-1])]
-    scores = {name: each for name, each in fields.items() if isinstance(each, ScoreField) and each.scale == "ordinal"}
-    scores = {} if rubric.pair else scores
-    questions = [f'a higher "{name}" is taken as better: is that meant?' for name in scores if name in harms]
-    told = [found for score in scores.values() if (found := _turned(source, score))]
-    asks = "a higher score is taken as better, and"
-    questions += [f'{asks} line {source.line(row)} says "{said[:60]}": is that meant?' for row, said in told]
-    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
-    if counted and len(scores) == 1 and not harms:
-        questions.append(f'{asks} the prompt asks "{counted[0]}": is that meant?')
-    return tuple(dict.fromkeys(questions))
-
-
-def _turned(source: Source, score: ScoreField) -> tuple[int, str] | None:
-    """Return the first row that calls the lowest level good or the highest bad, and its words."""
-    ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
-    between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
-    sides = ((ends[0], "top"), (ends[-1], "bottom"))
-    signs = [re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides]
-    # Where levels have words, their order says which is better.
-    signs += [any_of("reversed")] * (not score.written)
-    every = ((row, sign.search(line)) for row, line in enumerate(source.lines) for sign in signs)
-    return next(((row, found[0]) for row, found in every if found), None)
 
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:
@@ -105,7 +78,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
     front: dict[str, object] = {} if prompt.head else {"name": name}
     if proposal.swap and "kind" not in prompt.front:
         front |= {"kind": "pair", "swap": dict(proposal.swap)}
-    if {"inputs", "inputSchema", "sample"}.isdisjoint(prompt.front):
+    if list(proposal.inputs.said) != list(prompt.declared):
         front["inputs"] = {name: _declared(name, prompt, said) for name, said in proposal.inputs.said.items()}
     syntax = prompt.placeholders.syntax if prompt.placeholders.names or prompt.declared else "none"
     syntax = "none" if syntax == "jinja2" and not prompt.source.text.count("{{") and not prompt.declared else syntax
@@ -114,7 +87,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
         front["template"] = {key: value for key, value in template.items() if value}
     front["outputs"] = {"layout": proposal.layout, "fields": dict(proposal.fields)}
     asked = "".join(f"# {question}\n" for question in proposal.questions)
-    return prompt.with_front(write_front(front) + ("" if confirmed else f"{asked}confirmed: false\n"))
+    return prompt.with_front(front, "" if confirmed else f"{asked}confirmed: false\n")
 
 
 def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
@@ -125,7 +98,7 @@ def _declared(name: str, prompt: Prompt, said: str) -> dict[str, object]:
 
 def _found(source: Source, levels: list[Levels]) -> Found | None:
     """Return the format of the first recogniser that knows one with a score; None if it knows several."""
-    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies)
+    recognisers = (json_blocks, key_lists, tagged_parts, labelled_parts, last_lines, short_replies, ends_open)
     for every in (*(each(source) for each in recognisers), usual_reply(source, levels)):
         scoring = [found for found in every if any(value.scores for value in values_of(found.slots, source, levels))]
         if len({tuple(slot.name for slot in found.slots) for found in scoring}) > 1:
@@ -137,7 +110,7 @@ def _found(source: Source, levels: list[Levels]) -> Found | None:
 
 
 def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[str]:
-    """Return what a yes to this format settles, besides the format itself."""
+    """Return what a yes to this format settles, besides its values."""
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
     named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
     questions = [found.question] * bool(found.question)
@@ -147,60 +120,30 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
     questions += [f'the prompt also names "{key}": must the reply hold it?' for key in named]
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         questions.append("the response that the judge chooses counts as the better one: is that meant?")
+    asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
+    told = [said[0] for line in asks if (said := any_of("reasons").search(line))]
+    if told and not found.question and not any(each.startswith(TEXTS) for each in fields.values()):
+        questions.append(f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?')
     if found.closing:
         added = found.closing.partition("\n")[0]
         questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
-    if not language_of(source.text):
+    if not language_of(source.text) and not all(map(language_of, source.lines)):
         questions.append("the prompt is in a language whose words are not known here: is all of this right?")
     return questions
 
 
-def _with_doubts(value: Value, own: set[str], alone: bool, source: Source, levels: list[Levels]) -> Value:
-    """Return a score, left open where a line speaks of fractions, of another scale, or of a reply off the scale."""
-    if _is_open(value.spelling):
-        return value
-    declared = field_of(value.spelling)
-    given = declared.get("levels", ()) or [declared[end] for end in ("min", "max") if end in declared]
-    ends = [] if value.words else [float(each) for each in given if each not in declared.get("special", ())]
-    spans = [(each.scale.low, each.scale.high) for each in levels]
-    others = [each.row for each in stated(source) if alone and ends and (each.low, each.high) != (min(ends), max(ends))]
-    marks = {row: mark for row, line in enumerate(source.lines) if (mark := _doubt(line, value, own, ends))}
-    if ends and (min(ends), max(ends)) not in spans:
-        marks |= dict.fromkeys(others, OPEN)
-    spelling = " ".join([value.spelling, *list(marks.values())[:1]])
-    return replace(value, spelling=spelling, rows=(*value.rows, *list(marks)[:2]))
-
-
-def _doubt(line: str, value: Value, own: set[str], ends: list[float]) -> str:
-    """Return what is open if a line tells the judge of a value that the score can't have; empty for another line."""
-    if re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line):
-        return ""
-    whole = ends and not re.search(" by |<", value.spelling) and all(each.is_integer() for each in ends)
-    if whole and any_of("fraction").search(any_of("negated").sub(" ", line)):
-        return f"by {OPEN}"
-    if not (any_of("reply").search(line) or any_of("give").search(line)) or " or " in value.spelling:
-        return ""
-    begins = rf"{any_of('give').pattern}(?: \w+){{0,3}}?\s+"
-    given = [float(each) for each in re.findall(rf"(?i){begins}(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line)]
-    words = re.findall(rf"(?i)(?:{begins}|,? \bor\s+|[.,;:]\s+(?:please )?(?:answer|say)\s+){_WORD}", line)
-    known = own | {word.lower() for word in value.words}
-    said = [*BESIDE.findall(line), *(word for word in words if not any_of("number").search(word))]
-    beyond = ends and (any_of("never").search(line) or any(not min(ends) <= each <= max(ends) for each in given))
-    return OPEN if beyond or any(word.lower() not in known for word in said) else ""
-
-
-def _is_open(spelling: str) -> bool:
-    return OPEN in re.sub(r'"[^"]*"', "", spelling)
-
-
-def _compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tuple[dict[str, str], list[Value]]:
-    """Return which inputs of a comparison change places, and the values with its choice."""
-    counted = {"1-2": ("1", "2"), "0-1 by 1": ("0", "1")}
-    asks = swap and any_of("compare").search(source.text) and sum(value.scores for value in values) == 1
-    for at, value in enumerate(values):
-        words = value.words or (counted.get(value.spelling, ()) if asks else ())
-        if value.scores and words and (choice := preference(words, source, swap)):
-            return dict(swap), [*values[:at], replace(value, spelling=choice), *values[at + 1 :]]
-        if value.scores and words and asks:
-            return {}, [*values[:at], replace(value, spelling=f"{value.spelling} {OPEN}"), *values[at + 1 :]]
-    return {}, values
+def _with_fractions(value: Value, source: Source) -> Value:
+    """Return a score of whole numbers, with the steps that a line seems to allow, and a question about them."""
+    plain = value.scores and not value.question
+    whole = re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)", value.spelling)
+    steps = {"uneven": OPEN, "halves": "0.5", "quarters": "0.25", "fraction": "0.1"}
+    for row, line in enumerate(source.lines) if plain and whole else ():
+        said = any_of("negated").sub(" ", line)
+        if step := next((step for group, step in steps.items() if any_of(group).search(said)), ""):
+            step = step if whole and int(re.findall(r"\d+", whole[0])[-1]) <= 20 else OPEN
+            spelling = re.sub(r"^(\S+(?: to \S+)?)", rf"\1 by {step}", value.spelling)
+            asked = f'line {source.line(row)} says "{line.strip()[:80]}": is {step} as fine as you want?' * (
+                step != OPEN
+            )
+            return replace(value, spelling=spelling, rows=(*value.rows, row), question=asked)
+    return value

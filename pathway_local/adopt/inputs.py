@@ -4,12 +4,15 @@ import re
 from dataclasses import dataclass
 
 from pathway_local.adopt.prompt import Prompt
-from pathway_local.adopt.slots import Source, as_name, places_of
+from pathway_local.adopt.slots import Source, as_name, kind_of, places_of
 from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
-_FOREIGN = re.compile(r"\$[A-Z][A-Z_]+\$|%\(\w+\)s")
-"""Marks of inputs in other tools, which no rubric can have."""
+_FOREIGN = re.compile(
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+)
+"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
 _LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
 
 
@@ -25,29 +28,39 @@ class Inputs:
 def inputs_of(prompt: Prompt) -> Inputs:
     """Return the inputs in the order of the prompt, or those that its front matter declares."""
     source, marks = prompt.source, prompt.placeholders
-    if prompt.declared:
+    every = dict.fromkeys(_FOREIGN.findall(source.text))
+    bracketed = [each for each in every if each.startswith("[[") and kind_of(each)]
+    foreign = [
+        f"is {each} the mark of an input? The judge would read it as it stands"
+        for each in every
+        if not (each.startswith("[[") and len(bracketed) < 2)
+        and not (marks.syntax == "dollars" and MARKS["dollars"].fullmatch(each))
+    ]
+    lacking = [name for name in marks.names if name not in prompt.declared]
+    if prompt.declared and (not lacking or marks.syntax == "none"):
         return Inputs(dict.fromkeys(prompt.declared, ""))
     if marks.names and marks.syntax != "none":
         unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]
         questions = [f"is {name} an input, or a blank that the judge fills in?" for name in unsure]
+        if prompt.declared:
+            questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
         questions += [
             f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
             for said, row in _unmarked(source, list(marks.names))
         ]
-        foreign = dict.fromkeys(_FOREIGN.findall(source.text))
-        questions += [f"is {mark} the mark of an input? The judge would read it as it stands" for mark in foreign]
-        if not {_kind(name) for name in marks.names} - {"", "question"}:
+        questions += foreign
+        if not {kind_of(name) for name in marks.names} - {"", "question"}:
             questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
         return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
     heads = {found[1]: (found[2], row) for row, line in enumerate(source.lines) if (found := _HEAD.match(line))}
-    lists = [([as_name(each) for each in nouns if _kind(each)], row) for nouns, row in _given(source)]
+    lists = [([as_name(each) for each in nouns if kind_of(each)], row) for nouns, row in _given(source)]
     names, row = max(lists, key=lambda each: len(each[0]), default=([], 0))
     said = {name: told[:200] for name, (told, _) in heads.items()} or dict.fromkeys(names, "")
     rows = tuple(row for _, row in heads.values()) or (row,)
     asked = (
         f"no mark shows where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
-    return Inputs(said, rows, (asked,)) if said else Inputs({})
+    return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
 
 
 def _given(source: Source) -> list[tuple[list[str], int]]:
@@ -64,29 +77,23 @@ def _given(source: Source) -> list[tuple[list[str], int]]:
     return found
 
 
-def _kind(said: str) -> str:
-    """Return which of a case's texts a noun means; a reference answer is a reference, and no answer."""
-    plain = re.sub(r"[_-]", " ", said)
-    return next((kind for kind, stems in table()["kinds"].items() if re.search(rf"(?i)\b(?:{stems})", plain)), "")
-
-
 def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     """Return the texts that the prompt says it gives the judge, of a kind that no input and no text before it has."""
     marks = [at for name in names for at in places_of(name, source.text)]
     before = [re.split(r"[.?!]\s|\n", source.text[max(0, at - 60) : at].rstrip())[-1] for at in marks]
-    have = {_kind(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
+    have = {kind_of(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
     missing: dict[str, tuple[str, int]] = {}
     for nouns, row in _given(source):
         for said in nouns:
-            kind, others = _kind(said), set(map(_kind, said.split())) & have - {""}
+            kind, others = kind_of(said), set(map(kind_of, said.split())) & have - {""}
             if kind in {"reference", "context", "answer"} - have and (kind == "reference" or not others):
                 missing.setdefault(kind, (said, row))
     for row, line in enumerate(source.lines[:-2]):
         label = _LABEL.match(line)
         near = any(row < source.row(at) < row + 4 for at in marks)
         alone = label and not near and not source.lines[row + 1].strip()
-        if label and alone and _kind(label[1]) not in {"", "conversation"} | have:
-            missing.setdefault(_kind(label[1]), (label[1], row))
+        if label and alone and len(label[1].split()) < 4 and kind_of(label[1]) not in {"", "conversation"} | have:
+            missing.setdefault(kind_of(label[1]), (label[1], row))
     return list(missing.values())
 
 

@@ -41,6 +41,8 @@ def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
         if at >= end:
             keys, end = _keys(source, at)
             if keys and not re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
+                if any(set(key[1]) & set("<>{}") for key in keys):
+                    continue  # The reply has keys that only the judge or the case knows.
                 slots = tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
                 yield (
                     Found("a JSON block", "json", slots),
@@ -87,27 +89,27 @@ def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
 
 
 def _slot(name: str, raw: str, row: int) -> Slot:
-    """Return the slot of a key by what stands behind it: a value, a mark for one, or its description."""
-    said = raw.strip("<>() :=–—-*")
-    first, null = (said.split() or [""])[0], " or null" * bool(re.search(r"\bnull\b", raw))
-    if raw.startswith("["):
-        return Slot(name, raw, row, "list" if '"' in raw or not re.search(r"\d|\|", raw) else "")
-    words = words_in(said) if '"' in said or not raw.startswith("<") else []
-    if _BOOLEAN.fullmatch(said):
+    """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
+    shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
+    bare, null = shown.strip("<>() :=–—-*"), " or null" * bool(re.search(r"\bnull\b", raw))
+    said = f"{bare} {remark}".strip()
+    if shown.startswith("["):
+        return Slot(name, raw, row, "list" if '"' in shown or not re.search(r"\d|\|", shown) else "")
+    if _BOOLEAN.fullmatch(bare):
         return Slot(name, null, row, "boolean")
+    words = words_in(bare) if '"' in bare or not shown.startswith("<") else []
     if len(words) > 1:
         return Slot(name, said, row, "text", words=tuple(words))
-    if re.fullmatch(r'"[\w.+-]*"[\],}\s]*', raw):
-        return Slot(name, "", row, "text", sample=raw.strip('"]},'))
-    if re.fullmatch(r"-?\d+(?:\.\d+)?%?", first):
-        listed = re.match(r"\S+\s*(?:or|\||/|-|to|a)\s", said)
-        return Slot(name, said if listed else said.partition(" ")[2], row, "number", sample=first)
+    if re.fullmatch(r'"[\w.+-]*"[\],}\s]*', shown):
+        return Slot(name, remark, row, "text", sample=shown.strip('"]},'))
+    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
+        listed = re.match(r"\S+\s*(?:or|\||/|-|to|a)\s", bare)
+        return Slot(name, said if listed else said[sample.end() :].strip(), row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
-    kind = next(
-        (kind for kind, words in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{words})(?![a-z])", said)), ""
-    )
-    sample = "0.5" * ("float" in said.lower()) or "null" * (said == "null")
-    return Slot(name, said.strip('"'), row, kind or "text" * raw.startswith('"'), sample=sample)
+    kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", said)), "")
+    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
+    sampled = "0.5" * ("float" in said.lower()) or "null" * (said == "null")
+    return Slot(name, said.strip('"'), row, kind or "text" * shown.startswith('"'), sample=sampled)
 
 
 def _of_schema(text: str, row: int) -> Iterator[Slot]:
@@ -145,15 +147,21 @@ def key_lists(source: Source) -> Iterator[Found]:
             yield Found("a list of JSON keys", "json", tuple(slots_of(keys)))
             return
     described = rf"\([^()\n]*\)|,\s*{any_of('article').pattern}\s[^\"`,.;]{{1,80}}|:\s*[^\"`,.;]{{1,60}}"
-    inline = re.compile(rf"[\"`“']([A-Za-z]\w*)[\"`”']\s*({described})?")
+    quoted = re.compile(rf"[\"`“']([A-Za-z]\w*)[\"`”']\s*({described})?")
+    bare = re.compile(r"(?:[:,]|\band)\s+([a-z]\w*)\s*(\([^()\n]*\))?(?=[,.;]|\s+and\s|\s*$)")
     for row, line in enumerate(source.lines):
         for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line):
-            marks = list(inline.finditer(sentence))
+            keyed = any_of("keys").search(sentence)
+            marks = list(quoted.finditer(sentence)) or (list(bare.finditer(sentence, keyed.end())) if keyed else [])
             head = sentence[: marks[0].start()] if marks else ""
-            if any_of("json").search(sentence) and (any_of("objects").search(head) or re.search(r"\[\s*\{+$", head)):
+            if not any_of("json").search(sentence):
+                continue
+            if any_of("objects").search(head) or re.search(r"\[\s*\{+$", head):
                 return  # A reply that is a list at its top has no spelling.
             named = [(0, found[1], (found[2] or "").strip(" ,:()"), row) for found in marks]
-            if any_of("json").search(sentence) and (len(named) > 1 or (named and any_of("keys").search(sentence))):
+            if len(named) == 1 and not named[0][2]:
+                named = [(0, named[0][1], head, row)]
+            if len(named) > 1 or (named and keyed):
                 yield Found("JSON keys in a sentence", "json", tuple(slots_of(named)))
                 return
 

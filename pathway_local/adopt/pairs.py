@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pathway_local.adopt.slots import Source, places_of
-from pathway_local.adopt.values import OPEN, gloss
+from pathway_local.adopt.values import OPEN, Value, gloss
 from pathway_local.adopt.words import any_of, is_in
 from pathway_local.rubrics.declaration import quoted_word
 
@@ -23,6 +24,19 @@ def others_of(names: Sequence[str], swap: Mapping[str, str]) -> list[str]:
     """Return the further inputs that come in twos, such as explanation_1 and explanation_2."""
     every = _paired([(each, name) for name in names if (each := _PAIRED.match(name))])
     return [name for pair in every.items() if pair[0] not in swap for name in pair]
+
+
+def compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tuple[dict[str, str], list[Value]]:
+    """Return which inputs of a comparison change places, and the values with its choice."""
+    counted = {"1-2": ("1", "2"), "0-1 by 1": ("0", "1")}
+    asks = swap and any_of("compare").search(source.text) and sum(value.scores for value in values) == 1
+    for at, value in enumerate(values):
+        words = value.words or (counted.get(value.spelling, ()) if asks else ())
+        if value.scores and words and (choice := preference(words, source, swap)):
+            return dict(swap), [*values[:at], replace(value, spelling=choice, question=""), *values[at + 1 :]]
+        if value.scores and words and asks:
+            return {}, [*values[:at], replace(value, spelling=f"{value.spelling} {OPEN}"), *values[at + 1 :]]
+    return {}, values
 
 
 def _paired(named: Sequence[tuple[re.Match[str], str]]) -> dict[str, str]:

@@ -1,12 +1,12 @@
 """A prompt as it stands in its file: front matter, body, and the marks of its inputs."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pathway_local.adopt.slots import Source
 from pathway_local.errors import RubricError
-from pathway_local.prompty.chat_tokens import split_chat
+from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (  # fmt: skip
     MOST_INPUTS,
@@ -20,12 +20,22 @@ from pathway_local.prompty.prompty_file import (  # fmt: skip
 from pathway_local.rubrics.turn import MARKS
 from pathway_local.system.safe_yaml import Places, load_yaml
 
+_CHAT = (
+    r"<\|(?:im_start|im_end|start_header_id|begin_of_text|eot_id|system|user|assistant)\|>|<start_of_turn>|\[/?INST\]|<<SYS>>",
+    "is a token of one model's chat template",
+    "Write a line system: or user: above each turn instead; the judge's own template writes its tokens.",
+)
+_BLOCKS = (
+    r"\{\{\s*[#/^>][^{}\n]*\}\}",
+    "is no mark that a rubric can have",
+    "Write {{ name }} for an input and {% if name %} to choose, or go through the messages of one.",
+)
+"""What a prompt of another tool may hold and no rubric: a pattern, what is said of it, and what to do."""
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
-_OUTPUTS = re.compile(r"^(?:outputs|outputSchema):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,10 +54,19 @@ class Prompt:
         """Whether the text begins with a role marker: further down, such a line belongs to an example."""
         return bool(self.head) or bool(ROLE.match(self.body.lstrip()))
 
-    def with_front(self, written: str) -> str:
-        """Return the new file: `written` ends the existing front matter, without its outputs, or becomes the front."""
+    def with_front(self, added: Mapping[str, object], end: str) -> str:
+        """Return the new file: these keys take the place of those in the front matter, or begin one; then `end`."""
         begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
-        return _OUTPUTS.sub("", begin) + written + (self.head[len(begin) :] or "---\n") + self.body
+        closed = self.head[len(begin) :] or "---\n"
+        kept = _block(("outputs", "outputSchema", *(("inputs", "inputSchema") if "inputs" in added else ()))).sub(
+            "", begin
+        )
+        return kept + write_front(added) + end + closed + self.body
+
+
+def _block(keys: Collection[str]) -> re.Pattern[str]:
+    """Return a pattern for these keys of YAML with all that is indented below them."""
+    return re.compile(rf"^(?:{'|'.join(keys)}):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:
@@ -65,16 +84,18 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     inputs = tuple(declared_inputs(front, places))
     # Patterns would try every way to share a long run of blanks.
     source = Source(re.sub(r"[ \t]{12,}", " " * 12, body.replace("\r\n", "\n")), first_line)
-    if chat := split_chat(source.text, where, first_line):
-        body, source = chat.body, replace(source, text=chat.bare)
-    found = find_placeholders(source.text, inputs)
-    if found.syntax != "jinja2" and _TEMPLATE.search(source.text):
+    for strange, said, hint in (_CHAT, _BLOCKS):
+        if found := re.search(strange, source.text):
+            line = source.line(source.row(found.start()))
+            raise RubricError(f"{where} line {line}: {found[0][:60]} {said}", hint)
+    marks = find_placeholders(source.text, inputs)
+    if marks.syntax != "jinja2" and _TEMPLATE.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge
-    if len(found.names) > MOST_INPUTS:
-        raise RubricError(f"{where}: {len(found.names)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
+    if len(marks.names) > MOST_INPUTS:
+        raise RubricError(f"{where}: {len(marks.names)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     if "template" in front:
-        found = replace(found, syntax=read_template(front["template"], places).syntax)
-    if found.syntax == "braces":
+        marks = replace(marks, syntax=read_template(front["template"], places).syntax)
+    if marks.syntax == "braces":
         plain = MARKS["braces"].sub(lambda mark: mark[0][0] if mark[0] in ("{{", "}}") else mark[0], source.text)
         source = replace(source, text=plain)
-    return Prompt(head, body, front, inputs, found, source)
+    return Prompt(head, body, front, inputs, marks, source)

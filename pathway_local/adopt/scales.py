@@ -9,12 +9,7 @@ from itertools import pairwise
 from pathway_local.adopt.slots import Source
 from pathway_local.adopt.words import any_of, table
 
-_NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*\([^()\n]{1,80}\))?"
-_STEP = re.compile(
-    r"(?i)(?:steps|increments|multiples) of (\d+(?:\.\d+)?)|(\d+\.\d+)[ -](?:point )?(?:increments?|steps?)"
-)
-_BAND = re.compile(r"(?i)^[^\w\n]*(?:scores?|ratings?)?(?: of)?[\s\"'*([]*$|\b(?:scores?|ratings?) of[\s\"'(]*$")
-"""Stands before a part of a scale, as in "- 1-2: bad" or "scores of 1-2 are for …"."""
+_NUMBER, _REMARK = r"-?\d+(?:\.\d+)?", r"(?:\s*(?:\([^()\n]{1,80}\)|=\s*[^\d,;=()\n]{1,40}))?"
 _LEVEL = re.compile(r"^[^\w\n]*(?P<word>[^\W\d]+:? |)(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>[^\n]*)")
 
 
@@ -32,19 +27,30 @@ def _list() -> re.Pattern[str]:
     or_, and_ = any_of("or").pattern, any_of("and").pattern
     return re.compile(
         rf"(?i)(?<![\w.,/-]){_NUMBER}{_REMARK}"
-        rf"(?:(?:\s*[,/|]\s*(?:(?:{or_}|{and_}) )?|\s+(?:{or_}|and)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
+        rf"(?:(?:\s*[,;/|]\s*(?:(?:{or_}|{and_}) )?|\s+(?:{or_}|and)\s+){_NUMBER}{_REMARK})+(?![\w%]|[.,]\d)"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The values of a score as a spelling writes them, the row that says so, and whether it may be only a part."""
+    """The ends of a score, the text and row that state them, and the step, 0 if the prompt states none.
 
-    spelling: str
-    row: int
+    `listed` is the spelling of values that are listed one by one in uneven steps or as fractions. A `band` is only a
+    part of a scale.
+    """
+
     low: float
     high: float
+    said: str
+    row: int
+    step: float = 0
+    listed: str = ""
     band: bool = False
+
+    def spelled(self, step: float) -> str:
+        """Return the range as a spelling, in these steps."""
+        by = f" by {step:g}" if step != 1 or (self.low, self.high) == (0, 1) else ""
+        return f"{self.low:g}{' to ' if self.low < 0 else '-'}{self.high:g}{by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,33 +63,39 @@ class Levels:
     @property
     def scale(self) -> Scale:
         """The scale from the lowest level to the highest."""
-        low, high = min(self.names), max(self.names)
-        return Scale(_spelled(low, high, "1"), self.row, low, high)
+        return Scale(min(self.names), max(self.names), "", self.row, step=1)
 
 
 def scale_in(text: str, row: int) -> Scale | None:
     """Return the scale that this text alone states, such as "an integer from 1 to 5"; None for none or several."""
-    found = {scale.spelling: scale for scale in scales(text, row)}
+    found = {(scale.low, scale.high, scale.step): scale for scale in scales(text, row)}
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def scale_of(name: str, source: Source, levels: list[Levels]) -> Scale | None:
-    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several."""
+def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scale | None:
+    """Return the one scale that the prompt states for this score, or for scores; None for none, or for several.
+
+    What stands behind one of the `keys` of an object belongs to that key.
+    """
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
-    own = [each for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower() for each in _whole(scales(line, row))]  # fmt: skip # noqa: E501
+    lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
+    own = _whole(scale for row, line in lines for scale in scales(line, row))
     listed = [each.scale for each in levels]
     told = [
-        each for each in stated(source) if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
+        each
+        for each in stated(source, keys)
+        if not any(whole.low <= each.low < each.high <= whole.high for whole in listed)
     ]
     for every in (own, [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
-            return max(every, key=lambda scale: ("by" in scale.spelling, len(scale.spelling)))
+            return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
     return None
 
 
-def stated(source: Source) -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores."""
-    lines = ((row, line) for row, line in enumerate(source.lines) if any_of("score").search(line))
+def stated(source: Source, keys: str = "") -> list[Scale]:
+    """Return the whole scales in the lines that speak of scores, each line up to the first of the `keys` in it."""
+    cut = re.compile(rf"[\"'](?:{keys})[\"']\s*:" if keys else r"\Z")
+    lines = ((row, cut.split(line)[0]) for row, line in enumerate(source.lines) if any_of("score").search(line))
     return _whole(scale for row, line in lines for scale in scales(line, row))
 
 
@@ -102,37 +114,39 @@ def _whole(every: Iterable[Scale]) -> list[Scale]:
 
 def scales(text: str, row: int) -> Iterator[Scale]:
     """Yield each scale that a line states, in figures."""
-    step = next((each[1] or each[2] for each in [_STEP.search(text)] if each), "")
+    steps = any_of("steps").search(text)
+    step = next((float(each) for each in re.findall(r"\d+(?:\.\d+)?", steps[0])), 0.0) if steps else 0.0
     taken: list[tuple[int, int]] = []
     for found in _list().finditer(text):
-        values = [float(each) for each in re.findall(_NUMBER, re.sub(r"\([^()]*\)", "", found[0]))]
+        said = re.findall(_NUMBER, re.sub(r"\([^()]*\)|=[^,;]*", "", found[0]))
+        values = [float(each) for each in said]
         values = sorted(values) if values in (sorted(set(values)), sorted(set(values), reverse=True)) else []
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
-        if not values or _is_amount(text, found) or (len(values) == 2 and (gaps != {1} or " and " in found[0])):
+        if (
+            not values
+            or _is_amount(text, found)
+            or (len(values) == 2 and (gaps != {1} or any_of("and").search(found[0])))
+        ):
             continue
         taken.append(found.span())
         interval = values == [0, 1] and "," in found[0] and not re.search(r"[a-z]", found[0])
-        by = "?" if interval else f"{gaps.pop():g}" if len(gaps) == 1 else ""
-        spelling = _spelled(values[0], values[-1], by) if by else " < ".join(f"{value:g}" for value in values)
-        yield Scale(spelling, row, values[0], values[-1])
+        even = len(gaps) == 1 and all(gap.is_integer() for gap in gaps)
+        listed = "" if even or interval else " < ".join(sorted(said, key=float))
+        yield Scale(values[0], values[-1], found[0], row, gaps.pop() if even and not interval else 0, listed)
     for found in _range().finditer(text):
         first, last = found[1] or found[2], found[3]
         low, high = sorted((float(first), float(last)))
         inside = any(start < found.end() and found.start() < end for start, end in taken)
+        band = any_of("band").search(text[: found.start()].strip("[*(\"' ")) or not re.search(
+            r"\w", text[: found.start()]
+        )
         if not inside and not _is_amount(text, found) and 0 < high - low <= 1000:
-            fine = "?" if "." in first + last and not step else step
-            yield Scale(_spelled(low, high, fine), row, low, high, bool(_BAND.search(text[: found.start()])))
+            yield Scale(low, high, found[0], row, step, band=bool(band))
 
 
 def _is_amount(text: str, found: re.Match[str]) -> bool:
     """Return whether the numbers count words, sentences and the like, and no score."""
     return any_of("units").match(text[found.end() :].lstrip(" -")) is not None
-
-
-def _spelled(low: float, high: float, step: str) -> str:
-    """Return a range as a spelling; from 0 to 1, its step is open unless the prompt states it."""
-    by = step or ("?" if (low, high) == (0, 1) else "1")
-    return f"{low:g}{' to ' if low < 0 else '-'}{high:g}" + (f" by {by}" if by != "1" or (low, high) == (0, 1) else "")
 
 
 def levels_in(source: Source) -> list[Levels]:
@@ -150,8 +164,9 @@ def levels_in(source: Source) -> list[Levels]:
     for run in runs:
         above = " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]])
         told = ":" in run[0][2]["word"] or any_of("score").search(run[0][2]["word"]) or any_of("scale").search(above)
+        quoted = '"' in run[0][2]["mark"]
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
-        if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and told and not counted:
+        if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and (told or quoted) and not counted:
             whole = {number: _title(found["name"] + _goes_on(source, row)) for row, number, found in run}
             names = dict(sorted(whole.items()))
             made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))

@@ -5,6 +5,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
+from pathway_local.adopt.words import table
+
 
 @dataclass(frozen=True)
 class Source:
@@ -73,3 +75,14 @@ def as_name(label: str) -> str:
 def places_of(name: str, text: str) -> list[int]:
     """Return where an input's marks begin."""
     return [mark.start() for mark in re.finditer(rf"[{{$<]\s*{name.replace('_', '[_.]')}\b", text)]
+
+
+def kind_of(said: str) -> str:
+    """Return which of a case's texts a noun means; a reference answer is a reference, and no answer."""
+    plain = re.sub(r"[_-]|(?<=[a-z])(?=[A-Z])", " ", said)
+    return next((kind for kind, stems in table()["kinds"].items() if re.search(rf"(?i)\b(?:{stems})", plain)), "")
+
+
+def is_text_of_case(mark: str) -> bool:
+    """Return whether a name in a mark is that of a text of the case, such as answer or user_question."""
+    return mark.islower() and mark.isidentifier() and kind_of(mark) != ""

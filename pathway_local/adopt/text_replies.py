@@ -2,39 +2,45 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pathway_local.adopt.scales import Levels
-from pathway_local.adopt.slots import Found, Slot, Source, as_name, in_layout
-from pathway_local.adopt.values import words_in
+from pathway_local.adopt.slots import Found, Slot, Source, as_name, in_layout, is_text_of_case
+from pathway_local.adopt.values import told_words, without_lists, words_in
 from pathway_local.adopt.words import any_of, is_in
 
 LONG = 160
 """Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
 
-_PAIR = re.compile(r"<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>", re.DOTALL)
-_TOLD = re.compile(r"(?i)`?<([a-z]\w*)>`?(?:\s*(?:and|</?\w+>))*\s*(?:xml )?-?tags?\b")
+_PAIR = re.compile(r"(?=<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>)", re.DOTALL)
+_TOLD = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w+>))*\s*-?{any_of('tags').pattern}")
 _VAGUE = re.compile(r"[A-Za-z]{0,2}\d+")
-_BEGINS = re.compile(r"(?i)(?:start|begin)[^\n\"“]{0,60}with:?\s+[\"“]([^\"”\n]{2,80})[\"”]")
 _SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 _LABEL = re.compile(
     r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{0,40}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?P<slot>{_SLOT})?[*_.]*\s*$|^(?P<hashes>#{{1,4}}\s+)(?P<head>[A-Z][\w '/-]{{0,40}}?)\s*$"
+    rf"(?:(?P<slot>{_SLOT})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
+_GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
+"""A label of an input, such as `QUESTION: {query}`."""
 _NAME = r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)"
 _PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
 _QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
 _SHOWN = re.compile(
-    r"(?:(?i:\bline|\bwith|\bas|\bform|\bformat|\bby):?\s+|(?i:format|form|with|line)[^\n]{0,40}:\s*\n\s*)"
-    rf"{_NAME}\s*{_PLACE}[*]*\s*(?=[.\n]|$)(?!\s*[A-Z]\w[\w ]*:)"
+    rf"{any_of('shown').pattern}:?\s+(?P<label>[*#]*[A-Z][\w ]{{1,30}}?[*]*\s?:\s?[*]*)\s*"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?[*]*(?=\s*(?:[.(,\n]|where|$))"
 )
 _RESULT = re.compile(
-    r"(?P<feedback>Feedback:\s*)?[\[(<][^\[\]()<>\n]{3,160}[\])>]\s*\[RESULT\]\s*[\[(<](?P<slot>[^\[\]()\n]{3,160})[\])>]"
+    r"(?P<feedback>Feedback:\s*)?[\[(<{][^\[\]()<>\n]{3,160}[\])>}]\s*\[RESULT\]\s*[\[(<{](?P<slot>[^\[\]()\n]{3,160}?)[\])>}]"
 )
 _FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
 _FENCED = re.compile(
-    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\boxed\{)\s*(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
+    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)\s*"
+    r"(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
+_TWO_LABELS = re.compile(r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S")
+"""A reply of several parts that are written in one line."""
 _ITEM = re.compile(
     r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
 )
@@ -61,9 +67,12 @@ def tagged_parts(source: Source) -> Iterator[Found]:
     for tag, slot in slots.items():
         begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
         lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
-    outer = re.search(rf"<(\w+)>\s*<{next(iter(slots))}>.*</{list(slots)[-1]}>\s*</\1>", source.text, re.DOTALL)
-    if outer and outer[1] not in slots and len(outer[0]) < 600:
-        lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    first, last = next(iter(slots)), list(slots)[-1]
+    while outer := re.search(rf"<(\w+)>\s*<{first}>.*</{last}>\s*</\1>", source.text, re.DOTALL):
+        if len(outer[0]) > 800 or outer[1] == first:
+            break
+        first = last = outer[1]
+        lines = [f"<{first}>", *lines, f"</{first}>"]
     yield Found("tagged slots", "\n".join(lines), tuple(slots.values()))
 
 
@@ -79,13 +88,14 @@ def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
 
 def _start(source: Source, tag: str) -> str:
     """Return the words with which the prompt has the text in a tag begin."""
+    begins = re.compile(rf"(?i){any_of('begins').pattern}:?\s+[\"“]([^\"”\n]{{2,80}})[\"”]")
     inside = re.findall(rf"<{tag}>(.*?)</{tag}>", source.text, re.DOTALL)
-    return next((found[1] for text in inside if (found := _BEGINS.search(text))), "")
+    return next((found[1] for text in inside if (found := begins.search(text))), "")
 
 
 def labelled_parts(source: Source) -> Iterator[Found]:
     """Yield the format of each run of labels with slots, such as `Score: [1-5]`."""
-    every = list(_runs(source))
+    every = [run for run in _runs(source) if len(run) > 1]
     for run in every:
         layout, begin = "", run[0][1].row
         for before, slot in run:
@@ -106,23 +116,38 @@ def _is_text(slot: Slot) -> bool:
 
 
 def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
-    """Yield runs of labels, each with the text before its slot; that stands behind the label or below it."""
+    """Yield runs of labels, each with the text before its slot; that stands behind the label or below it.
+
+    Right below a line that asks for a format, a text behind a label is a slot, too.
+    """
     run: list[tuple[str, Slot]] = []
-    row = 0
+    given = {label.lower() for label in _GIVEN.findall(source.text)}
+    row, cued = 0, False
     while row <= len(source.lines):
         line = source.lines[row] if row < len(source.lines) else "end"
         found, used = _LABEL.match(line), row + 1
         slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
-        if found and not slot and re.fullmatch(_SLOT, below):
+        if found and not slot and not found["plain"] and re.fullmatch(_SLOT, below):
             slot, used = below, row + 2
+        slot = slot or (found["plain"] if found and cued else None)
         label = (found["label"] or found["head"]) if found else ""
+        if found and label.lower() in given:
+            row = used
+            continue
         if found and slot and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            run.append((before + (" " if found["slot"] else "\n"), Slot(as_name(label), slot.strip("[]<>() "), row)))
-        elif line.strip():
-            if len(run) > 1 and not re.fullmatch(r"[.…\s]+", line):  # dots stand for more of them
+            inline = found["slot"] or found["plain"]
+            run.append((before + (" " if inline else "\n"), Slot(as_name(label), slot.strip("[]<>() *_"), row)))
+        elif is_in("or", line):
+            if run:
                 yield run
             run = []
+        elif line.strip(" `"):
+            if run and re.fullmatch(r"[.…\s]+", line):
+                return  # Dots stand for more of them.
+            if run:
+                yield run
+            run, cued = [], bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
         row = used
 
 
@@ -133,45 +158,54 @@ def last_lines(source: Source) -> Iterator[Found]:
         layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{score.name}}}"
         yield Found("a final [RESULT]", layout, (Slot("feedback", "", score.row, "text"), score))
         return
-    every = list(_FENCED.finditer(source.text))
+    every = [found for found in _FENCED.finditer(source.text) if not is_text_of_case(found["value"])]
     values = list(dict.fromkeys(found["value"] for found in every))
-    words = [value for value in values if not _is_blank(value) and not re.fullmatch(r"[\d.]+", value)]
-    if every and len(words) != 1 and len(words) in (0, len(values)):
+    words = [value for value in values if not (_is_blank(value) or re.fullmatch(r"[\d.]+", value))]
+    # [[verdict]] beside [[Yes]] and [[No]] is their name.
+    words = without_lists([word for word in words if not word.islower() or all(each.islower() for each in words)])
+    if every and len(words) != 1:
         labels = [label for label in dict.fromkeys(each["label"] or "" for each in every) if label]
-        labels = [label for label in labels if not any_of("format").search(label)]
+        labels = [
+            label for label in labels if not any_of("format").search(label) and not any_of("example").search(label)
+        ]
         label = in_layout(labels[0].rstrip() + " ") if len(labels) == 1 else ""
         name = "verdict" if words else as_name(labels[0]) if label else "rating"
         sample = next((value for value in values if "." in value), "")
         kind, row = "" if words else "number", source.row(every[0].start())
         # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
         slot, gap = Slot(name, "", row, kind, tuple(words), sample=sample), "\n\n" * bool(label)
-        begin, end = every[0]["fence"], _FENCES[every[0]["fence"]]
-        layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(end)}"
-        yield _ending(source, "brackets around a value", layout, slot, "explanation", gap)
+        begin = re.sub(r"\\+", r"\\", every[0]["fence"])
+        layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+        made = _ending(source, "brackets around a value", layout, slot, "explanation", gap)
+        asked = f"the prompt shows {', '.join(labels)}: which one does the reply hold?" * (len(labels) > 1)
+        yield replace(made, question=asked) if asked else made
     else:
         yield from _line(source)
 
 
 def _line(source: Source) -> Iterator[Found]:
-    quoted = list(_QUOTED.finditer(source.text))
+    quoted = [*_QUOTED.finditer(source.text), *_SHOWN.finditer(source.text)]
     cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
-    found = cued[0] if cued else _SHOWN.search(source.text)
-    if not found or any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
+    if any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
         return
-    if any_of("json").search(found["label"]):
+    single = [run[0] for run in _runs(source) if len(run) == 1 and not run[0][0].startswith("#")]
+    if cued:
+        label, value, rest = cued[0]["label"].strip(), cued[0]["value"], cued[0]["rest"] or ""
+        row = source.row(cued[0].start("label"))
+    elif len({before for before, _ in single}) == 1:
+        label, value, rest, row = single[0][0].strip(), single[0][1].said, "", single[0][1].row
+    else:
         return
-    label, value = found["label"].strip(), found["value"].strip("[]<>(){} $")
-    words = list(dict.fromkeys(each["value"].strip("[]<>(){} $") for each in cued if not _is_blank(each["value"])))
+    value = value.strip("[]<>(){} $")
+    every = [*(each["value"] for each in cued), *(slot.said for before, slot in single if before.strip() == label)]
+    words = list(dict.fromkeys(each.strip("[]<>(){} $") for each in every if not _is_blank(each)))
     if len(words) < 2:
-        stands_for = re.search(rf"(?i)\bwhere \$?{re.escape(value)} (?:is|can be|must be)([^.\n]*)", source.text)
-        words = (
-            list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) or words_in(stands_for[1])
-            if stands_for
-            else []
-        )
+        stands_for = re.search(rf"(?i)\$?(?-i:{re.escape(value)}) {any_of('stands_for').pattern}([^.\n]*)", source.text)
+        letters = list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) if stands_for else []
+        words = letters or (words_in(stands_for[1]) if stands_for else [])
     name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
-    slot = Slot(name, said, source.row(found.start("label")), "" if words or said else "number", tuple(words))
-    yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{found['rest'] or ''}", slot, "reasoning")
+    slot = Slot(name, said, row, "" if words or said else "number", tuple(words))
+    yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{rest}", slot, "reasoning")
 
 
 def _is_blank(value: str) -> bool:
@@ -190,7 +224,7 @@ def _ending(source: Source, recogniser: str, layout: str, slot: Slot, text: str,
 def short_replies(source: Source) -> Iterator[Found]:
     """Yield the format of a reply that is one word or one number, alone or behind reasons."""
     found, listed = list[Slot](), list[Slot]()
-    otherwise = any(_runs(source)) or any_of("json").search(source.text)
+    otherwise = any(_runs(source)) or any_of("json").search(source.text) or _TWO_LABELS.search(source.text)
     for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
         if any_of("reply").search(text) and any_of("only").search(text):
@@ -203,8 +237,26 @@ def short_replies(source: Source) -> Iterator[Found]:
             elif any_of("number").search(text):
                 found.append(Slot("score", text, row, "number"))
     found = listed or found
-    if len({frozenset(map(str.lower, slot.words)) for slot in found}) == 1:
-        yield _short(source, found[-1], "a set of words" if found[-1].words else "a number")
+    words_told = {word: row for row, line in enumerate(source.lines) for word in told_words(line)}
+    if not found and not otherwise and len(words_told) > 1:
+        asked = "does the judge write one of these words and nothing else?"
+        slot = Slot("verdict", "", min(words_told.values()), "text", words=tuple(words_told))
+        yield replace(_short(source, slot, "words that the judge is told to write"), question=asked)
+    if found:
+        others = {", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}}
+        made = _short(source, found[-1], "a set of words" if found[-1].words else "a number")
+        asked = f"the prompt also lists {'; '.join(others)}: which does the judge write?" * bool(others)
+        yield replace(made, question=asked) if asked else made
+
+
+def ends_open(source: Source) -> Iterator[Found]:
+    """Yield the format of a reply that goes on behind a label at the prompt's end: a number, or a word in brackets."""
+    end = re.search(r"\n[^\w\n]*([A-Z][\w ]{2,30}?)\s*(?:\(([^()\n]*)\))?\s*:[\s\"'`*]*\Z", source.text)
+    if end and (end[2] or any_of("score").search(end[1])):
+        words = tuple(words_in(end[2] or ""))
+        slot = Slot(as_name(end[1]), end[2] or "", source.row(end.start(1)), "" if words else "number", words)
+        asked = f'the prompt ends with "{end[1]}:": does the judge write only what stands behind it?'
+        yield Found("a label at the end", f"{{{slot.name}}}", (slot,), question=asked)
 
 
 def usual_reply(source: Source, levels: list[Levels]) -> Iterator[Found]:
@@ -233,7 +285,9 @@ def _short(source: Source, slot: Slot, recogniser: str) -> Found:
     """Return a reply of this slot alone, or behind free text where the prompt asks for reasons as well."""
     text = any_of("silent").sub(" ", source.text)
     if not any_of("first").search(text) or not any_of("reasons").search(text):
-        return Found(recogniser, f"{{{slot.name}}}", (slot,))
+        said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
+        asked = "does the judge write this alone, and no reasons before it?" * bool(said)
+        return Found(recogniser, f"{{{slot.name}}}", (slot,), question=asked)
     label = slot.name.capitalize()
     told = f'End your reply with one line that begins with "{label}: ".'
     slots = (Slot("reasoning", "", slot.row, "text"), slot)

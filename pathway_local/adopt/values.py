@@ -1,30 +1,33 @@
-"""Spells a slot as a field; whatever the prompt leaves open stands in the spelling as a question mark."""
+"""Spells a slot as a field, asks about what the prompt only implies, and leaves a question mark for the rest."""
 
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pathway_local.adopt.scales import Levels, scale_in, scale_of
+from pathway_local.adopt.scales import Levels, Scale, scale_in, scale_of
 from pathway_local.adopt.slots import Slot, Source
 from pathway_local.adopt.words import any_of, is_in, table
 from pathway_local.rubrics.declaration import quoted_word
 
 OPEN = "?"
 _QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
-_PART = re.compile(r"[A-Za-zÀ-ÿ_][A-Za-zÀ-ÿ_+=<>-]*(?: [A-Za-zÀ-ÿ_-]+){0,2}")
+_PART = re.compile(r"[^\W\d][\w+=<>-]*(?: [^\W\d][\w-]*){0,2}")
+_BETWEEN = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
+_CAPITALS = re.compile(rf"\b(?:[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*(?:{_BETWEEN}))+[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*\b")
 BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
 """Replies that mean no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The spelling of a field, the rows and words that it is from, and whether it `scores`."""
+    """The spelling of a field, the rows and words that it is from, whether it `scores`, and what a yes settles."""
 
     spelling: str
     rows: tuple[int, ...]
     scores: bool = False
     words: tuple[str, ...] = ()
+    question: str = ""
 
 
 def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> list[Value]:
@@ -42,45 +45,61 @@ def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> li
 
 
 def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value:
-    last, words, said = slot.name.split(".")[-1], slot.words, slot.said
+    last, words, said, scale = slot.name.split(".")[-1], slot.words, slot.said, None
     rows: tuple[int, ...] = (slot.row,)
     if slot.kind in ("objects", "list"):
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
         words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
+        words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
             break
-    beside = [
-        *BESIDE.findall(said),
-        *(word for word in (*words, *in_quotes(said.partition(" or ")[2])) if is_in("beyond", word)),
-    ]
+    beside = [*BESIDE.findall(said), *(word for word in (*words, *in_quotes(said)) if is_in("beyond", word))]
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
     if len(words) == 1 and slot.words:
         return Value(f"choice {quoted_word(words[0])}", rows)
     if len(words) > 1 and not scale:
-        return Value(ordered(words, source), rows, scores=True, words=words)
-    if re.fullmatch(r"[.…X_?]+", slot.said):
-        explains = any_of("reasons").search(last.replace("_", " "))
+        spelling, question = ordered(words, source)
+        return Value(spelling, rows, scores=True, words=words, question=question)
+    explains = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
+    if re.fullmatch(r"[.…_?]+", slot.said):
         return Value("text", rows) if explains else Value(OPEN, rows, scores=True)
     if not scale and any_of("counted").search(f"{last} {slot.said}"):
         return Value("number 0-1000", rows)
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
-    reasons = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
-    told = any_of("score").search(slot.said) and len(slot.said) < 80 and not reasons
-    number = slot.kind == "number" or re.fullmatch("N{2,}", slot.said)
-    if not (scale or number or called or told):
-        label = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
-        chosen = label and not reasons
+    told = any_of("score").search(slot.said) and len(slot.said) < 80 and not explains
+    if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
+        chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
-    scale = scale or scale_of(last, source, levels)
-    fine = f" by {OPEN}" if scale and "." in slot.sample and " by " not in scale.spelling else ""
-    spelling = named(scale.spelling, slot.name, source, levels) + fine if scale else OPEN
+    if not scale and re.search(rf"(?:{any_of('to').pattern}|{any_of('and').pattern}|[-–])\s*\$?\{{\w", slot.said):
+        return Value(OPEN, rows, scores=True)  # an input says how far the score goes
+    scale = scale or scale_of(last, keys, source, levels)
+    if not scale:
+        return Value(OPEN + special, rows, scores=True)
+    spelling, question = _spelled(scale, slot, source, levels)
     if is_in("chance", last) and "|" in keys:
-        return Value(f"number {spelling}".replace(" by ?", " by 0.01"), rows)
-    return Value(spelling + special, (*rows, *([scale.row] if scale and scale.row not in rows else [])), scores=True)
+        step = ("0." + "0" * (scale.high <= 1) + "1") if "." in slot.said + slot.sample or scale.high <= 1 else "1"
+        return Value(f"number {scale.low:g}-{scale.high:g}" + f" by {step}" * (step != "1"), rows)
+    rows = tuple(dict.fromkeys((*rows, scale.row)))
+    return Value(spelling + special, rows, scores=True, question=question)
+
+
+def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> tuple[str, str]:
+    """Return the spelling of a score on a scale, and a question if the prompt leaves open how fine it is."""
+    if scale.listed:
+        return scale.listed, ""
+    shown = source.text if scale.high <= 1 else f"{slot.sample} {slot.said} {scale.said}"
+    decimals = {float(each) for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown)}
+    if scale.step or not (decimals or scale.high <= 1):
+        return named(scale.spelled(scale.step or 1), slot.name, source, levels), ""
+    tried = (0.1, 0.25) if len(decimals) > 2 else (0.1,)
+    step = next((each for each in tried if all(round(x / each, 6).is_integer() for x in decimals)), 0.01)
+    ends = f"{scale.low:g} to {scale.high:g}"
+    asked = f"the prompt tells no steps from {ends} for {slot.name}: is {step:g} as fine as you want?"
+    return scale.spelled(step), asked
 
 
 def _behind(name: str, keys: str, source: Source) -> list[tuple[str, int]]:
@@ -92,7 +111,7 @@ def _behind(name: str, keys: str, source: Source) -> list[tuple[str, int]]:
 
 def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str:
     """Return the range as levels with the names that the prompt lists for it, if it lists them for this score."""
-    fitting = [each for each in levels if each.scale.spelling == spelling and all(each.names.values())]
+    fitting = [each for each in levels if each.scale.spelled(1) == spelling and all(each.names.values())]
     stem = re.split(r"[_. ]", name.lower())[0]
     about = [each for each in fitting if stem in " ".join(source.lines[max(0, each.row - 3) : each.row]).lower()]
     chosen = fitting if is_in("score", stem) else about or fitting * (len(fitting) == 1)
@@ -103,17 +122,48 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
 
 
 def words_in(text: str) -> list[str]:
-    """Return the words that a text lists: in quotes, or between bars, slashes, commas and "or"."""
-    found, text = in_quotes(text), re.sub(r"\([^()]*\)", "", text)
-    if len(found) > 1:
-        return list(dict.fromkeys(found))
+    """Return the words that a text lists: in quotes, in capitals, or between bars, slashes, commas and "or"."""
+    whole = text
+    beside, text = re.sub(r"\([^()\"]*\"[^()]*\)", "", text), re.sub(r"\([^()]*\)", "", text)
+    for found in (in_quotes(beside), in_quotes(whole)):
+        if len(found) > 1:
+            return without_lists(found)
     if "</" in text:
         return []
+    if capitals := _CAPITALS.search(text):
+        return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    between = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
-    parts = [part.strip(" \"'`“”.:[]<>()*") for part in re.split(between, plain)]
-    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not is_in("texts", parts[0])
+    around = rf"(?i)^(?:{any_of('reply').pattern}\s+)+|\s+{any_of('only').pattern}$"
+    parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
+    texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
+    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
     return list(dict.fromkeys(parts)) if fits else []
+
+
+def without_lists(words: Sequence[str]) -> list[str]:
+    """Return the words, each once, without those that only list others: "Yes or No" beside "Yes" is a slot."""
+    return list(dict.fromkeys(word for word in words if len({*re.split(_BETWEEN, word)} & {*words}) < 2))
+
+
+def told_words(line: str) -> list[str]:
+    """Return the quoted words that a line tells the judge to write, as in `answer "yes" or "no"`."""
+    quoted = rf"(?:[\"“'`«][^\"”'`»\n]{{1,40}}[\"”'`»](?:[\s,/|]|{any_of('or').pattern})*)+"
+    begins = rf"(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern})"
+    return [word for part in re.findall(rf"(?i){begins}:?\s+(?=({quoted}))", line) for word in in_quotes(part)]
+
+
+def _listed_above(slot: Slot, source: Source) -> list[str]:
+    """Return the marked words of the last list before a slot that says "one of the categories above"."""
+    runs: list[list[str]] = [[]]
+    for line in source.lines[: slot.row] if any_of("one_of").search(slot.said) else []:
+        item = re.match(
+            r"\s*(?:[-*•]|\d+[.)])\s+(?:`([^`\n]{1,60})`|\"([^\"\n]{1,60})\"|\*\*([^*\n]{1,60}?):?\*\*)", line
+        )
+        if item:
+            runs[-1].append(item[1] or item[2] or item[3])
+        elif line.strip():
+            runs.append([])
+    return next((run for run in reversed(runs) if len(run) > 1), [])
 
 
 def in_quotes(text: str) -> list[str]:
@@ -121,8 +171,8 @@ def in_quotes(text: str) -> list[str]:
     return [next(filter(None, each.groups())).strip(" .,") for each in _QUOTED.finditer(text)]
 
 
-def ordered(words: Sequence[str], source: Source) -> str:
-    """Return words as the spelling of a score: from worst to best where that is sure, else with question marks."""
+def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
+    """Return words as the spelling of a score, from worst to best where that is sure, and else a question."""
     ranks: list[int | None] = [_rank(word) for word in words]
     beyond = [word for word in words if is_in("beyond", word)] if None in ranks or len(set(ranks)) < len(ranks) else []
     rest = [word for word in words if word not in beyond] if len(words) - len(beyond) > 1 else list(words)
@@ -137,8 +187,11 @@ def ordered(words: Sequence[str], source: Source) -> str:
         ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
-    special = "".join(f" or {quoted_word(word)}" for word in words if word not in rest)
-    return (" < " if sure else f" {OPEN} ").join(map(quoted_word, best)) + special
+    spelling = (" < " if sure else " | ").join(map(quoted_word, best))
+    asked = (
+        "" if sure else f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
+    )
+    return spelling + "".join(f" or {quoted_word(word)}" for word in words if word not in rest), asked
 
 
 def _rank(word: str) -> int | None:
@@ -152,15 +205,17 @@ def _rank(word: str) -> int | None:
 
 def gloss(word: str, source: Source) -> str:
     """Return what the prompt says a letter stands for, as in `"[[C]]" for a tie` or `A: CORRECT`; empty if nothing."""
-    means = r"(?:[\"'”`*\])]{0,5}\s*(?:for\b|if\b|means\b|when\b|=|:|\(|-)|[\"'”`*\]]{0,4}\))\s*[\"']?"
-    found = re.search(rf"(?<![\w\"])\[{{0,2}}\"?{re.escape(word)}{means}([^.;,)\n\"“`\[]{{1,80}})", source.text)
+    means = rf"(?:[\"'”`*\])]{{0,5}}\s*(?:{any_of('means').pattern}|=|:|\(|-)|[\"'”`*\]]{{0,4}}\))\s*[\"']?"
+    found = re.search(
+        rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})", source.text
+    )
     return found[1].strip() if found else ""
 
 
 def _as_choice(value: Value) -> Value:
     boolean = value.words == ("false", "true") and " or " not in value.spelling
     spelling = "true/false" if boolean else "choice " + " | ".join(map(quoted_word, value.words))
-    return replace(value, spelling=spelling, scores=False)
+    return replace(value, spelling=spelling, scores=False, question="")
 
 
 def _share(slot: Slot, source: Source, levels: list[Levels]) -> Value:
@@ -168,6 +223,7 @@ def _share(slot: Slot, source: Source, levels: list[Levels]) -> Value:
     members = values_of(slot.members, source, levels)
     told = ", ".join(f"{each.name}: {value.spelling}" for each, value in zip(slot.members, members, strict=True))
     fits = sum(member.scores for member in members) == 1 and "list" not in [member.spelling for member in members]
+    fits = fits and not any(member.question for member in members)
     return Value(f"[{told}] as {slot.name}_share" if fits else OPEN, (slot.row,), scores=True)
 
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.adopt.adoption import Proposal, directions, propose, rubric_text
+from pathway_local.adopt.adoption import Proposal, propose, rubric_text
+from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
@@ -41,7 +42,7 @@ def adopt(
     yes: Annotated[bool, option("", "Confirm what is proposed.", "", "--yes")] = False,
     force: Force = False,
 ) -> None:
-    """Propose a rubric for a prompt, and show an example reply; only chat tokens in the prompt are replaced."""
+    """Propose a rubric for a prompt, and show an example reply; the prompt stays as it is."""
     check_new(out, force=force)
     text = read_bytes(file)
     if is_criteria(text.decode("utf-8", "replace")):
@@ -59,7 +60,7 @@ def adopt(
     _show_lines(prompt, proposal)
     _need_whole(proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}")
     rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
-    proposal = replace(proposal, questions=(*proposal.questions, *directions(prompt.source, rubric)))
+    proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
     declared = bool(fields) and not proposal.questions
     show_rubric(rubric)
     for question in proposal.questions:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, Run
+from pathway_local.cli.options import AsJson, Force, Full, Kinds, Lang, Out, Run, keyword
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.output.plain import as_json as plain
@@ -25,7 +25,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
 from pathway_local.words.language import Language
 
-SHARED = {
+SHARED: Kinds = {
     "out": (Out, None),
     "lang": (Lang, "en"),
     "full": (Full, False),
@@ -35,41 +35,41 @@ SHARED = {
 """Options of every analysis with their defaults."""
 
 
+Found = tuple[Ratings, list[Table], Callable[[], None]]
+"""What an analysis read, what it found, and what is to be done once that is shown."""
+
+
 def app_of(
     name: str,
-    more: Mapping[str, tuple[Any, Any]] = MappingProxyType({}),
-    first: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
-    then: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], None] | None = None,
+    more: Kinds = MappingProxyType({}),
+    find: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Found] | None = None,
 ) -> App:
-    """The command of an analysis; `first` checks what `then` needs.
+    """The command of an analysis; one that has `more` options than these finds by itself what it shows.
 
-    Both get the run, the analysis's options and those that it has `more`.
+    It gets the run, the analysis's options and its own.
     """
     analysis: Analysis[Any] = ANALYSES[name].load()
 
     def command(run: Path, **given: Any) -> None:
         shared = {each: given.pop(each) for each in SHARED}
         own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
-        if first:
-            first(run, given, own)
-        run_analysis(name, analysis, run, given, **shared)
-        if then:
-            then(run, given, own)
+        check_out(shared["out"], force=shared["force"])
+        data, tables, then = find(run, given, own) if find else _found(analysis, run, given)
+        for said in data.notices:
+            notice(terminal_words(shared["lang"]).note(said))
+        deliver(name, run.stem, tables, data.labels, run, **shared)
+        then()
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
     parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
-    parameters += [_keyword(each, kind, default) for each, (kind, default) in {**more, **SHARED}.items()]
+    parameters += [keyword(each, *kind) for each, kind in {**more, **SHARED}.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     app = App()
     app.with_examples(*analysis.examples)(command)
     return app
-
-
-def _keyword(name: str, kind: Any, default: Any = Parameter.empty) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
@@ -81,19 +81,14 @@ def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
     shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
     required = declared.is_required()
     default = list(declared.default) if kind == list[str] else declared.default
-    return _keyword(name, shown, Parameter.empty if required else default)
+    return keyword(name, shown, Parameter.empty if required else default)
 
 
-def run_analysis(name: str, analysis: Analysis[Any], run: Path, given: dict[str, Any], **shared: Any) -> None:
-    """Analyse a run, write the tables to a file if asked, and print them. Raises PathwayError."""
-    check_out(shared["out"], force=shared["force"])
+def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Found:
+    """Analyse a run. Raises PathwayError."""
     with RunFile.read(run) as read, read.database.snapshot():
         data = Ratings(read)
-        tables = found_by(analysis, data, given, option_name)
-        labels = data.labels
-    for said in data.notices:
-        notice(terminal_words(shared["lang"]).note(said))
-    deliver(name, run.stem, tables, labels, run, **shared)
+        return data, found_by(analysis, data, given, option_name), lambda: None
 
 
 def check_out(out: Path | None, *, force: bool) -> None:

@@ -5,21 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pathway_local.cli.analyses import app_of
+from pathway_local.cli.analyses import Found, app_of
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING
 from pathway_local.cli.sample import tell_sheets, writer
 from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as write_sheets
 from pathway_local.results.analysis import checked, naming
 from pathway_local.results.combined import store_combined
-from pathway_local.results.handover import ANALYSIS, Decision, decisions
+from pathway_local.results.handover import ANALYSIS, Decision, decisions, tables_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
 
@@ -33,47 +31,41 @@ Sheet = Annotated[
 Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
 
 
-def _check(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    """Check what is to be stored or written before anything is. Raises PathwayError."""
+def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Found:
+    """Decide, and store the combined scores if asked; rating sheets are written once the answer is shown.
+
+    All options are checked before anything is stored. Raises PathwayError.
+    """
     if (own["cases"] is None) != (own["sheet"] is None):
         raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
-    if not (own["store"] or own["sheet"]):
-        return
-    with RunFile.read(run) as read:
-        decision = _only(read, given)
-    if own["sheet"]:
-        _plan(run, decision, own).check(force=own["force"])
-
-
-def _write(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> None:
-    """Store the combined scores and write rating sheets, as far as they were asked for. Raises PathwayError."""
-    sheet, name = own["sheet"], own["store"]
-    if not (name or sheet):
-        return
-    with RunFile.open(run) if name else RunFile.read(run) as opened:
-        decision = _only(opened, given)
+    name, sheet = own["store"], own["sheet"]
+    with RunFile.open(run) if name else RunFile.read(run) as opened, opened.database.snapshot():
+        data = Ratings(opened)
+        with naming(option_name):
+            found = decisions(data, checked(ANALYSIS, given))
+            tables = [each.with_cautions(data.labels) for each in tables_of(found)]
+        if len(found) > 1 and (name or sheet):
+            scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
+            raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
+        if sheet:
+            _plan(run, found[0], own).check(force=own["force"])
         if name:
-            store_combined(opened, name, decision, sys.argv)
-            talk.say(f"stored: {name}, with {decision.kept.sum():,} scores of {decision.name}")
-    if sheet:
+            store_combined(opened, name, found[0], sys.argv)
+    return data, tables, lambda: _write(run, found[0], own)
+
+
+def _write(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
+    """Say what was stored, and write rating sheets of the cases to hand over, if asked. Raises PathwayError."""
+    if own["store"]:
+        talk.say(f"stored: {own['store']}, with {decision.kept.sum():,} scores of {decision.name}")
+    if own["sheet"]:
         _hand_out(run, decision, own)
-
-
-def _only(run: RunFile, given: Mapping[str, Any]) -> Decision:
-    """The one decision that the options name. Raises UsageError."""
-    with naming(option_name):
-        found = decisions(Ratings(run), checked(ANALYSIS, given))
-    if len(found) > 1:
-        scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
-        raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
-    return found[0]
 
 
 def _plan(run: Path, decision: Decision, own: Mapping[str, Any]) -> SamplePlan:
     """The sheets of the cases that are handed over and not rated yet."""
     ids = [case for case, wanted in zip(decision.matrix.case_ids, decision.to_rate, strict=True) if wanted]
-    rubric, place = decision.matrix.rubric, own["cases"]
-    cases = Given(run, place, load_rubric, rubric, own["id_column"], {}, own["pseudonyms"], own["encoding"])
+    cases = cases_given(run, own["cases"], decision.matrix.rubric, {name: own[name] for name in READING})
     return SamplePlan(cases, len(ids), 0, own["sheet"], raters=own["rater"], only=frozenset(ids))
 
 
@@ -97,10 +89,7 @@ app = app_of(
         "cases": (Cases, None),
         "sheet": (Sheet, None),
         "rater": (Rater, []),
-        "id_column": (IdColumn, None),
-        "encoding": (Encoding, ""),
-        "pseudonyms": (KeyFile, None),
+        **READING,
     },
-    _check,
-    _write,
+    _find,
 )

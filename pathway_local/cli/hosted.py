@@ -3,26 +3,12 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, App, option
-from pathway_local.cli.options import (
-    CasesOption,
-    Encoding,
-    Force,
-    HeaderRow,
-    IdColumn,
-    KeyFile,
-    Map,
-    RubricIfSeveral,
-    RunToBe,
-    Yes,
-)
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
-from pathway_local.judging.option import columns_by_input
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, Service
 from pathway_local.system.visible import visible
 
@@ -41,6 +27,7 @@ app = App(
 
 
 @app.with_examples(*EXAMPLES)
+@taking(MATCHING)
 def export(
     run: RunToBe,
     cases: CasesOption,
@@ -50,15 +37,11 @@ def export(
     ],
     model: Annotated[str, option("NAME", "What the service calls the model; on Azure, the deployment.", JUDGE)],
     out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
+    given: dict[str, Any],
     rubric: RubricIfSeveral = None,
     only: Annotated[
         str, option("WHICH", "A number of cases to draw at random, or COLUMN=VALUE (default: all cases).", CASES)
     ] = "",
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    header_row: HeaderRow = None,
-    mapping: Map = [],  # noqa: B006
-    pseudonyms: KeyFile = None,
     yes: Yes = False,
     force: Force = False,
 ) -> None:
@@ -67,10 +50,8 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(
-        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
-    )
-    with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
+    plan = RequestPlan(cases_given(run, cases, rubric, given), service, model, out, only)
+    with HostedRequests.open(plan, force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"
@@ -81,23 +62,23 @@ def export(
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
-    leaving, plan = requests.leaving, requests.plan
+    given, plan = requests.given, requests.plan
     name = NAMES[service]
-    for note in leaving.notes:
+    for note in given.file.notes:
         notice(note)
     lines = [
-        f"{plan.out} will hold the texts of {leaving.cases:,} cases ({leaving.characters:,} characters) in clear:",
-        f"  each case's {', '.join(leaving.inputs)}, and the rubric {leaving.rubric}"
-        + (", in both orders of the two responses." if leaving.orders > 1 else "."),
+        f"{plan.out} will hold the texts of {requests.cases:,} cases ({requests.characters:,} characters) in clear:",
+        f"  each case's {', '.join(given.rubric.inputs)}, and the rubric {given.rubric.name}"
+        + (", in both orders of the two responses." if len(requests.orders) > 1 else "."),
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
         "  Names, ids or student records inside a text leave too. Case ids and other columns do not.",
     ]
-    if leaving.echoed:
+    if requests.echoed:
         lines.append(
-            f"  {', '.join(leaving.echoed)}: also in the schema, which a service may keep longer than a request."
+            f"  {', '.join(requests.echoed)}: also in the schema, which a service may keep longer than a request."
         )
-    if leaving.left_out:
-        lines.append(f"  {leaving.left_out} cases can't be judged and are left out.")
-    cold = f"temperature {leaving.temperature:g}" if leaving.temperature is not None else "the model's own sampling"
+    if given.left_out:
+        lines.append(f"  {given.left_out} cases can't be judged and are left out.")
+    cold = f"temperature {requests.temperature:g}" if requests.temperature is not None else "the model's own sampling"
     lines.append(f"  The judge: {plan.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

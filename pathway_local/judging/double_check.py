@@ -24,7 +24,7 @@ def second_look(planned: PlannedRater) -> PlannedRater:
 
     Raises UsageError if neither would change anything.
     """
-    rubric, sampling = reordered(planned.rubric, "levels"), planned.settings.sampling
+    rubric, sampling = reordered(planned.rubric), planned.settings.sampling
     if rubric is None and sampling.temperature == 0:
         said = f"--double-check: the prompt of {planned.rubric.name} does not list its levels one below the other"
         raise UsageError(said, "At temperature 0 another seed changes nothing: give --temperature, or leave it out.")

@@ -58,14 +58,19 @@ class Wording:
 
     def title(self, table: Table) -> str:
         """The table's title."""
-        return self.say.text("tables", table.key, table.about) if self.say.has("tables", table.key) else ""
+        return self.say.text("tables", table.key, self._about(table)) if self.say.has("tables", table.key) else ""
 
     def head(self, table: Table, column: Column) -> str:
         """The label of a column: by its table and name, by its name, or its own."""
         for key in (f"{table.key}.{column.name}", column.name):
             if self.say.has("columns", key):
-                return self.say.text("columns", key, table.about)
+                return self.say.text("columns", key, self._about(table))
         return visible(column.label) or column.name.replace("_", " ")
+
+    def _about(self, table: Table) -> Mapping[str, object]:
+        """What fills the blanks of titles and heads: the sides of a comparison have no names where rows name theirs."""
+        words = {name: self.say.word(name) for name in ("first", "second")}
+        return {**words, **table.about}
 
     def reading(self, column: Column) -> str:
         """How to read a column; empty if nothing need be said."""
@@ -129,7 +134,7 @@ class Wording:
         if isinstance(value, Undefined):
             return self._mark(self.say.reason(value.reason))
         if column.kind == "key":
-            return self.say.text("words", str(value), table.about) if self.say.has("words", str(value)) else str(value)
+            return self.say.word(str(value))
         if column.kind == "share" and isinstance(value, int | float):
             return self.say.share(value)
         if isinstance(value, int) and column.kind != "word":

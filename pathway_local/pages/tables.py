@@ -5,19 +5,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from shlex import join
 
-from pathway_local.note import Note, NoteKind
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.pages.charts import Figure, figures
 from pathway_local.pages.page import page
 from pathway_local.results.table import Table
 from pathway_local.system.visible import visible
-from pathway_local.words.language import ENGLISH, Language
+from pathway_local.words.language import Language
 
 MOST_ANSWERS = 6
 """Sentences at the top of a page; the rest stands with its tables."""
-
-Line = tuple[str, str]
-"""A sentence and its language: what a file of words lacks is in English."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +31,10 @@ class Part:
     """Tables below one heading, what came out, and the notes and readings behind them."""
 
     heading: str
-    answers: tuple[Line, ...]
+    answers: tuple[str, ...]
     blocks: tuple[Block, ...]
     below: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[str, ...]
     readings: tuple[str, ...]
 
 
@@ -77,9 +73,9 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
         for each, column in columns.values()
         if (said := wording.reading(column))
     )
-    notes = tuple(lines(tables, say, "says", "note", "warning"))
+    notes = tuple(wording.notes(tables, "says", "note", "warning"))
     return Part(
-        visible(heading), tuple(lines(tables, say, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
+        visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
     )
 
 
@@ -107,18 +103,9 @@ def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
         yield Block("", (), whole, folded=True)
 
 
-def lines(tables: Sequence[Table], say: Language, *kinds: NoteKind) -> Iterator[Line]:
-    """Yield the sentences of these kinds, each once, with their language."""
-    notes = [note for table in tables for note in table.notes if note.kind in kinds]
-    yield from dict.fromkeys(_line(note, say) for note in notes)
-
-
-def _line(note: Note, say: Language) -> Line:
-    return say.note(note), say.name if say.is_own("notes", note.key) else ENGLISH
-
-
 def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str) -> str:
     """The page of an analysis of a run; `command` made it, at the time `made` in ISO 8601."""
+    wording = Wording(say)
     kind = say.text("analyses", name, {}) if say.has("analyses", name) else name.capitalize()
     return page(
         "tables.html",
@@ -127,8 +114,8 @@ def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, com
         made=say.time(made),
         kind=kind,
         name=visible(run),
-        answers=list(lines(tables, say, "answer"))[:MOST_ANSWERS],
-        warnings=list(lines(tables, say, "warning")),
+        answers=wording.notes(tables, "answer")[:MOST_ANSWERS],
+        warnings=wording.notes(tables, "warning"),
         sections=sections(tables, say),
         command=visible(join(command)),
     )

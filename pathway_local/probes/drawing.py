@@ -66,13 +66,11 @@ def make_test(cases: Iterable[Case | BadRow], measured: Measured, size: int, lea
         why = "; ".join(f"{count:,} {reason}" for reason, count in skipped.items())
         raise CasesError(f"no case can be used for a self-test: {why}", "Name a file with the rubric's inputs.")
     without, rubrics = _without(measured, leave_out), {"": measured.rubric}
-    for name in REORDERED:
-        if name not in without:
-            changed = reordered(measured.rubric, name)
-            if changed is None:
-                without[name] = f"the prompt does not list its {name} one below the other"
-            else:
-                rubrics[name] = changed
+    if REORDERED not in without:
+        if changed := reordered(measured.rubric):
+            rubrics[REORDERED] = changed
+        else:
+            without[REORDERED] = "the prompt does not list its levels one below the other"
     compared = {probe.base for probe in PROBES if probe.name not in without}
     made = [probe for probe in PROBES if probe.name not in without or _is_base(probe, compared, measured)]
     unused: dict[str, Counter[str]] = {probe.name: Counter() for probe in made}
@@ -175,6 +173,6 @@ def _rows(
             for variant, texts in twins.items():
                 if f"{probe.name}:{variant}" in leave_out:
                     continue
-                changed = probe.name in REORDERED
+                changed = probe.name == REORDERED
                 named = row_id("own", "", case.id) if changed else row_id(probe.name, variant, case.id)
                 yield Row(named, probe.name, variant, case.id, texts, probe.name if changed else "")

@@ -131,7 +131,6 @@ PROBES: Sequence[Probe] = (
         variants=("repeated", "blanks", "markdown", "polite"),
     ),
     Probe("levels", "the rubric's levels in the other order", changes.own, "own", _all("same", other=True)),
-    Probe("criteria", "the rubric's criteria in the other order", changes.own, "own", _all("same", other=True)),
     Probe("responses", "the two responses exchanged", changes.swapped, "own", {"overall": "mirrored"}, ()),
     Probe(
         "repeat",
@@ -153,5 +152,5 @@ PROBES: Sequence[Probe] = (
 """In the order in which results show them."""
 
 OF_PAIRS = ("responses", "repeat", "alone")
-REORDERED = ("levels", "criteria")
-"""Probes that change the rubric instead of the case."""
+REORDERED = "levels"
+"""The probe that changes the rubric instead of the case."""

@@ -1,8 +1,8 @@
-"""A rubric with its levels or its criteria in the other order, where its prompt lists them one below the other."""
+"""A rubric with its levels in the other order, where its prompt lists them one below the other."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pathway_local.rubrics.compiled import compiled
@@ -20,21 +20,14 @@ _LEVEL = re.compile(
 _END = re.compile(r"#|<|\{%|(?:system|user|assistant):\s*$")
 """A line that belongs to no list: a heading, a tag, a condition or the next message."""
 
-_ITEM = re.compile(r"^[-*•]\s+\S")
-"""An item of a list without numbers; a numbered one may have its order for a reason."""
-
-_CRITERIA = re.compile(r"criteri|kriteri|crit[èe]re", re.I)
-_HEADING = re.compile(r"^(?:#|\*\*).*|.*:\s*$")
-
-
 _MARK = re.compile(r"\{[{%](\d+)[%}]\}")
 
 _Spans = list[tuple[int, int]]
 """The start and the end of each part of a list."""
 
 
-def reordered(rubric: Rubric, what: str) -> Rubric | None:
-    """Return the rubric with its `levels` or `criteria` reversed, under another name; None if it does not list them.
+def reordered(rubric: Rubric) -> Rubric | None:
+    """Return the rubric with its levels reversed, under another name; None if it does not list them.
 
     If scores have lists of levels of their own, all of these are reversed.
     """
@@ -43,7 +36,7 @@ def reordered(rubric: Rubric, what: str) -> Rubric | None:
     for turn in rubric.turns:
         roles.append(len(lines))
         lines += [f"{turn.role}:", *_marked(turn, parts).split("\n")]
-    lists = _level_lists(lines, rubric) if what == "levels" else [_criteria_spans(lines)]
+    lists = _level_lists(lines, rubric)
     if not lists or not all(lists):
         return None
     for spans in lists:
@@ -52,7 +45,7 @@ def reordered(rubric: Rubric, what: str) -> Rubric | None:
     ends = [*roles[1:], len(lines)]
     bodies = ["\n".join(lines[start + 1 : end]) for start, end in zip(roles, ends, strict=True)]
     turns = tuple(_turn(turn, body, parts) for turn, body in zip(rubric.turns, bodies, strict=True))
-    changed = replace(rubric, name=f"{rubric.name}, {what} in the other order", turns=turns)
+    changed = replace(rubric, name=f"{rubric.name}, levels in the other order", turns=turns)
     return replace(changed, text=compiled(changed))
 
 
@@ -106,24 +99,6 @@ def _lists_of(lines: Sequence[str], levels: Sequence[int]) -> list[_Spans]:
         else:
             first += 1
     return lists
-
-
-def _criteria_spans(lines: Sequence[str]) -> _Spans:
-    """Return where each item of the list below a heading about criteria begins and ends."""
-    for at, line in enumerate(lines):
-        if _HEADING.match(line) and _CRITERIA.search(line):
-            items = list(_items(lines, at + 1))
-            if len(items) > 1:
-                return _spans(lines, items)
-    return []
-
-
-def _items(lines: Sequence[str], at: int) -> Iterator[int]:
-    for place in range(at, len(lines)):
-        if _ITEM.match(lines[place]):
-            yield place
-        elif lines[place].startswith("#") or (not lines[place].strip() and place > at):
-            return
 
 
 def _spans(lines: Sequence[str], starts: Sequence[int]) -> _Spans:

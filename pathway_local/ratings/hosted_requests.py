@@ -107,34 +107,29 @@ class RequestPlan:
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """Summary of the content that would leave the institution, for the person who decides about it.
+class HostedRequests:
+    """The requests of a plan, of which `write` makes the file.
 
-    `orders` is the number of prompts for each case: 2 for a comparison of two responses, which is asked in both orders.
+    For the person who decides whether they may leave the institution: the number of `cases` and of the `characters` of
+    their texts, the inputs `echoed` in schemas, the `orders` in which each case is asked (both for a comparison of two
+    responses), and the `temperature`, if the model takes one.
     """
 
-    rubric: str
-    cases: int
-    left_out: int
-    inputs: tuple[str, ...]
-    characters: int
-    echoed: tuple[str, ...]
-    temperature: float | None
-    notes: tuple[str, ...]
-    orders: int = 1
-
-
-class HostedRequests:
-    """The requests of a plan: `leaving` describes their content, `write` writes them."""
-
     def __init__(self, plan: RequestPlan, given: CasesGiven, *, force: bool) -> None:
-        self.plan, self._given, self._force = plan, given, force
-        _check_turns(given.rubric, plan.service)
+        self.plan, self.given, self._force = plan, given, force
+        rubric = given.rubric
+        _check_turns(rubric, plan.service)
         self._selects = self._selection()
-        self._orders: Sequence[Order | None] = BOTH if given.rubric.pair else (None,)
         self._settable = bool(_SETTABLE[plan.service].match(plan.model))
-        self.leaving = self._leaving()
+        self.orders: Sequence[Order | None] = BOTH if rubric.pair else (None,)
+        self.echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
+        self.temperature = rubric.sampling.get("temperature") if self._settable else None
+        self.cases = self.characters = 0
+        for case in filter(self._selects, given):
+            self.cases += 1
+            self.characters += len(self.orders) * sum(map(len, rubric.texts_of(case).values()))
+        if not self.cases:
+            raise UsageError(f"no case of {given.file.path.name} is selected", "Check --only and the cases file.")
 
     @classmethod
     @contextmanager
@@ -146,29 +141,29 @@ class HostedRequests:
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
-        plan, leaving, run = self.plan, self.leaving, self._given.run()
-        facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": leaving.rubric}
-        facts |= {"cases": leaving.cases, "characters": leaving.characters, "temperature": leaving.temperature}
-        begun = self._given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
+        plan, run = self.plan, self.given.run()
+        facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": self.given.rubric.name}
+        facts |= {"cases": self.cases, "characters": self.characters, "temperature": self.temperature}
+        begun = self.given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
-            for case, order in product(filter(self._selects, self._given), self._orders):
-                handout = hand_out(run.key, self._given.rubric, case, f"{plan.service} {plan.model}", order)
+            for case, order in product(filter(self._selects, self.given), self.orders):
+                handout = hand_out(run.key, self.given.rubric, case, f"{plan.service} {plan.model}", order)
                 handouts.append(handout)
                 request: dict[str, Value] = self._request(handout.custom_id, case, order)
                 file.write(json_text(request).encode() + b"\n")
-            if len(handouts) != leaving.cases * len(self._orders):
-                raise self._given.changed()
+            if len(handouts) != self.cases * len(self.orders):
+                raise self.given.changed()
             store_handouts(run, job, handouts)
-            counts |= {"cases": leaving.cases, "characters": leaving.characters}
+            counts |= {"cases": self.cases, "characters": self.characters}
 
     def _selection(self) -> Callable[[Case], bool]:
         """Return a function that says whether `only` selects a case. Raises UsageError."""
-        only, file = self.plan.only, self._given.file
+        only, file = self.plan.only, self.given.file
         if not only:
             return lambda case: True
         if only.isdecimal():
-            ids = [case.id for case in self._given]
+            ids = [case.id for case in self.given]
             is_drawn, _ = draw(ids, [""] * len(ids), int(only), ONLY_SEED)
             drawn = frozenset(compress(ids, is_drawn))
             return lambda case: case.id in drawn
@@ -183,28 +178,14 @@ class HostedRequests:
             return lambda case: case.inputs.get(names[0], "") == value
         return lambda case: case.metadata.get(column, "") == value
 
-    def _leaving(self) -> Leaving:
-        count = characters = 0
-        rubric = self._given.rubric
-        for case in filter(self._selects, self._given):
-            count += 1
-            characters += len(self._orders) * sum(map(len, rubric.texts_of(case).values()))
-        if not count:
-            raise UsageError(f"no case of {self._given.file.path.name} is selected", "Check --only and the cases file.")
-        echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
-        temperature = rubric.sampling.get("temperature") if self._settable else None
-        inputs, notes = tuple(rubric.inputs), self._given.file.notes
-        told = (rubric.name, count, self._given.left_out, inputs, characters, echoed, temperature, notes)
-        return Leaving(*told, len(self._orders))
-
     def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
-        rubric, plan = self._given.rubric, self.plan
+        rubric, plan = self.given.rubric, self.plan
         texts = rubric.inputs_of(case, order or "ab")
         messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
         schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": plan.model, "messages": messages}
-        if self.leaving.temperature is not None:
-            body["temperature"] = self.leaving.temperature
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
         if plan.service == "anthropic":
             return {"custom_id": custom_id, "params": _anthropic(body, schema, rubric, texts)}
         if self._settable:

@@ -1,19 +1,21 @@
 """Judges compared with people: the human benchmark, which judge agrees better, and in which groups a judge errs."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
-from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
+from pathway_local.results.agreement_options import IMPORT, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
+from pathway_local.results.table import Column, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.families import at_holm_levels, family_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.human_benchmark import (
     Contrast,
     HumanBenchmark,
@@ -21,183 +23,73 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
-from pathway_local.statistics.intervals import LEVEL, Effect, mean_effect
-from pathway_local.statistics.subgroups import GroupError, drift, group_errors, held_to_family
+from pathway_local.statistics.intervals import Effect, mean_effect
+from pathway_local.statistics.subgroups import GroupError, drift, group_errors
 
 MEAN_OF_OTHERS = "mean of the other people"
 BENCHMARK_FIGURE = "spearman"
-"""The benchmark's figure unless the plan names another one that allows means of people."""
+"""The benchmark's figure unless the options name another one that allows means of people."""
+
+CASES = Column("cases", "count")
+DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgesAndPeople:
-    """The benchmark of these `people` for these `judges`, by name."""
-
-    people: tuple[str, ...]
-    judges: tuple[str, ...]
-    benchmark: HumanBenchmark
-
-
-@dataclass(frozen=True, slots=True)
-class TwoJudges:
-    """Two judges' agreement with the same people, by `figure`."""
-
-    first: str
-    second: str
-    figure: str
-    contrast: Contrast
-
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """A judge's or a person's errors against `reference` in each group of cases by its name; `hidden` have too few."""
-
-    rater: str
-    reference: str
-    groups: tuple[tuple[str, GroupError], ...]
-    hidden: int
-
-    @property
-    def of_person(self) -> bool:
-        """Whether the rater is one of the people of the reference."""
-        return self.reference == MEAN_OF_OTHERS
-
-
-@dataclass(frozen=True, slots=True)
-class Severity:
-    """A person's scores less the mean of the other people, on the `cases` that both have; below 0 is stricter."""
-
-    person: str
-    cases: int
-    difference: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How far a rater's errors against `reference` move from the first to the last value of a column."""
-
-    rater: str
-    reference: str
-    cases: int
-    effect: Effect
-    level: float = LEVEL
-
-    @property
-    def change(self) -> Estimate:
-        """The figure with its interval."""
-        return self.effect.estimate(self.level)
-
-
-@dataclass(frozen=True, slots=True)
-class AgainstPeople:
-    """The judges `compared` with `reference`, and its `members` with each other; `missing` says why a part is absent.
-
-    `unweighted` says that labels were drawn with uneven chances, which groups, severity and drift do not allow for.
-    """
-
-    reference: str
-    members: tuple[str, ...]
-    compared: tuple[str, ...]
-    margin: float
-    unweighted: bool
-    benchmark: JudgesAndPeople | None
-    judges: tuple[TwoJudges, ...]
-    groups: tuple[Groups, ...]
-    severity: tuple[Severity, ...]
-    drift: tuple[Drift, ...]
-    missing: tuple[Note, ...]
-
-
-def against_people(
-    matrix: RatingsMatrix,
-    compared: Sequence[int],
-    members: Mapping[str, set[str]],
-    clusters: IntArray | None,
-    plan: AgreementPlan,
-) -> AgainstPeople:
-    """Compare the judges among the raters `compared` with the plan's reference; `members` are those of panels."""
-    reference = _reference(matrix, compared, plan.against)
-    judges = _judges(matrix, compared, reference, members)
-    test = _Test(matrix, matrix.on_scale, judges, reference, clusters, plan)
-    has_means = bool(reference) and not matrix.nominal
-    return AgainstPeople(
-        reference=test.name,
-        members=test.names(reference),
-        compared=test.names(judges) if reference else (),
-        margin=plan.margin,
-        unweighted=any(uneven_strata(matrix)),
-        benchmark=test.benchmark() if has_means and judges and test.independent else None,
-        judges=tuple(test.two_judges(*two) for two in combinations(judges, 2)) if reference else (),
-        groups=tuple(test.groups()) if plan.by and has_means else (),
-        severity=tuple(test.severity()) if has_means and test.independent else (),
-        drift=tuple(test.drift()) if plan.drift and has_means else (),
-        missing=tuple(test.missing()),
-    )
-
-
-def held_to_families(found: Sequence[AgainstPeople]) -> list[AgainstPeople]:
-    """The same, of several scores, with intervals of groups and drift that allow for all raters and scores at once.
+class Families:
+    """Effects of several scores, and where their estimates go: intervals of one family allow for all of them at once.
 
     Judges' groups are one family of tests, people's another, and drift a third.
     """
-    levels = iter(family_levels([moved.effect for each in found for moved in each.drift]))
-    errors = {
-        persons: iter(held_to_family([error for one in _raters(found, persons) for _, error in one.groups]))
-        for persons in (False, True)
-    }
-    return [
-        replace(
-            each,
-            drift=tuple(replace(moved, level=next(levels)) for moved in each.drift),
-            groups=tuple(
-                replace(
-                    one, groups=tuple((name, next(errors[one.reference == MEAN_OF_OTHERS])) for name, _ in one.groups)
-                )
-                for one in each.groups
-            ),
-        )
-        for each in found
-    ]
+
+    def __init__(self) -> None:
+        self._tests: defaultdict[str, list[tuple[Row, str, Effect]]] = defaultdict(list)
+
+    def add(self, family: str, row: Row, effects: Mapping[str, Effect]) -> Row:
+        """Note the effects of a row, by column, and return the row."""
+        for name, effect in effects.items():
+            self._tests[f"{family} {name}"].append((row, name, effect))
+        return row
+
+    def fill_in(self) -> None:
+        """Put each estimate into its row, at Holm's level."""
+        for tests in self._tests.values():
+            for (row, name, _), estimate in zip(tests, at_holm_levels([effect for *_, effect in tests]), strict=True):
+                row[name] = estimate
 
 
-def _raters(found: Sequence[AgainstPeople], persons: bool) -> list[Groups]:
-    return [one for each in found for one in each.groups if one.of_person is persons]
+class AgainstPeople:
+    """Compares judges with the people of the `reference`, and these with each other; both are columns of the matrix.
 
+    The judges are those among the raters `compared`; `members` are those of panels.
+    """
 
-def _reference(matrix: RatingsMatrix, compared: Sequence[int], against: str) -> list[int]:
-    named = matrix.columns(against) if against else matrix.of_kind("human")
-    return [place for place in compared if place in named]
+    def __init__(
+        self,
+        matrix: RatingsMatrix,
+        compared: Sequence[int],
+        members: Mapping[str, set[str]],
+        clusters: IntArray | None,
+        options: AgreementOptions,
+    ) -> None:
+        self.matrix, self.scores, self.clusters, self.options = matrix, matrix.on_scale, clusters, options
+        named = matrix.columns(options.against) if options.against else matrix.of_kind("human")
+        self.reference = [place for place in compared if place in named]
+        self.judges = self._judges(compared, members)
 
-
-def _judges(
-    matrix: RatingsMatrix, compared: Sequence[int], reference: Sequence[int], members: Mapping[str, set[str]]
-) -> list[int]:
-    """The raters to compare with the reference: neither people nor panels that include one of the reference."""
-    taken = {matrix.raters[place].name for place in (*reference, *matrix.of_kind(*PEOPLE))}
-    others = (place for place in compared if matrix.raters[place].name not in taken)
-    return [place for place in others if not members.get(matrix.raters[place].name, set()) & taken]
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """Compares judges with the people of the reference, and these with each other; both are columns of the matrix."""
-
-    matrix: RatingsMatrix
-    scores: FloatArray
-    judges: Sequence[int]
-    reference: Sequence[int]
-    clusters: IntArray | None
-    plan: AgreementPlan
+    def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
+        """The raters to compare with the reference: neither people nor panels that include one of the reference."""
+        taken = set(self.names([*self.reference, *self.matrix.of_kind(*PEOPLE)]))
+        named = {place: self.matrix.raters[place].name for place in compared}
+        return [place for place, name in named.items() if not ({name} | members.get(name, set())) & taken]
 
     @property
     def name(self) -> str:
         """The reference's name."""
-        if self.plan.against or len(self.reference) != 1:
-            return self.plan.against or "people"
+        if self.options.against or len(self.reference) != 1:
+            return self.options.against or "people"
         return self.names(self.reference)[0]
 
     @property
-    def repeating(self) -> tuple[str, ...]:
+    def repeating(self) -> list[str]:
         """The raters of the reference who did not rate on their own, so that they can't show how people agree."""
         return self.names([place for place in self.reference if self.matrix.raters[place].kind in REPEATS])
 
@@ -206,84 +98,76 @@ class _Test:
         """Whether there are several people who rated on their own."""
         return len(self.reference) > 1 and not self.repeating
 
+    @property
+    def has_means(self) -> bool:
+        """Whether people's scores have means to compare with."""
+        return bool(self.reference) and not self.matrix.nominal
+
     def missing(self) -> Iterator[Note]:
         """Say why a part is absent."""
         if not self.reference:
             yield Note("no_people_scores", kind="note")
-        elif not self.judges and not self.plan.raters:
+        elif not self.judges and not self.options.rater:
             another = any(self.matrix.raters[place].kind in JUDGES for place in self.reference)
             yield Note("no_other_judge" if another else "no_judge_scores", {"reference": self.name}, "note")
         elif self.matrix.nominal:
             yield Note("nominal_no_means", kind="note")
         elif self.repeating:
-            yield Note("no_benchmark_repeating", {"raters": list(self.repeating)}, "note")
+            yield Note("no_benchmark_repeating", {"raters": self.repeating}, "note")
         elif len(self.reference) < 2:
             yield Note("no_benchmark_few", kind="note")
-        if self.plan.drift == IMPORT and not self.independent:
+        if self.options.drift == IMPORT and not self.independent:
             yield Note("no_import_drift", kind="note")
 
-    def names(self, places: Sequence[int]) -> tuple[str, ...]:
+    def names(self, places: Sequence[int]) -> list[str]:
         """The names of raters by their columns."""
-        return tuple(self.matrix.raters[place].name for place in places)
+        return [self.matrix.raters[place].name for place in places]
 
     def _weights(self, judges: Sequence[int], least: int) -> FloatArray | None:
         """How many cases each stands for, among those with all these judges and at least so many people; (cases,)."""
         weights = design_weights(self.matrix, [*judges, *self.reference])
         given = np.isfinite(self.matrix.given)
-        people = given[:, list(self.reference)].sum(axis=1)
+        people = given[:, self.reference].sum(axis=1)
         return weights and weights(given[:, list(judges)].all(axis=1) & (people >= least))
 
-    def benchmark(self) -> JudgesAndPeople:
-        """Each judge and each person against the mean of the other people."""
-        people, judges = self.names(self.reference), self.names(self.judges)
-        asked = self.plan.figure
-        figure = asked if asked and not COEFFICIENTS[asked].needs_levels else BENCHMARK_FIGURE
-        found = human_benchmark(
-            self.scores[:, list(self.reference)],
-            self.scores[:, list(self.judges)],
-            figure,
-            self.plan.margin,
-            (*judges, *people),
+    @cached_property
+    def benchmark(self) -> HumanBenchmark | None:
+        """Each judge and each person against the mean of the other people; None if that can't be."""
+        if not (self.has_means and self.judges and self.independent):
+            return None
+        asked = self.options.figure
+        return human_benchmark(
+            self.scores[:, self.reference],
+            self.scores[:, self.judges],
+            asked if asked and not COEFFICIENTS[asked].needs_levels else BENCHMARK_FIGURE,
+            self.options.margin,
+            self.names([*self.judges, *self.reference]),
             clusters=self.clusters,
             weights=self._weights(self.judges, 2),
         )
-        return JudgesAndPeople(people, judges, found)
 
-    def two_judges(self, first: int, second: int) -> TwoJudges:
-        """Two judges by their columns against the reference."""
-        figure = self.plan.figure or ("kappa" if self.matrix.nominal else "kappa_quadratic")
+    def two_judges(self, first: int, second: int) -> tuple[str, Contrast]:
+        """The figure by which two judges are compared, by their columns, and how they agree with the reference."""
+        figure = self.options.figure or ("kappa" if self.matrix.nominal else "kappa_quadratic")
         if self.matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
             figure = "kappa"
-        names = (self.matrix.raters[first].name, self.matrix.raters[second].name)
         off = why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)])
-        if off and not self.plan.figure:
+        if off and not self.options.figure:
             figure = BENCHMARK_FIGURE
         if off and COEFFICIENTS[figure].needs_levels:
             refused = undefined_estimate(off)
-            return TwoJudges(*names, figure, Contrast(refused, refused, refused, "can't tell"))
-        contrast = compare_judges(
+            return figure, Contrast(refused, refused, refused, "can't tell")
+        return figure, compare_judges(
             self.scores[:, [first, second]],
-            self.scores[:, list(self.reference)],
+            self.scores[:, self.reference],
             figure,
-            self.plan.margin,
-            names,
+            self.options.margin,
+            self.names([first, second]),
             self.matrix.grid([first, second, *self.reference]),
             levels=tuple(map(float, self.matrix.levels)),
             clusters=self.clusters,
             weights=self._weights([first, second], 1),
         )
-        return TwoJudges(*names, figure, contrast)
-
-    def severity(self) -> Iterator[Severity]:
-        """Each person of the reference against the others, with intervals at Holm's levels."""
-        apart = [self.scores[:, place] - self._mean_of_others(place) for place in self.reference]
-        both = [np.isfinite(each) for each in apart]
-        effects = [
-            mean_effect(each[kept], None if self.clusters is None else self.clusters[kept], each="difference")
-            for each, kept in zip(apart, both, strict=True)
-        ]
-        found = zip(self.names(self.reference), both, at_holm_levels(effects), strict=True)
-        return (Severity(name, int(kept.sum()), estimate) for name, kept, estimate in found)
 
     def _others(self, rater: int) -> FloatArray:
         """The scores of the reference's other people, (cases, people); their mean alone if some rest on others'."""
@@ -294,40 +178,131 @@ class _Test:
     def _mean_of_others(self, rater: int) -> FloatArray:
         return mean_of_people(self.scores[:, [place for place in self.reference if place != rater]])
 
-    def _compared(self) -> list[tuple[int, str, str]]:
-        """Each judge, and each person of the reference, by column and name, and what the mean of the others is called.
+    def _compared(self) -> list[int]:
+        """Each judge, and each person of the reference; without several who rated on their own, judges alone."""
+        return [*self.judges, *(self.reference if self.independent else ())] if self.has_means else []
 
-        Without several people who rated on their own, judges alone.
-        """
-        people = self.reference if self.independent else ()
-        called = [*([self.name] * len(self.judges)), *([MEAN_OF_OTHERS] * len(people))]
-        places = [*self.judges, *people]
-        return list(zip(places, self.names(places), called, strict=True))
+    def _against(self, rater: int) -> str:
+        """What a rater is compared with: the reference, or what its other people give on average."""
+        return MEAN_OF_OTHERS if rater in self.reference else self.name
 
-    def drift(self) -> Iterator[Drift]:
-        """Judges against the reference and its people against each other.
-
-        Over imports, people alone: a judge's scores come with none.
-        """
-        by_import = self.plan.drift == IMPORT
-        every = [each for each in self._compared() if not by_import or each[0] in self.reference]
-        order = None if by_import else self.matrix.order(self.plan.drift)
-        for rater, name, against in every:
-            position = self.matrix.import_order(rater) if order is None else order
-            moved = drift(self.scores[:, rater], self._others(rater), position, clusters=self.clusters)
-            yield Drift(name, against, *moved)
-
-    def groups(self) -> Iterator[Groups]:
-        """Judges against the reference, and each person of it against the others."""
-        smallest = self.plan.smallest
-        codes, names = self.matrix.codes(self.plan.by)
+    @cached_property
+    def groups(self) -> list[tuple[int, str, GroupError]]:
+        """Judges against the reference, and each person of it against the others, in every group by its name."""
+        if not (self.options.by and self._compared()):
+            return []
+        codes, names = self.matrix.codes(self.options.by)
         known = codes >= 0
         own = None if self.clusters is None else self.clusters[known]
-        for rater, name, against in self._compared():
+        found = []
+        for rater in self._compared():
             scores, people, mean = (
                 each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
             )
-            found = group_errors(scores, people, mean, codes[known], clusters=own, smallest=smallest)
-            shown = [each for each in found if each.cases >= (smallest if self.plan.hides else 1)]
-            named = tuple((names[each.group], each) for each in shown)
-            yield Groups(name, against, named, len(found) - len(shown))
+            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.smallest)
+            found += [(rater, names[each.group], each) for each in errors]
+        return found
+
+    def _is_hidden(self, group: GroupError) -> bool:
+        return self.options.hides and group.cases < self.options.smallest
+
+    @property
+    def hidden(self) -> int:
+        """The most groups that are left out of a rater's, because they have too few cases."""
+        few = [rater for rater, _, group in self.groups if self._is_hidden(group) or not group.cases]
+        return max(map(few.count, few), default=0)
+
+    def tables(self, families: Families) -> Iterator[Table]:
+        """Yield the benchmark, two judges, severity, drift and groups; those without rows have nothing to show."""
+        yield from self._benchmark()
+        uneven = any(uneven_strata(self.matrix))
+        once = [Note("each_case_once", {"what": Note("severity_drift_groups")})] if uneven else []
+        yield self._two_judges()
+        columns = [Column("rater", "rater"), CASES, DIFFERENCE]
+        yield self._table("severity", columns, self._severity(), [*once, Note("holm")], detail=True)
+        columns = [Column("rater", "rater"), Column("reference", "key"), CASES, Column("change", "estimate")]
+        rows = [families.add("drift", *each) for each in self._drift()]
+        yield self._table("drift", columns, rows, [*once, Note("holm")], about={"over": self.options.drift})
+        columns = [Column("rater", "rater"), Column("group"), CASES]
+        columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
+        for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
+            rows = [
+                families.add(key, {"rater": self.matrix.raters[rater].name, "group": name, "cases": group.cases},
+                             group.effects)
+                for rater, name, group in self.groups
+                if (rater in self.reference) is persons and group.cases and not self._is_hidden(group)
+            ]  # fmt: skip
+            told = [*once, Note("holm"), Note("at_equal_scores")]
+            yield self._table(key, columns, rows, told, about={"by": self.options.by, "reference": self.name})
+
+    def _table(
+        self, key: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[Note] = (), *,
+        detail: bool = False, about: Mapping[str, object] | None = None,
+    ) -> Table:  # fmt: skip
+        return people_table(self.matrix, self.options, key, columns, rows, notes, detail=detail, about=about)
+
+    def _benchmark(self) -> Iterator[Table]:
+        if not (found := self.benchmark):
+            return
+        judges, people = self.names(self.judges), self.names(self.reference)
+        names = ("judge_figure", "person_figure")
+        columns = [*(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
+        about = {"coefficient": COEFFICIENTS[found.figure].label, "margin": self.options.margin}
+        rows: list[Row] = [
+            {"judge": judge, **_contrast(contrast, names)}
+            for judge, contrast in zip(judges, found.averages, strict=True)
+        ]
+        yield self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
+        rows = [
+            {"judge": judge, "person": people[left.person], "cases": left.cases, **_contrast(contrast, names)}
+            for left in found.left_out
+            for judge, contrast in zip(judges, left.judges, strict=True)
+        ]
+        columns = [Column("judge", "rater"), Column("person", "rater"), CASES, *columns]
+        yield self._table("benchmark_left_out", columns, rows, detail=True, about=about)
+
+    def _two_judges(self) -> Table:
+        names, rows = ("first_figure", "second_figure"), list[Row]()
+        for two in combinations(self.judges, 2) if self.reference else ():
+            figure, contrast = self.two_judges(*two)
+            rows.append(
+                {**dict(zip(("first", "second"), self.names(two), strict=True)), "coefficient": figure,
+                 **_contrast(contrast, names)}
+            )  # fmt: skip
+        columns = [*TWO, Column("coefficient"), *(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
+        about = {"reference": self.name, "margin": self.options.margin}
+        return self._table("judges", columns, rows, detail=not self.options.figure, about=about)
+
+    def _severity(self) -> list[Row]:
+        """Each person of the reference less the mean of the others, on the cases that both have; below 0 is stricter.
+
+        Intervals are at Holm's levels.
+        """
+        people = self.reference if self.has_means and self.independent else ()
+        apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
+        both = [np.isfinite(each) for each in apart]
+        effects = [
+            mean_effect(each[kept], None if self.clusters is None else self.clusters[kept], each="difference")
+            for each, kept in zip(apart, both, strict=True)
+        ]
+        found = zip(self.names(people), both, at_holm_levels(effects), strict=True)
+        return [{"rater": name, "cases": int(kept.sum()), "difference": estimate} for name, kept, estimate in found]
+
+    def _drift(self) -> Iterator[tuple[Row, dict[str, Effect]]]:
+        """Yield how far raters' errors move from the first to the last value of a column, with the effect's column.
+
+        Over imports, people alone: a judge's scores come with none.
+        """
+        by_import = self.options.drift == IMPORT
+        order = None if by_import or not self.options.drift else self.matrix.order(self.options.drift)
+        for rater in self._compared() if self.options.drift else ():
+            if by_import and rater not in self.reference:
+                continue
+            position = self.matrix.import_order(rater) if order is None else order
+            cases, moved = drift(self.scores[:, rater], self._others(rater), position, clusters=self.clusters)
+            row: Row = {"rater": self.matrix.raters[rater].name, "reference": self._against(rater), "cases": cases}
+            yield row, {"change": moved}
+
+
+def _contrast(found: Contrast, names: Sequence[str]) -> Row:
+    return {names[0]: found.first, names[1]: found.second, "difference": found.difference, "standing": found.standing}

@@ -1,6 +1,6 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
-from pathway_local.results.against_people import AgainstPeople, against_people, held_to_families
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.against_people import AgainstPeople
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
@@ -17,13 +17,11 @@ from pathway_local.results.doubt import doubt_tables
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.results.table import Table
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import IntArray
 from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
-from pathway_local.verdict import Number
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -33,7 +31,6 @@ ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicate
 class RaterPair:
     """Two raters and their columns: on the scale, and on special levels where the score has some.
 
-    `levels` are those of the scale, with half points if one of the two gave some.
     `at_level` has their correlations over systems or within documents, if those were asked for.
     """
 
@@ -42,7 +39,6 @@ class RaterPair:
     places: tuple[int, int]
     agreement: PairAgreement
     special: SpecialAgreement | None
-    levels: tuple[float, ...]
     at_level: GroupedCorrelation | None = None
 
     @property
@@ -62,15 +58,10 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """The agreement on one score; `cases` counts those of the run under its rubric."""
+    """The agreement on the matrix's score; `doubt` has tables about what judges with probabilities are unsure of."""
 
-    rubric: str
-    score: str
-    nominal: bool
-    levels: tuple[Number, ...]
-    special: tuple[Number, ...]
-    cases: int
-    plan: AgreementPlan
+    matrix: RatingsMatrix
+    options: AgreementOptions
     raters: tuple[MatrixRater, ...]
     pairs: tuple[RaterPair, ...]
     twice: tuple[RaterPair, ...]
@@ -81,15 +72,9 @@ class ScoreAgreement:
     corrected: CorrectedMeans
     doubt: tuple[Table, ...]
 
-    def coverage(self, rater: MatrixRater) -> float:
-        """The share of the cases that the rater scored."""
-        return rater.verdicts / self.cases if self.cases else 0.0
 
-
-def agreement(
-    run: RunFile, rubric: Rubric, plan: AgreementPlan, matrices: Iterable[RatingsMatrix]
-) -> list[ScoreAgreement]:
-    """The agreement on each score of a rubric, on the cases that raters have in common. Raises UsageError.
+def score_agreement(run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> ScoreAgreement:
+    """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
     for their disagreement than on others.
@@ -97,67 +82,55 @@ def agreement(
     members = {
         rater.name: set(rater.members)
         for _, rater in run.raters()
-        if rater.kind == "panel" and rater.rubric == rubric.name
+        if rater.kind == "panel" and rater.rubric == whole.rubric
     }
-    found = [_score(run, matrix, members, plan) for matrix in matrices]
-    held = held_to_families([each.people for each in found])
-    return [replace(each, people=people) for each, people in zip(found, held, strict=True)]
-
-
-def _score(run: RunFile, whole: RatingsMatrix, members: Mapping[str, set[str]], plan: AgreementPlan) -> ScoreAgreement:
     # The people that judges are compared with are raters, too, even if only judges are named.
-    chosen = _chosen(whole, [*plan.raters, plan.against] if plan.raters and plan.against else plan.raters)
+    named = [*options.rater, options.against] if options.rater and options.against else options.rater
     matrix, left_out = without_picked(whole)
-    clusters = matrix.clusters(plan.cluster) if plan.cluster else None
-    again = [tuple(_single(matrix, name) for name in named) for named in plan.twice]
-    chosen = [place for place in chosen if place not in {second for _, second in again}]
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
+    again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
+    chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
     compared = [place for place in chosen if matrix.raters[place].verdicts]
     pairs = [
         _pair(matrix, first, second, clusters)
         for first, second in combinations(compared, 2)
         if not _holds(matrix, members, first, second)
     ]
-    if plan.level != "case" and not matrix.nominal:
-        codes, _ = matrix.codes(plan.level_column, empty=False)
-        pairs = [_at_level(matrix, pair, plan.level, codes, clusters) for pair in pairs]
-    people = against_people(matrix, compared, members, clusters, plan)
+    level, column = options.at_level()
+    if level != "case" and not matrix.nominal:
+        codes, _ = matrix.codes(column, empty=False)
+        pairs = [_at_level(matrix, pair, level, codes, clusters) for pair in pairs]
+    people = AgainstPeople(matrix, compared, members, clusters, options)
     return ScoreAgreement(
-        rubric=matrix.rubric,
-        score=matrix.score,
-        nominal=matrix.nominal,
-        levels=matrix.levels,
-        special=matrix.special,
-        cases=len(matrix.case_ids),
-        plan=plan,
+        matrix=matrix,
+        options=options,
         raters=tuple(matrix.raters[place] for place in chosen),
         pairs=tuple(pairs),
         twice=tuple(_pair(matrix, first, second, clusters) for first, second in again),
         sets=tuple(_sets(matrix, compared, pairs, clusters)),
         people=people,
-        notices=(*left_out, *_notices(matrix, compared, members)),
+        notices=(*people.missing(), *left_out, *_notices(matrix, compared, members)),
         warnings=tuple(alike(matrix, compared)),
-        corrected=_corrected(whole, people, plan),
-        doubt=tuple(_doubt(run, matrix, people, plan)),
+        corrected=_corrected(whole, people),
+        doubt=tuple(_doubt(run, people)),
     )
 
 
-def _doubt(run: RunFile, matrix: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan) -> Iterator[Table]:
+def _doubt(run: RunFile, people: AgainstPeople) -> Iterator[Table]:
     """What the doubt of judges with probabilities says about where they are wrong."""
-    names = [rater.name for rater in matrix.raters]
-    members = [names.index(name) for name in people.members]
-    judges = [names.index(name) for name in people.compared if matrix.raters[names.index(name)].kind == "judge"]
-    if members and all(matrix.raters[place].kind in PEOPLE for place in members):
-        yield from doubt_tables(run, matrix, judges, members, people.reference, plan)
+    raters, members = people.matrix.raters, people.reference
+    judges = [place for place in people.judges if raters[place].kind == "judge"]
+    if members and all(raters[place].kind in PEOPLE for place in members):
+        yield from doubt_tables(run, people.matrix, judges, members, people.name, people.options)
 
 
-def _corrected(whole: RatingsMatrix, people: AgainstPeople, plan: AgreementPlan) -> CorrectedMeans:
+def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
     """Judges' means, corrected by all labels of a sample; of panels, only the means of those that were named."""
-    names = [rater.name for rater in whole.raters]
-    judges = [place for place in map(names.index, people.compared) if plan.raters or whole.raters[place].kind in JUDGES]
-    members = [names.index(name) for name in people.members]
-    if any(whole.raters[place].kind not in PEOPLE for place in members):
+    named = people.options.rater
+    judges = [place for place in people.judges if named or whole.raters[place].kind in JUDGES]
+    if any(whole.raters[place].kind not in PEOPLE for place in people.reference):
         return CorrectedMeans()
-    return corrected_means(whole, judges, members, people.reference, plan)
+    return corrected_means(whole, judges, people.reference, people.name, people.options)
 
 
 def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
@@ -223,11 +196,10 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     scores, given = matrix.on_scale, matrix.given
     weights = design_weights(matrix, [first, second])
     heavy = weights and weights(np.asarray(np.isfinite(given[:, [first, second]]).all(axis=1)))
-    levels = matrix.grid([first, second])
     found = pair_agreement(
         scores[:, first],
         scores[:, second],
-        levels,
+        matrix.grid([first, second]),
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,
@@ -238,7 +210,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     marked = (
         special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
     )
-    return RaterPair(*raters, (first, second), found, marked, levels)
+    return RaterPair(*raters, (first, second), found, marked)
 
 
 def _at_level(

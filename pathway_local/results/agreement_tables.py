@@ -1,44 +1,25 @@
-"""Whether judges can stand in for people, and how well all raters agree: options, tables and notes."""
+"""Whether judges can stand in for people, and how well all raters agree: the analysis, its tables and notes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.results import MIN_GROUP
-from pathway_local.results.against_people import AgainstPeople, JudgesAndPeople
-from pathway_local.results.agreement import RaterPair, ScoreAgreement, agreement
-from pathway_local.results.agreement_plan import IMPORT, AgreementPlan
-from pathway_local.results.analysis import (
-    CASES,
-    RATERS,
-    Analysis,
-    Cluster,
-    Margin,
-    MinGroup,
-    OptionError,
-    Options,
-    Raters,
-    Rubric,
-    Says,
-    as_given,
-)
+from pathway_local.results.against_people import Families
+from pathway_local.results.agreement import RaterPair, ScoreAgreement, score_agreement
+from pathway_local.results.agreement_options import IMPORT, SECTION, TWO, AgreementOptions, Row, people_table
+from pathway_local.results.analysis import Analysis, OptionError, as_given
 from pathway_local.results.kept_column import kept_column
 from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
 from pathway_local.results.stand_in import stand_in
-from pathway_local.results.table import Cell, Column, Level, Names, Table
-from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients, comparable
-from pathway_local.statistics.figure import Estimate, Undefined
-from pathway_local.statistics.human_benchmark import Contrast
-from pathway_local.statistics.levels import WITHIN, GroupLevel
+from pathway_local.results.table import Column, Level, Names, Table
+from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
+from pathway_local.statistics.figure import Undefined
+from pathway_local.statistics.levels import WITHIN
 from pathway_local.verdict import plain
-
-SECTION = "people"
-PAIR = "Comparing two judges"
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
 """Figures of pairs that are shown unasked."""
@@ -46,76 +27,23 @@ BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
 NO_LEVELS = ("spearman", "mean_difference", "mean_absolute_error")
 """The same where no two raters both keep to levels."""
 
-TWO = (Column("first", "rater"), Column("second", "rater"))
-
-Row = dict[str, Cell]
-
-
-class AgreementOptions(Options):
-    """The raters to compare, and the figures to show beside them."""
-
-    rubric: Rubric = ""
-    rater: Raters = ()
-    cluster: Cluster = ""
-    against: Annotated[str, Says("NAME", "Raters to compare judges with (default: all people).", RATERS)] = ""
-    figure: Annotated[
-        str,
-        Says("FIGURE", f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.", PAIR),
-    ] = ""
-    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
-    by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
-    min_group: MinGroup = None
-    drift: Annotated[
-        str,
-        Says(
-            "COLUMN",
-            "Show how raters' errors move over dates, batches or versions, or `import` for the order of each person's "
-            "imports.",
-            CASES,
-        ),
-    ] = ""
-    twice: Annotated[
-        tuple[str, ...],
-        Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
-    ] = ()
-    level: Annotated[
-        str,
-        Says(
-            "LEVEL=COLUMN",
-            "Also correlate raters' means over the systems that the column names (system=COLUMN), or within each "
-            "document (document=COLUMN).",
-        ),
-    ] = "case"
-    looks: Annotated[
-        int,
-        Field(ge=1, le=100),
-        Says("K", "How often you look at corrected means while data grow; the looks share the error of 5%."),
-    ] = 1
-
 
 def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
     """Say whether judges can stand in for people, and show how well all raters agree, with intervals.
 
     The output holds no text and no case id.
     """
-    if options.figure and options.figure not in comparable():
-        raise UnknownName("figure", options.figure, comparable())
-    at, level_column = level_of(options.level)
-    again = tuple(first_and_second(named) for named in options.twice)
-    named = [*options.rater, *([options.against] if options.against else []), *(name for two in again for name in two)]
-    rubrics = data.rated(options.rubric, named)
+    options.check()
+    rubrics = data.rated(options.rubric, options.named)
     if options.drift == IMPORT:
         check_no_column(data, IMPORT)
-    over = "" if options.drift == IMPORT else options.drift
-    cluster, by, level_column, over = map(data.column, (options.cluster, options.by, level_column, over))
-    groups = (options.min_group or MIN_GROUP, options.min_group is not None)
-    plan = AgreementPlan(
-        options.rater, cluster, options.against, options.figure, options.margin, by, *groups, at, level_column,
-        over or options.drift, again, options.looks,
-    )  # fmt: skip
+    level, column = options.at_level()
+    known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
+    known |= {"level": f"{level}={data.column(column)}"} if column else {}
+    known |= {} if options.drift == IMPORT else {"drift": data.column(options.drift)}
+    options = options.model_copy(update=known)
     for rubric in rubrics:
-        for found in agreement(data.run, rubric, plan, ratings_matrices(data.run, rubric)):
-            yield from agreement_tables(found)
+        yield from agreement_tables(data.run, ratings_matrices(data.run, rubric), options)
 
 
 def check_no_column(data: Ratings, word: str) -> None:
@@ -131,138 +59,115 @@ def check_no_column(data: Ratings, word: str) -> None:
     )
 
 
-def level_of(given: str) -> tuple[GroupLevel | Literal["case"], str]:
-    """The level and its column. Raises OptionError."""
-    level, _, column = given.partition("=")
-    if level == "case" and not column:
-        return "case", ""
-    if level not in ("system", "document") or not column:
-        said = f"{{level}} {as_given(given)} is not case, system=COLUMN or document=COLUMN"
-        raise OptionError(said, "Such as system=bot.")
-    return ("system" if level == "system" else "document"), column
-
-
-def first_and_second(given: str) -> tuple[str, str]:
-    """Two raters who are one person. Raises OptionError."""
-    first, _, second = given.partition("=")
-    if not first or not second or first == second:
-        raise OptionError(f"{{twice}} {as_given(given)} is not NAME=NAME", "Such as {twice} ann=ann-again.")
-    return first, second
-
-
-def agreement_tables(found: ScoreAgreement) -> Iterator[Table]:
-    """Every table about one score; the raters come first, with what must be said of all."""
-    made = _Tables(found)
-    yield made.raters()
-    yield from made.pairs()
-    yield from made.together()
-    yield from made.people(found.people)
-    yield from found.corrected.tables
-    yield from found.doubt
-    yield from made.matrices()
+def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
+    """Every table about a rubric's scores; the raters come first, with what must be said of all."""
+    families, tables = Families(), list[Table]()
+    for matrix in matrices:
+        found = score_agreement(run, matrix, options)
+        made = _Tables(found)
+        figures = [*made.pairs(), made.together(), *found.people.tables(families)]
+        tables += [made.raters(), *(each for each in figures if each.rows)]
+        tables += [*found.corrected.tables, *found.doubt, *made.matrices()]
+    families.fill_in()
+    return tables
 
 
 class _Tables:
-    """Makes the tables of one score, which share its name."""
+    """Makes the tables of one score about its raters."""
 
     def __init__(self, found: ScoreAgreement) -> None:
-        self.found, self.plan = found, found.plan
+        self.found, self.matrix, self.options = found, found.matrix, found.options
 
     def _table(
-        self, key: str, columns: Iterable[Column], rows: Sequence[Row], notes: Iterable[Note] = (), *,
-        detail: bool = False, chart: Literal["", "matrix"] = "", about: Mapping[str, object] | None = None,
-    ) -> Iterator[Table]:  # fmt: skip
-        """Yield the table, if it has rows."""
-        if rows:
-            shared: dict[str, object] = {"rubric": self.found.rubric, "score": self.found.score}
-            shared |= {"cluster": self.plan.cluster} if self.plan.cluster else {}
-            yield Table(
-                key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail,
-                heading=("rubric", "score"), section=SECTION, chart=chart,
-            )  # fmt: skip
+        self, key: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[Note] = (), *,
+        detail: bool = False, about: Mapping[str, object] | None = None,
+    ) -> Table:  # fmt: skip
+        return people_table(self.matrix, self.options, key, columns, rows, notes, detail=detail, about=about)
+
+    def _coverage(self, rater: MatrixRater) -> float:
+        """The share of the cases that the rater scored."""
+        return rater.verdicts / max(len(self.matrix.case_ids), 1)
 
     def raters(self) -> Table:
-        found = self.found
+        matrix, raters = self.matrix, self.found.raters
         columns = [
             Column("rater", "rater"), Column("kind", "key"), Column("scored", "count"),
-            Column("rated", "count", detail=not any(rater.picked for rater in found.raters)),
+            Column("rated", "count", detail=not any(rater.picked for rater in raters)),
             Column("coverage", "share"), Column("failures", "count", usual="0"),
             Column("other_texts", "count", usual="0", detail=True),
         ]  # fmt: skip
         rows: list[Row] = [
             {
                 "rater": rater.name, "kind": rater.kind, "scored": rater.verdicts,
-                "rated": rater.verdicts + rater.picked, "coverage": found.coverage(rater),
+                "rated": rater.verdicts + rater.picked, "coverage": self._coverage(rater),
                 "failures": rater.failures, "other_texts": rater.other_texts,
             }
-            for rater in found.raters
+            for rater in raters
         ]  # fmt: skip
-        notes = [*(Note(note.key, note.values, "answer") for note in stand_in(found)), *self._notes()]
-        shared: dict[str, object] = {"rubric": found.rubric, "score": found.score, "cases": found.cases}
-        shared |= {"scale": "nominal" if found.nominal else "ordinal"}
-        shared |= {"levels": list(found.levels), "special": list(found.special)}
-        shared |= {"cluster": self.plan.cluster} if self.plan.cluster else {}
+        notes = [*(Note(note.key, note.values, "answer") for note in stand_in(self.found)), *self._notes()]
+        shared: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "cases": len(matrix.case_ids)}
+        shared |= {"scale": "nominal" if matrix.nominal else "ordinal"}
+        shared |= {"levels": list(matrix.levels), "special": list(matrix.special)}
+        shared |= {"cluster": self.options.cluster} if self.options.cluster else {}
         return Table("raters", shared, columns, rows, notes, heading=("rubric", "score"), section=SECTION)
 
     def _notes(self) -> Iterator[Note]:
-        found, plan = self.found, self.plan
-        yield Note("together", {"column": plan.cluster}) if plan.cluster else Note("cases_alone")
+        found, options = self.found, self.options
+        yield Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone")
         if found.pairs:
             yield Note("for_these_raters")
-        yield from found.people.missing
         yield from found.notices
-        if hidden := max((each.hidden for each in found.people.groups), default=0):
-            yield Note("hidden_groups", {"count": hidden, "by": plan.by, "smallest": plan.smallest}, "note")
-        if plan.looks > 1 and found.corrected.answers:
-            yield Note("looks", {"count": plan.looks}, "note")
+        if hidden := found.people.hidden:
+            yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
+        if options.looks > 1 and found.corrected.answers:
+            yield Note("looks", {"count": options.looks}, "note")
         yield from found.warnings
 
     def pairs(self) -> Iterator[Table]:
-        found, plan = self.found, self.plan
+        found, nominal = self.found, self.matrix.nominal
         levels = any(pair.first.on_scale and pair.second.on_scale for pair in (*found.pairs, *found.twice))
-        of_pairs = coefficients(of_pairs=True, nominal=found.nominal, levels=levels)
+        of_pairs = coefficients(of_pairs=True, nominal=nominal, levels=levels)
         columns = [*TWO, Column("cases", "count"), Column("first_coverage", "share", detail=True)]
         columns += [
             Column("second_coverage", "share", detail=True),
             *_figures(of_pairs, BRIEF if levels else NO_LEVELS),
         ]
-        told = [Note("reads_pairs")] if levels and not found.nominal else []
-        yield from self._table("pairs", columns, [self._pair(pair) for pair in found.pairs], told)
+        told = [Note("reads_pairs")] if levels and not nominal else []
+        yield self._table("pairs", columns, [self._pair(pair) for pair in found.pairs], told)
         rows: list[Row] = [
             {**_names(pair), **pair.special.counts, **pair.special.figures} for pair in found.pairs if pair.special
         ]
         counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
         own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
-        about = {"levels": list(found.special)}
-        yield from self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about=about)
+        about = {"levels": list(self.matrix.special)}
+        yield self._table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about=about)
         rows = [self._pair(pair) for pair in found.twice]
-        brief = ("exact", "kappa") if found.nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
+        brief = ("exact", "kappa") if nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
         columns = [*TWO, Column("cases", "count"), *_figures(of_pairs, brief if levels else NO_LEVELS)]
-        yield from self._table("twice", columns, rows)
-        rows = [
+        yield self._table("twice", columns, rows)
+        yield self._at_level()
+
+    def _at_level(self) -> Table:
+        level, column = self.options.at_level()
+        rows: list[Row] = [
             {**_names(pair), "groups": pair.at_level.groups, "used": pair.at_level.used, **pair.at_level.figures}
-            for pair in found.pairs
+            for pair in self.found.pairs
             if pair.at_level
         ]
         columns = [*TWO, Column("groups", "count"), Column("used", "count")]
         columns += _figures([COEFFICIENTS[name] for name in WITHIN])
-        notes = [Note("document_level", {"column": plan.level_column})]
-        if plan.level == "system":
-            notes = [Note("system_level", {"column": plan.level_column})]
-            notes += [] if plan.cluster else [Note("system_level_alone")]
-        yield from self._table("level", columns, rows, notes, about={"level": plan.level, "column": plan.level_column})
+        notes = [Note("system_level" if level == "system" else "document_level", {"column": column})]
+        notes += [Note("system_level_alone")] if level == "system" and not self.options.cluster else []
+        return self._table("level", columns, rows, notes, about={"level": level, "column": column})
 
     def _pair(self, pair: RaterPair) -> Row:
-        covered = {
-            "first_coverage": self.found.coverage(pair.first),
-            "second_coverage": self.found.coverage(pair.second),
-        }
+        covered = {"first_coverage": self._coverage(pair.first), "second_coverage": self._coverage(pair.second)}
         return {**_names(pair), "cases": pair.agreement.cases, **covered, **pair.agreement.figures}
 
-    def together(self) -> Iterator[Table]:
+    def together(self) -> Table:
         off = {rater.name for rater in self.found.raters if not rater.on_scale}
         levels = any(off.isdisjoint(each.members) for each in self.found.sets)
-        of_sets = coefficients(of_pairs=False, nominal=self.found.nominal, levels=levels)
+        of_sets = coefficients(of_pairs=False, nominal=self.matrix.nominal, levels=levels)
         rows: list[Row] = [
             {
                 "raters": each.name, "members": Names(each.members), "count": each.found.raters,
@@ -275,65 +180,11 @@ class _Tables:
             Column("members", "raters", detail=True),
             *(Column(name, "count") for name in ("count", "shared", "complete")),
         ]
-        yield from self._table("together", [*columns, *_figures(of_sets)], rows, detail=True)
-
-    def people(self, found: AgainstPeople) -> Iterator[Table]:
-        if found.benchmark:
-            yield from self._benchmark(found.benchmark)
-        once = [Note("each_case_once", {"what": Note("severity_drift_groups")})] if found.unweighted else []
-        against = [Column("first_figure", "estimate"), Column("second_figure", "estimate")]
-        against += [Column("difference", "estimate"), Column("standing", "key")]
-        rows: list[Row] = [
-            {"first": each.first, "second": each.second, "coefficient": each.figure, **_contrast(each.contrast)}
-            for each in found.judges
-        ]
-        columns = [*TWO, Column("coefficient"), *against]
-        margin: dict[str, object] = {"reference": found.reference, "margin": found.margin}
-        yield from self._table("judges", columns, rows, detail=not self.plan.figure, about=margin)
-        rows = [{"rater": one.person, "cases": one.cases, "difference": one.difference} for one in found.severity]
-        columns = [Column("rater", "rater"), Column("cases", "count"), Column("difference", "estimate")]
-        yield from self._table("severity", columns, rows, [*once, Note("holm")], detail=True)
-        rows = [
-            {"rater": one.rater, "reference": one.reference, "cases": one.cases, "change": one.change}
-            for one in found.drift
-        ]
-        columns = [Column("rater", "rater"), Column("reference", "key"), Column("cases", "count")]
-        columns.append(Column("change", "estimate"))
-        yield from self._table("drift", columns, rows, [*once, Note("holm")], about={"over": self.plan.drift})
-        for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
-            rows = [
-                {"rater": each.rater, "group": name, "cases": group.cases, **group.figures}
-                for each in found.groups
-                if each.of_person is persons
-                for name, group in each.groups
-            ]
-            columns = [Column("rater", "rater"), Column("group"), Column("cases", "count")]
-            columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
-            told = [*once, Note("holm"), Note("at_equal_scores")]
-            yield from self._table(key, columns, rows, told, about={"by": self.plan.by, "reference": found.reference})
-
-    def _benchmark(self, found: JudgesAndPeople) -> Iterator[Table]:
-        figure = COEFFICIENTS[found.benchmark.figure].label
-        names = ("judge_figure", "person_figure")
-        columns = [*(Column(name, "estimate") for name in names), Column("difference", "estimate")]
-        columns.append(Column("standing", "key"))
-        rows: list[Row] = [
-            {"judge": judge, **_contrast(contrast, names)}
-            for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True)
-        ]
-        about: dict[str, object] = {"coefficient": figure, "margin": self.plan.margin}
-        yield from self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
-        rows = [
-            {"judge": judge, "person": found.people[left.person], "cases": left.cases, **_contrast(contrast, names)}
-            for left in found.benchmark.left_out
-            for judge, contrast in zip(found.judges, left.judges, strict=True)
-        ]
-        named = [Column("judge", "rater"), Column("person", "rater"), Column("cases", "count")]
-        yield from self._table("benchmark_left_out", [*named, *columns], rows, detail=True, about=about)
+        return self._table("together", [*columns, *_figures(of_sets)], rows, detail=True)
 
     def matrices(self) -> Iterator[Table]:
         for pair in self.found.pairs:
-            counts, levels = pair.agreement.table, [str(plain(level)) for level in pair.levels]
+            counts, levels = pair.agreement.table, [str(plain(level)) for level in self.matrix.grid(pair.places)]
             if isinstance(counts, Undefined) or not pair.agreement.cases:
                 continue
             rows: list[Row] = [
@@ -341,10 +192,12 @@ class _Tables:
                 for level, row in zip(levels, np.asarray(counts).tolist(), strict=True)
             ]
             columns = [Column("level"), Column("counts", "counts")]
-            yield from self._table("confusion", columns, rows, detail=True, chart="matrix", about=_names(pair))
+            yield people_table(
+                self.matrix, self.options, "confusion", columns, rows, detail=True, chart="matrix", about=_names(pair)
+            )
 
 
-def _names(pair: RaterPair) -> dict[str, Cell]:
+def _names(pair: RaterPair) -> Row:
     return {"first": pair.first.name, "second": pair.second.name}
 
 
@@ -354,12 +207,6 @@ def _figures(every: Iterable[Coefficient], brief: Sequence[str] = ()) -> list[Co
         Column(each.name, "estimate", each.label, each.reading, detail=bool(brief) and each.name not in brief)
         for each in every
     ]
-
-
-def _contrast(
-    found: Contrast, names: Sequence[str] = ("first_figure", "second_figure")
-) -> Mapping[str, Estimate | str]:
-    return {names[0]: found.first, names[1]: found.second, "difference": found.difference, "standing": found.standing}
 
 
 ANALYSIS = Analysis(

@@ -24,7 +24,7 @@ from pathway_local.results.analysis import (
 from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.kept_column import counted_values
-from pathway_local.results.order import Order, order_table, orders, sentences
+from pathway_local.results.order import Order, order_table, orders, sentences, shown_by
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import RankingPlan, ranking_tables
 from pathway_local.results.ratings import Ratings
@@ -168,17 +168,17 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     notes = [*_paired(plan), *_shared(found, plan)]
     notes += [_under(each, note) if several else note for each, said in told for note in said]
     notes += [note for matrix in matrices for note in alike(matrix)]
-    key = "compare" if two else "compare_pairs"
-    yield Table(key, about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval")
+    yield Table(
+        "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
+    )
     if ranked:
         yield order_table(ranked, about)
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
         columns = [*shared, *counts, *estimates, Column("slope", "number"), Column("sample"), Column("family", "count")]
-        rows = [_corrected_row(each, corrected) for each, corrected in by_people]
-        key = "corrected_differences" if two else "corrected_pairs"
-        yield Table(key, about, columns, rows, detail=True, section=SECTION)
+        corrected = [_corrected_row(*each) for each in by_people]
+        yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
 
 def _row(each: Comparison, plan: ComparisonPlan) -> dict[str, Cell]:
@@ -250,7 +250,7 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
 def notes_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     """Which questions and answers do not count, and which few count most."""
     if not isinstance(each.found, Undefined):
-        sides = {"first": each.first.name, "second": each.second.name}
+        sides = dict(zip(("first", "second"), each.names, strict=True))
         missing = each.first.scored < each.first.cases or each.second.scored < each.second.cases
         if len(plan.values) == 2 and (each.unpaired or missing):
             told = {"rater": each.rater, **sides, "first_scored": each.first.scored, "first_cases": each.first.cases}
@@ -274,7 +274,7 @@ def sentences_on(each: Comparison, plan: ComparisonPlan) -> Iterator[Note]:
     found = each.found
     reason = found if isinstance(found, Undefined) else found.difference.value
     if isinstance(reason, Undefined):
-        sides = {"first": each.first.name, "second": each.second.name}
+        sides = dict(zip(("first", "second"), each.names, strict=True))
         yield Note("not_compared", {**by, **sides, "reason": reason}, "answer")
     elif isinstance(found, PairedComparison):
         yield _finding(Note("by_rater", by), each, plan, found.difference, found.pairs, each.family, each.rater)
@@ -307,27 +307,12 @@ def _finding(
     if isinstance(interval, Undefined):
         return Note("compared_alone", told | {"reason": interval}, "answer")
     told |= {"interval": interval}
-    return Note("compared", told | {"shown": _shown(each, plan.margin, interval, rater)}, "answer")
+    return Note("compared", told | {"shown": _shown(each, plan.margin, found, rater)}, "answer")
 
 
-def shown_by(difference: Estimate, margin: float) -> str | None:
-    """What a difference's interval shows, as a key of words; None without an interval."""
-    interval = difference.interval
-    if isinstance(interval, Undefined):
-        return None
-    near = -margin < interval.low and interval.high < margin
-    if interval.low > 0 or interval.high < 0:
-        return f"{'first' if interval.low > 0 else 'second'}{' within the margin' if near else ''}"
-    if near:
-        return "alike"
-    if margin and (interval.low > -margin or interval.high < margin):
-        return f"{'first' if interval.low > -margin else 'second'} not lower"
-    return "not shown"
-
-
-def _shown(each: Comparison, margin: float, interval: Interval, rater: str) -> Note:
+def _shown(each: Comparison, margin: float, found: Estimate, rater: str) -> Note:
     """Which side an interval shows ahead: which the `rater` scores higher, or without one, people would."""
-    side, _, key = (shown_by(Estimate(0.0, interval), margin) or "").partition(" ")
+    side, _, key = (shown_by(found, margin) or "").partition(" ")
     told: dict[str, object] = {"margin": margin, "rater": rater}
     told["name"] = each.first.name if side == "first" else each.second.name
     unclear = Note("scores_unclear" if rater else "people_unclear", told)

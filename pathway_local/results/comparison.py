@@ -106,6 +106,11 @@ class Comparison:
     corrected: CorrectedComparison | Undefined | None = None
     family: int = 1
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both sides."""
+        return self.first.name, self.second.name
+
 
 def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list[Comparison]:
     """Each rater's scores of each two, for each of these scores, as one family of tests; corrected ones are another.

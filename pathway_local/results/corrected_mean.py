@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.in_short import score_title
 from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -19,6 +19,7 @@ from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefi
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import difference_effect
 from pathway_local.statistics.prediction_powered import (
+    FEW_DISSENTERS,
     TWICE,
     BoolArray,
     Correction,
@@ -85,7 +86,7 @@ class SampledLabels:
         return Placed(found, Undefined("nobody gave a special level"))
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
-        """Say what labels that are missing, and errors that no label shows, could change of a judge's mean."""
+        """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
         expected = self.matrix.expected_or_given[self.inside, judge]
         if left_out := int(np.sum(~self.inside)):
             yield Note("outside_sample", {"count": left_out}, "note")
@@ -94,7 +95,15 @@ class SampledLabels:
             yield from unlike(expected, np.isfinite(self.scores), self._missing, name)
         if self.noise is None and self.count > ONCE * len(self.scores):
             yield Note("labels_once", {"people": people, "count": TWICE}, "warning")
-        yield from unseen_errors(expected, self.scores, self.scale)
+
+    def unseen(self, judges: Mapping[int, str]) -> Iterator[Note]:
+        """Warn once of errors that so few labels can miss, for all judges by their columns and names."""
+        every = self.matrix.expected_or_given[self.inside]
+        found = {name: unseen_errors(every[:, judge], self.scores, self.scale) for judge, name in judges.items()}
+        notes = [note for each in found.values() for note in each]
+        if notes:
+            few = min(notes, key=lambda note: int(str(note.values["labels"])))
+            yield Note(few.key, {**few.values, "judges": [name for name, each in found.items() if each]}, few.kind)
 
     def _on_missing(self) -> Note:
         missing, drawn, given = int(self._missing.sum()), self.sample.drawn, np.isfinite(self.scores)
@@ -128,7 +137,7 @@ def unlike(judge: FloatArray, given: BoolArray, missing: BoolArray, name: str) -
 
 
 def corrected_means(
-    matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, plan: AgreementPlan
+    matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, options: AgreementOptions
 ) -> CorrectedMeans:
     """Correct the mean of each of these judges by the labels of these people, whom the tables call `who`.
 
@@ -143,7 +152,7 @@ def corrected_means(
     design = own_design(matrix, people, named)
     curves = []
     for judge in judges:
-        rows = list(_reliability(matrix, judge, people, design, plan))
+        rows = list(_reliability(matrix, judge, people, design, options))
         told = about | {"judge": matrix.raters[judge].name}
         curves += [table("reliability", told, RELIABILITY, rows, chart="calibration")] if rows else []
     if isinstance(design, Note):
@@ -152,11 +161,11 @@ def corrected_means(
     labels = SampledLabels(matrix, people, design)
     sample = labels.sample
     about |= {"rated": labels.rated, "sample": sample.seed, "strata": sample.strata, "drawn": sample.drawn}
-    about |= {"by": plan.by} if plan.by else {}
-    parts = list(_parts(labels, judges, plan))
+    about |= {"by": options.by} if options.by else {}
+    parts = list(_parts(labels, judges, options))
     means = [(part, part.found.mean) for part in parts]
-    columns = [Column("judge", "rater"), *([Column("group")] if plan.by else []), *FIGURES]
-    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, plan)]
+    columns = [Column("judge", "rater"), *([Column("group")] if options.by else []), *FIGURES]
+    notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, options)]
     tables = [table("corrected", about, columns, [_row(*each) for each in means], notes, chart="interval")]
     if matrix.special:
         shares = [_row(part, part.found.special) for part in parts]
@@ -166,13 +175,13 @@ def corrected_means(
 
 
 def _reliability(
-    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note, plan: AgreementPlan
+    matrix: RatingsMatrix, judge: int, people: Sequence[int], design: LabelDesign | Note, options: AgreementOptions
 ) -> Iterator[dict[str, Cell]]:
     """Yield the points of a diagram, from the labels of the sample or, without one, from all."""
     scores = matrix.on_scale[:, list(people)]
     if isinstance(design, LabelDesign):
         scores = np.where(design.labels, scores, np.nan)
-    clusters = matrix.clusters(plan.cluster) if plan.cluster else None
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
     for each in reliability_bins(matrix.expected_or_given[:, judge], mean_of_people(scores), clusters=clusters):
         yield {"expected": each.expected, "given_by_people": each.people, "cases": each.cases}
 
@@ -188,22 +197,22 @@ class _Part:
     found: Placed
 
 
-def _parts(labels: SampledLabels, judges: Sequence[int], plan: AgreementPlan) -> Iterator[_Part]:
+def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptions) -> Iterator[_Part]:
     """Yield all cases first, then each group that is large enough to be shown."""
     groups: list[tuple[str | None, BoolArray | None, int]] = [(None, None, int(labels.inside.sum()))]
-    for value, inside in _groups(labels, plan):
+    for value, inside in _groups(labels, options):
         size = int(inside.sum())
-        groups += [(value, inside, size)] if size >= (plan.smallest if plan.hides else 1) else []
+        groups += [(value, inside, size)] if size >= (options.smallest if options.hides else 1) else []
     for judge in judges:
         for name, group, cases in groups:
-            found = labels.correct(judge, group, smallest=plan.smallest, looks=plan.looks)
+            found = labels.correct(judge, group, smallest=options.smallest, looks=options.looks)
             yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
 
 
-def _groups(labels: SampledLabels, plan: AgreementPlan) -> list[tuple[str, BoolArray]]:
-    if not plan.by:
+def _groups(labels: SampledLabels, options: AgreementOptions) -> list[tuple[str, BoolArray]]:
+    if not options.by:
         return []
-    codes, names = labels.matrix.codes(plan.by)
+    codes, names = labels.matrix.codes(options.by)
     return [(name, np.asarray(codes[labels.inside] == code)) for code, name in enumerate(names)]
 
 
@@ -217,22 +226,25 @@ def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
     return row | {"without_verdict": found.without_verdict, "slope": found.slope}
 
 
-def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, plan: AgreementPlan) -> Iterator[Note]:
+def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: AgreementOptions) -> Iterator[Note]:
     if len(labels.matrix.designs) > 1:
         yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
-    sizes = [int(inside.sum()) for _, inside in _groups(labels, plan)]
-    if plan.hides and (hidden := sum(0 < size < plan.smallest for size in sizes)):
-        yield Note("hidden_groups", {"count": hidden, "by": plan.by, "smallest": plan.smallest}, "note")
+    sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
+    if options.hides and (hidden := sum(0 < size < options.smallest for size in sizes)):
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
     for part in parts:
         found = part.found.mean
         if part.group is None:
             yield from labels.notes(part.place, part.judge, who)
-        if isinstance(found, Correction):
-            if found.without_verdict and part.group is None:
+        if isinstance(found, Correction) and part.group is None:
+            if found.without_verdict:
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
-            for said in found.warnings:
-                told: dict[str, object] = {"by": plan.by, "group": part.group, "said": said}
-                yield said if part.group is None else Note("in_group", told, said.kind)
+            yield from found.warnings
+    yield from labels.unseen({part.place: part.judge for part in parts})
+    groups = {part.group: part.found.mean for part in parts if part.group is not None}
+    if few := [group for group, found in groups.items() if isinstance(found, Correction) and found.warnings]:
+        told: dict[str, object] = {"by": options.by, "groups": few, "count": len(few), "least": FEW_DISSENTERS}
+        yield Note("few_dissenters_in_groups", told, "warning")
 
 
 def _answer(matrix: RatingsMatrix, labels: SampledLabels, who: Said, part: _Part) -> Note | None:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.results.alike_people import alike
+from pathway_local.results.labels import labels_of
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.table import Cell, Column, Table, cautions
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
@@ -31,37 +32,13 @@ NOTES = ("notes", "shared_notes")
 
 
 @dataclass(frozen=True, slots=True)
-class Divergence:
-    """One case: each rater's score by name, their mean and spread (highest less lowest) on the scale, the pattern.
-
-    `mean` and `spread` are None if nobody gave a level on the scale, or if the scale is nominal. `reasons` has each
-    rater's words about the score, for the cases to look at first alone.
-    """
-
-    case: str
-    scores: Mapping[str, Number]
-    mean: float | None
-    spread: Number | None
-    kind: DivergenceKind
-    pattern: str
-    reasons: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class ScoreDivergence:
-    """One score: how many cases have each kind, the most frequent patterns, and the cases to look at first.
-
-    `cases` counts those that two raters or more scored. Panels are left out.
-    """
+    """Where raters disagree on one score, as tables; `first` has the cases to look at first with their scores."""
 
     rubric: str
     score: str
-    raters: tuple[str, ...]
-    cases: int
-    kinds: Mapping[DivergenceKind, int]
-    patterns: Mapping[DivergenceKind, Mapping[str, int]]
-    first: tuple[Divergence, ...]
-    warnings: tuple[Note, ...]
+    tables: tuple[Table, ...]
+    first: Mapping[str, Sequence[Number]]
 
 
 def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreDivergence]:
@@ -69,13 +46,9 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
 
     Cases where only some raters gave a special level come first, because no distance says how far apart these are.
     Then larger spreads come before smaller ones, and among equal spreads the cases with more evenly split raters.
-    The list leaves out cases on which all agree.
+    The list leaves out cases on which all agree. Panels take no part.
     """
-    return [
-        _with_reasons(run, rubric, _score(matrix, top))
-        for rubric in rubrics
-        for matrix in ratings_matrices(run, rubric)
-    ]
+    return [_score(run, rubric, matrix, top) for rubric in rubrics for matrix in ratings_matrices(run, rubric)]
 
 
 def pattern_of(
@@ -102,97 +75,83 @@ def pattern_of(
     return ("neighbours" if last - first <= 1 else "apart"), text
 
 
-def _score(matrix: RatingsMatrix, top: int) -> ScoreDivergence:
+def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> ScoreDivergence:
     columns = matrix.scoring("judge", "human", "hosted")
-    names = [matrix.raters[place].name for place in columns]
-    given = matrix.given[:, columns]
-    several = np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
-    cases = [_case(matrix, names, matrix.case_ids[row], given[row]) for row in several]
-    kinds = Counter(case.kind for case in cases).most_common()
-    often = Counter((case.kind, case.pattern) for case in cases).most_common(top)
-    first = sorted((case for case in cases if case.kind != "agree"), key=_urgency, reverse=True)[:top]
-    return ScoreDivergence(
-        rubric=matrix.rubric,
-        score=matrix.score,
-        raters=tuple(names),
-        cases=len(cases),
-        kinds=dict(kinds),
-        patterns={kind: {name: count for (own, name), count in often if own == kind} for kind, _ in kinds},
-        first=tuple(first),
-        warnings=tuple(alike(matrix)),
-    )
+    names, given = [matrix.raters[place].name for place in columns], matrix.given[:, columns]
+    scores = {
+        matrix.case_ids[at]: {name: plain(value) for name, value in zip(names, given[at].tolist(), strict=True)
+                              if np.isfinite(value)}
+        for at in np.flatnonzero(np.isfinite(given).sum(axis=1) >= 2)
+    }  # fmt: skip
+    rows = {case: _row(matrix, case, own) for case, own in scores.items()}
+    apart = [case for case, row in rows.items() if row["kind"] != "agree"]
+    first = sorted(apart, key=lambda case: _urgency(rows[case], list(scores[case].values())), reverse=True)[:top]
+    table = partial(Table, heading=("rubric", "score"))
+    about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score}
+    warnings = [*alike(matrix), *cautions(labels_of(run), names)]
+    tables = [*_patterns(about, [*rows.values()], top, warnings)]
+    if first:
+        shown = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern")]
+        shown += [Column(f"scores.{name}", "number", name) for name in names]
+        shown += [Column("mean", "number"), Column("spread", "number")]
+        tables.append(table("first", about, shown, [rows[case] for case in first]))
+        shown = [Column("case", "case"), Column("rater", "rater"), Column("score", "number"), Column("words")]
+        words = _words(run, rubric, matrix.score, {case: scores[case] for case in first})
+        tables.append(table(WORDS, about, shown, words))
+    by_case = {case: [*scores[case].values()] for case in first}
+    return ScoreDivergence(matrix.rubric, matrix.score, tuple(tables), by_case)
 
 
-def _case(matrix: RatingsMatrix, names: Sequence[str], case_id: str, row: np.ndarray) -> Divergence:
-    scores = {name: plain(float(value)) for name, value in zip(names, row, strict=True) if np.isfinite(value)}
+def _row(matrix: RatingsMatrix, case: str, scores: Mapping[str, Number]) -> dict[str, Cell]:
+    """One case: each rater's score, the pattern, and on a scale with an order the mean and the spread."""
     kind, pattern = pattern_of(list(scores.values()), matrix.special, () if matrix.nominal else matrix.levels)
-    on_scale = [value for value in scores.values() if value not in matrix.special]
-    if not on_scale or matrix.nominal:
-        return Divergence(case_id, scores, None, None, kind, pattern, {})
-    return Divergence(case_id, scores, sum(on_scale) / len(on_scale), max(on_scale) - min(on_scale), kind, pattern, {})
+    row: dict[str, Cell] = {"case": case, "kind": kind, "pattern": pattern}
+    row |= {f"scores.{name}": value for name, value in scores.items()}
+    on_scale = [] if matrix.nominal else [value for value in scores.values() if value not in matrix.special]
+    if not on_scale:
+        return row | {"mean": None, "spread": None}
+    return row | {"mean": sum(on_scale) / len(on_scale), "spread": max(on_scale) - min(on_scale)}
 
 
-def _urgency(case: Divergence) -> tuple[bool, Number, float]:
-    values = list(case.scores.values())
-    return case.kind == "special", case.spread or 0, float(np.var(values))
+def _urgency(row: Mapping[str, Cell], values: Sequence[Number]) -> tuple[bool, float, float]:
+    spread = row["spread"]
+    return row["kind"] == "special", float(spread) if isinstance(spread, int | float) else 0.0, float(np.var(values))
 
 
-def _with_reasons(run: RunFile, rubric: Rubric, found: ScoreDivergence) -> ScoreDivergence:
-    """The same with each rater's words about the first cases."""
-    if not found.first:
-        return found
-    fields, words = (*NOTES, reason_field(rubric.format, found.score)), dict[tuple[str, str], str]()
-    for record in run.records(rubric=rubric.name, cases=[case.case for case in found.first]):
-        if isinstance(record.outcome, Verdict) and (said := words_of(record.outcome, fields)):
-            words[record.case_id, record.rater] = said
-    first = (
-        replace(case, reasons={name: words[case.case, name] for name in case.scores if (case.case, name) in words})
-        for case in found.first
-    )
-    return replace(found, first=tuple(first))
-
-
-def disagreement_tables(found: ScoreDivergence, labels: Mapping[str, str]) -> Iterator[Table]:
-    """The patterns of one score, the cases to look at first, and raters' words about them.
-
-    `labels` are judges' cautions, which must stand beside their scores.
-    """
-    shared: dict[str, object] = {"rubric": found.rubric, "score": found.score}
-    cautions = [
-        Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in found.raters if name in labels
-    ]
-    nobody = [] if found.cases else [Note("scored_by_one", kind="answer")]
-    kinds: list[dict[str, Cell]] = [
-        {"kind": kind, "cases": count, "share": count / found.cases} for kind, count in found.kinds.items()
-    ]
-    patterns: list[dict[str, Cell]] = [
-        {"kind": kind, "pattern": name, "cases": count, "share": count / found.cases}
-        for kind, own in found.patterns.items()
-        for name, count in own.items()
-    ]
+def _patterns(
+    about: Mapping[str, object], rows: Sequence[Mapping[str, Cell]], top: int, warnings: Sequence[Note]
+) -> Iterator[Table]:
+    """Yield how often scores have each kind, and the most frequent patterns, those of a kind together."""
+    kinds = Counter(row["kind"] for row in rows).most_common()
+    often = Counter((row["kind"], row["pattern"]) for row in rows).most_common(top)
     numbers = [Column("cases", "count"), Column("share", "share")]
-    table, about = partial(Table, heading=("rubric", "score")), shared | {"cases": found.cases}
-    yield table("kinds", about, [Column("kind", "key"), *numbers], kinds, [*nobody, *found.warnings, *cautions])
-    yield table("patterns", shared, [Column("kind", "key"), Column("pattern"), *numbers], patterns)
-    if not found.first:
-        return
-    columns = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern")]
-    columns += [Column(f"scores.{name}", "number", name) for name in found.raters]
-    columns += [Column("mean", "number"), Column("spread", "number")]
-    yield table("first", shared, columns, [_row(case) for case in found.first])
-    words: list[dict[str, Cell]] = [
-        {"case": case.case, "rater": rater, "score": case.scores[rater], "words": said}
-        for case in found.first
-        for rater, said in case.reasons.items()
+    counted: list[dict[str, Cell]] = [{"kind": kind, "cases": n, "share": n / len(rows)} for kind, n in kinds]
+    nobody = [] if rows else [Note("scored_by_one", kind="answer")]
+    table, columns = partial(Table, heading=("rubric", "score")), [Column("kind", "key"), *numbers]
+    yield table("kinds", {**about, "cases": len(rows)}, columns, counted, [*nobody, *warnings])
+    counted = [
+        {"kind": kind, "pattern": pattern, "cases": n, "share": n / len(rows)}
+        for kind, _ in kinds
+        for (own, pattern), n in often
+        if own == kind
     ]
-    columns = [Column("case", "case"), Column("rater", "rater"), Column("score", "number"), Column("words")]
-    yield table(WORDS, shared, columns, words)
+    yield table("patterns", about, [Column("kind", "key"), Column("pattern"), *numbers], counted)
 
 
-def _row(case: Divergence) -> dict[str, Cell]:
-    row: dict[str, Cell] = {"case": case.case, "kind": case.kind, "pattern": case.pattern}
-    row |= {f"scores.{name}": value for name, value in case.scores.items()}
-    return row | {"mean": case.mean, "spread": case.spread}
+def _words(
+    run: RunFile, rubric: Rubric, score: str, first: Mapping[str, Mapping[str, Number]]
+) -> list[dict[str, Cell]]:
+    """Each rater's words about the score of the first cases."""
+    fields, words = (*NOTES, reason_field(rubric.format, score)), dict[tuple[str, str], str]()
+    for record in run.records(rubric=rubric.name, cases=[*first]):
+        if isinstance(record.outcome, Verdict):
+            words[record.case_id, record.rater] = words_of(record.outcome, fields)
+    return [
+        {"case": case, "rater": rater, "score": score, "words": said}
+        for case, own in first.items()
+        for rater, score in own.items()
+        if (said := words.get((case, rater)))
+    ]
 
 
 def words_of(verdict: Verdict, fields: Iterable[str]) -> str:

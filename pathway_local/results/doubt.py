@@ -9,7 +9,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import LabelDesign, design_weights, own_design, weights_of
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -37,7 +37,12 @@ CURVE = (
 
 
 def doubt_tables(
-    run: RunFile, matrix: RatingsMatrix, judges: Sequence[int], people: Sequence[int], who: str, plan: AgreementPlan
+    run: RunFile,
+    matrix: RatingsMatrix,
+    judges: Sequence[int],
+    people: Sequence[int],
+    who: str,
+    options: AgreementOptions,
 ) -> Iterator[Table]:
     """Yield what the doubt of judges with probabilities says, by labels of a sample or, without one, by all."""
     design, labels = own_design(matrix, people, who), matrix.given[:, list(people)]
@@ -55,7 +60,7 @@ def doubt_tables(
             weights_of(design.design) if isinstance(design, LabelDesign) else design_weights(matrix, [judge, *people])
         )
         weights = weigh(used)[used] if weigh else np.ones(len(wrong))
-        clusters = matrix.clusters(plan.cluster)[used] if plan.cluster else None
+        clusters = matrix.clusters(options.cluster)[used] if options.cluster else None
         found = doubt_figures(sure[used], wrong, clusters, weights)
         share = float(np.average(wrong, weights=weights))
         rows.append({"judge": name, "labelled": len(wrong), "wrong_share": share, **found})

@@ -1,6 +1,6 @@
 """Which cases a judge may keep and which people should rate, so that few of the kept ones differ from people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -107,7 +107,12 @@ def handover(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
     what would be needed. The labels must be a random sample, as `pathway-local sample` draws it. Decide on {error},
     {within} and {by} before you look.
     """
-    for each in decisions(data, options):
+    yield from tables_of(decisions(data, options))
+
+
+def tables_of(found: Iterable[Decision]) -> Iterator[Table]:
+    """Yield what each judge keeps, every threshold, and what more labels would do."""
+    for each in found:
         yield _answer(each)
         yield from _further(each)
 
@@ -142,7 +147,7 @@ def decisions(data: Ratings, options: HandoverOptions) -> list[Decision]:
             f"no score is called {as_given(options.score)}", f"Name one of {as_given(', '.join(scores))}."
         )
     if not found:
-        raise UsageError("no local judge has scores to keep or hand over", "Judge the cases first, or name --judge.")
+        raise OptionError("no local judge has scores to keep or hand over", "Judge the cases first, or name {judge}.")
     return found
 
 

@@ -1,6 +1,6 @@
 """The order of several chatbots by a rater's scores: each one's mean, and the places that it can have."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,7 +10,7 @@ from pathway_local.note import Note
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.figure import Estimate, Undefined
 
 Places = Mapping[str, tuple[int, int]]
 """The best and the worst place that each chatbot can have, by its name."""
@@ -49,30 +49,46 @@ def places(names: Sequence[str], above: Collection[tuple[str, str]]) -> Places:
     return {name: (1 + above, size - below) for name, above, below in zip(names, higher, lower, strict=True)}
 
 
+def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, str]]:
+    """The pairs of names whose difference, of the first less the second, leaves zero out: the higher one first."""
+    found = []
+    for first, second, difference in differences:
+        side = shown_by(difference)
+        found += [(first, second)] if side == "first" else [(second, first)] if side == "second" else []
+    return found
+
+
+def shown_by(difference: Estimate, margin: float = 0.0) -> str | None:
+    """What the interval of first minus second shows, as a key of words; None without an interval."""
+    interval = difference.interval
+    if isinstance(interval, Undefined):
+        return None
+    near = -margin < interval.low and interval.high < margin
+    if interval.low > 0 or interval.high < 0:
+        return f"{'first' if interval.low > 0 else 'second'}{' within the margin' if near else ''}"
+    if near:
+        return "alike"
+    if margin and (interval.low > -margin or interval.high < margin):
+        return f"{'first' if interval.low > -margin else 'second'} not lower"
+    return "not shown"
+
+
 def orders(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Order]:
     """Yield the order of each rater on each score that has a difference, without chatbots of too few scores."""
     for (rubric, score, rater), together in groupby(found, lambda each: (each.rubric, each.score, each.rater)):
         pairs = list(together)
-        given = [(each, each.found.difference) for each in pairs if not isinstance(each.found, Undefined)]
+        given = [(*each.names, each.found.difference) for each in pairs if not isinstance(each.found, Undefined)]
         if not given:
             continue
         sides = {side.name: side for each in pairs for side in (each.first, each.second)}
         few = [name for name, side in sides.items() if side.scored < plan.smallest]
         sides = {name: side for name, side in sides.items() if name not in few}
-        own = places([*sides], _above(given))
-        labelled = [
-            (each, each.corrected.difference) for each in pairs if isinstance(each.corrected, CorrectedComparison)
-        ]
-        by_people = places([*sides], _above(labelled)) if len(labelled) == len(pairs) else None
+        own = places([*sides], above(given))
+        corrected = [(each, each.corrected) for each in pairs]
+        labelled = [(*one.names, by.difference) for one, by in corrected if isinstance(by, CorrectedComparison)]
+        by_people = places([*sides], above(labelled)) if len(labelled) == len(pairs) else None
         ranked = sorted(sides.values(), key=lambda side: (*own[side.name], -_mean(side)))
         yield Order(rubric, score, rater, ranked, own, by_people, few)
-
-
-def _above(found: Sequence[tuple[Comparison, Estimate]]) -> list[tuple[str, str]]:
-    """The pairs of names whose difference leaves zero out, the higher one first."""
-    shown = [(each, each_is.interval) for each, each_is in found if isinstance(each_is.interval, Interval)]
-    higher = [(each.first.name, each.second.name) for each, interval in shown if interval.low > 0]
-    return higher + [(each.second.name, each.first.name) for each, interval in shown if interval.high < 0]
 
 
 def _mean(side: Side) -> float:

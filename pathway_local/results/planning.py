@@ -11,7 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import CompareOptions, comparison_plan
@@ -39,6 +39,15 @@ FOLLOWED, WELL_FOLLOWED = 0.6, 0.8
 Published judges reach about 0.5 (Liu et al. 2023, G-Eval) to 0.9 (Kim et al. 2024, Prometheus). Were people's scores
 assumed to have nothing to do with the judge's, a plan would ask for about three times as many labels as it takes.
 """
+
+AIMS = ("half_width", "detect", "margin", "error")
+GOES_WITH = {
+    "error": ("against", "within", "by", "rubric", "rater"),
+    "stand_in": ("margin", "against", "rubric"),
+    "against": ("half_width", "looks", "rubric", "rater"),
+    "between": ("half_width", "detect", "margin", "looks", "pair_by", "labels", "cluster", "rubric", "rater"),
+}
+"""What is planned, by the option that says so, and the options that go with it."""
 
 Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 
@@ -81,31 +90,30 @@ class PlanOptions(Options):
     rater: Raters = ()
 
     @property
-    def goal(self) -> Goal:
-        """The one aim that was named. Raises OptionError."""
-        named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
-        given = [(aim, points) for aim, points in named.items() if points is not None]
-        if len(given) != 1:
+    def planned(self) -> str:
+        """The option that says what is planned. Raises OptionError if the others do not go with it."""
+        aims = [name for name in AIMS if getattr(self, name) is not None]
+        if self.error is not None or self.stand_in:
+            what = "stand_in" if self.stand_in else "error"
+        elif len(aims) != 1:
             raise OptionError(
                 "plan needs one aim", "Name one of {half_width}, {detect}, {margin}, {error} and {stand_in}."
             )
-        [(aim, points)] = given
-        return Goal(aim, points, self.looks)
-
-    def check_figure(self) -> None:
-        """Check that the options name one figure that the goal fits. Raises OptionError."""
-        if bool(self.against) == bool(self.between):
+        elif bool(self.against) == bool(self.between):
             raise OptionError("plan needs either {against} or {between}", "Such as {against} people {half_width} 0.2.")
-        for name in ("pair_by", "cluster") if self.against else ():
-            if getattr(self, name):
-                raise OptionError(f"{{{name}}} needs {{between}}", "Such as {between} chatbot=v1,v2 {pair_by} item.")
-        for name in ("within", "by"):
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise OptionError(f"{{{name}}} needs {{error}}", "Such as {error} 0.1.")
-        if self.labels and self.against:
-            raise OptionError("{labels} is for {between}: {against} plans labels anyway", "Leave it out.")
-        if self.against and self.half_width is None:
-            raise OptionError("a mean is planned by {half_width}", "Plan a difference with {between}.")
+        else:
+            what = "against" if self.against else "between"
+        for name, field in type(self).model_fields.items():
+            if getattr(self, name) != field.default and name not in (what, *GOES_WITH[what]):
+                others = ", ".join(f"{{{each}}}" for each in GOES_WITH[what])
+                raise OptionError(f"{{{name}}} does not go with {{{what}}}", f"With it go {others}.")
+        return what
+
+    @property
+    def goal(self) -> Goal:
+        """The aim at a mean or a difference."""
+        named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
+        return next(Goal(aim, points, self.looks) for aim, points in named.items() if points is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +145,16 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
     false one far too often. For several looks, give the same {looks} here and to the command that shows the figure.
     """
-    if options.error is not None:
+    what = options.planned
+    if what == "error":
         yield from _handover(data, options)
         return
-    if options.stand_in:
-        yield from _stand_in(data, options)
+    if what == "stand_in":
+        people = [options.against] if options.against else []
+        margin = AgreementOptions().margin if options.margin is None else options.margin
+        yield from stand_in.planned([*data.matrices(data.rated(options.rubric, people))], options.against, margin)
         return
     goal = options.goal
-    options.check_figure()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
     if options.against:
         drafts, warnings = _means(matrices, options)
@@ -171,24 +181,10 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
 
 def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     """Yield the shares that judges can be expected to keep. Raises OptionError."""
-    others = ("half_width", "detect", "margin", "stand_in", "between", "pair_by", "labels", "cluster")
-    more = len(options.rater) > 1 or options.looks > 1
-    if not options.against or more or any(getattr(options, name) for name in others):
-        raise OptionError(
-            "{error} needs {against}, one {rater} and one look at most, and no other aim", "Such as {against} people."
-        )
+    if not options.against or len(options.rater) > 1:
+        raise OptionError("{error} needs {against}, and one {rater} at most", "Such as {against} people.")
     asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
     yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
-
-
-def _stand_in(data: Ratings, options: PlanOptions) -> Iterator[Table]:
-    """Yield how many cases and people show that a judge can stand in for a person. Raises OptionError."""
-    others = ("half_width", "detect", "between", "pair_by", "labels", "within", "cluster", "rater")
-    if options.looks > 1 or options.by != "confidence" or any(getattr(options, name) for name in others):
-        raise OptionError("{stand_in} goes with {margin}, {against} and {rubric} alone", "Leave the others out.")
-    matrices = [*data.matrices(data.rated(options.rubric, [options.against] if options.against else []))]
-    margin = AgreementPlan().margin if options.margin is None else options.margin
-    yield from stand_in.planned(matrices, options.against, margin)
 
 
 def _row(each: Planned, planned: int) -> dict[str, Cell]:

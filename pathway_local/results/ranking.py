@@ -11,7 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.order import Places, places
+from pathway_local.results.order import Places, above, places
 from pathway_local.results.preferences import win_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
@@ -73,25 +73,24 @@ class Ranking:
             return self.strengths.chance(place)
         return undefined_estimate(self.strengths.reason)
 
+    def differences(self, strengths: Strengths) -> Iterator[tuple[tuple[int, int], Effect, float]]:
+        """Each two places with their difference in strength, and Holm's level."""
+        pairs = list(combinations(range(len(self.bots)), 2))
+        effects = [strengths.above(*pair) for pair in pairs]
+        return zip(pairs, effects, family_levels(effects), strict=True)
+
     def lead(self, strengths: Strengths) -> Estimate:
         """The chance of the first to win against the second, with an interval that agrees with the places."""
-        _, level = next(self._differences(strengths))
+        _, _, level = next(self.differences(strengths))
         return strengths.chance(0, 1, level)
-
-    def _differences(self, strengths: Strengths) -> Iterator[tuple[Effect, float]]:
-        """Each two chatbots' difference in strength, in the order of `combinations`, with Holm's level."""
-        effects = [strengths.above(*pair) for pair in combinations(range(len(self.bots)), 2)]
-        return zip(effects, family_levels(effects), strict=True)
 
     def places(self) -> Places:
         """The places that the differences in strength leave open, all at once; empty without strengths."""
         if not isinstance(self.strengths, Strengths):
             return {}
-        found = zip(combinations(range(len(self.bots)), 2), self._differences(self.strengths), strict=True)
-        shown = [(pair, effect.estimate(level).interval) for pair, (effect, level) in found]
-        ahead = [pair for pair, interval in shown if isinstance(interval, Interval) and interval.low > 0]
-        ahead += [pair[::-1] for pair, interval in shown if isinstance(interval, Interval) and interval.high < 0]
-        return places(self.bots, [(self.bots[one], self.bots[other]) for one, other in ahead])
+        found = self.differences(self.strengths)
+        named = ((self.bots[one], self.bots[other], effect.estimate(level)) for (one, other), effect, level in found)
+        return places(self.bots, above(named))
 
 
 def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) -> Iterator[Table]:

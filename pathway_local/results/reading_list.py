@@ -136,9 +136,9 @@ def pattern_lists(
     named, lists = {rubric.name: rubric for rubric in rubrics}, list[ReadingList]()
     for each in found:
         rubric, by_pattern = named[each.rubric], dict[tuple[Number, ...], list[str]]()
-        for case in each.first:
-            by_pattern.setdefault(tuple(sorted(set(case.scores.values()))), []).append(case.case)
-        said = _said(run, rubric, {case.case for case in each.first})
+        for case, scores in each.first.items():
+            by_pattern.setdefault(tuple(sorted(set(scores))), []).append(case)
+        said = _said(run, rubric, set(each.first))
         for pattern, ids in by_pattern.items():
             to_read = tuple(_about(said[case], each.score) for case in ids)
             lists.append(ReadingList(rubric, each.score, "disagreement", to_read, pattern))

@@ -8,8 +8,8 @@ import numpy as np
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import Rater, raters_named
-from pathway_local.results.agreement import ORDER, agreement
-from pathway_local.results.agreement_plan import AgreementPlan
+from pathway_local.results.agreement import ORDER
+from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.compare import comparison_tables
 from pathway_local.results.comparison import ComparisonPlan
@@ -78,9 +78,8 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
         if rated:
             labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
             against = plan.against if raters_named(plan.against, rated) else ""
-            compared = AgreementPlan(cluster=plan.cluster, against=against, by=plan.by, smallest=plan.smallest)
-            agreed = (each for found in agreement(run, rubric, compared, matrices) for each in agreement_tables(found))
-            agreed_on += [each.with_cautions(data.labels) for each in agreed]
+            compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.smallest)
+            agreed_on += [each.with_cautions(data.labels) for each in agreement_tables(run, matrices, compared)]
         every += matrices
     if plan.comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]

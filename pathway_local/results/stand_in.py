@@ -8,7 +8,6 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
-from pathway_local.results.against_people import JudgesAndPeople
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import OptionError, as_given
@@ -17,6 +16,7 @@ from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.equal_judge import People, Power, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.human_benchmark import HumanBenchmark
 from pathway_local.statistics.intervals import Standing
 
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -56,12 +56,12 @@ class _Answer:
         self.found = found
         scored = [rater for rater in found.raters if rater.verdicts]
         humans = [rater.name for rater in scored if rater.kind == "human"]
-        against = found.plan.against
+        against = found.options.against
         self.people = raters_named(against, [rater.name for rater in scored]) if against else humans
         self.no_people = [rater.name for rater in scored if rater.name in self.people and rater.kind in JUDGES]
         self.repeating = [rater.name for rater in scored if rater.name in self.people and rater.kind in REPEATS]
         own = [rater.name for rater in scored if rater.kind in JUDGES and rater.name not in self.people]
-        self.judges = list(found.people.benchmark.judges) if found.people.benchmark else own
+        self.judges = found.people.names(found.people.judges) if found.people.benchmark else own
         self.named: Said = self.judges or Note("some_judges")
         together = (each for each in found.sets if set(each.members) == set(self.people) and len(self.people) > 1)
         alphas = (each.found.figures[self.alpha_name] for each in together)
@@ -95,11 +95,11 @@ class _Answer:
     def _why_nobody(self) -> Note:
         if any(rater.kind == "human" for rater in self.found.raters):
             return Note("no_ratings_count")
-        return Note("nobody_named" if self.found.plan.raters else "nobody_scored")
+        return Note("nobody_named" if self.found.options.rater else "nobody_scored")
 
     @property
     def alpha_name(self) -> str:
-        if self.found.nominal:
+        if self.found.matrix.nominal:
             return "alpha_nominal"
         with_levels = all(rater.on_scale for rater in self.found.raters if rater.name in self.people)
         return "alpha_ordinal" if with_levels else "alpha_interval"
@@ -109,9 +109,9 @@ class _Answer:
         value = self.alpha.value if self.alpha else Undefined("")
         return not isinstance(value, Undefined) and value < TENTATIVE
 
-    def _standings(self, found: JudgesAndPeople) -> Iterator[Note]:
+    def _standings(self, found: HumanBenchmark) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
-        for judge, contrast in zip(found.judges, found.benchmark.averages, strict=True):
+        for judge, contrast in zip(self.judges, found.averages, strict=True):
             if isinstance(contrast.difference.value, Undefined):
                 yield Note("standing_unknown", {"judge": judge, "reason": contrast.difference.value})
             else:
@@ -119,13 +119,13 @@ class _Answer:
         if self.people_disagree and (judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]):
             yield Note("people_disagree", {"judges": judges})
         for standing, judges in grouped.items():
-            told = {"judges": judges, "count": len(judges), "margin": self.found.people.margin}
+            told = {"judges": judges, "count": len(judges), "margin": self.found.options.margin}
             yield Note(STANDINGS[standing], told)
 
     def _why_untested(self) -> Note:
         told: dict[str, object] = {"people": self.people, "judges": self.named}
         if not self.judges:
-            return Note("people_alone" if self.found.plan.raters else "no_judge_people_alone", told)
+            return Note("people_alone" if self.found.options.rater else "no_judge_people_alone", told)
         if self.repeating:
             return Note("untested_repeating", told | {"raters": self.repeating})
         return Note("untested_one" if len(self.people) == 1 else "untested_nominal", told)
@@ -146,16 +146,16 @@ class _Answer:
                     told = {"judge": judge, "person": self.people[0], "points": min(abs(value) for value in values)}
                     yield Note(one if len(own) == 1 else several, told | {"remedy": remedy})
 
-    def _quoted_benchmark(self, found: JudgesAndPeople) -> Note:
-        said = zip(found.judges, found.benchmark.averages, strict=True)
+    def _quoted_benchmark(self, found: HumanBenchmark) -> Note:
+        said = zip(self.judges, found.averages, strict=True)
         figures = _figures((judge, each.first) for judge, each in said)
-        told = {"figure": COEFFICIENTS[found.benchmark.figure].label, "figures": figures}
-        return Note("quote_benchmark", told | {"person": found.benchmark.averages[0].second})
+        told = {"figure": COEFFICIENTS[found.figure].label, "figures": figures}
+        return Note("quote_benchmark", told | {"person": found.averages[0].second})
 
     def _quoted_pairs(self) -> Iterator[Note]:
         among = [] if self.repeating else self._pairs(self.people, self.people)
         pairs = [*self._pairs(self.judges, self.people), *self._pairs(self.people, self.judges), *among]
-        name = "kappa" if self.found.nominal else "kappa_quadratic"
+        name = "kappa" if self.found.matrix.nominal else "kappa_quadratic"
         if not all(pair.first.on_scale and pair.second.on_scale for pair in pairs):
             name = "spearman"
         if pairs and self.judges:
@@ -163,7 +163,7 @@ class _Answer:
             yield Note("quote_pairs", {"figure": COEFFICIENTS[name].label, "figures": _figures(figures)})
 
     def _help(self) -> Note | None:
-        named = bool(self.found.plan.raters)
+        named = bool(self.found.options.rater)
         if not self.people:
             return Note("help_name_people") if named else Note("help_draw", {"count": LABELS})
         if self.repeating and self.judges:
@@ -177,10 +177,10 @@ class _Answer:
         if not self.judges:
             return None if named else Note("help_let_judge")
         benchmark = self.found.people.benchmark
-        averages = benchmark.benchmark.averages if benchmark else ()
+        averages = benchmark.averages if benchmark else ()
         unclear = [each for each in averages if each.standing == "can't tell"]
         if benchmark and any(isinstance(each.difference.interval, Interval) for each in unclear):
-            return Note("help_more_cases", {"cases": max(left.cases for left in benchmark.benchmark.left_out)})
+            return Note("help_more_cases", {"cases": max(left.cases for left in benchmark.left_out)})
         if averages and all(each.standing in ("better", "not worse") for each in averages):
             return Note("help_fresh_sample")
         return Note("help_read")

@@ -1,6 +1,6 @@
 """The one form of results: tables of typed values, and notes by key. Renderers format and word them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,6 +93,10 @@ class Table:
 
     def with_cautions(self, labels: Mapping[str, str]) -> "Table":
         """Return the table with a warning for each judge in it whose label must stand wherever its scores do."""
-        named = [name for name in dict.fromkeys(self.raters()) if name in labels]
-        cautions = [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
-        return replace(self, notes=(*self.notes, *cautions))
+        return replace(self, notes=(*self.notes, *cautions(labels, self.raters())))
+
+
+def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
+    """A warning for each of these raters whose label must stand wherever its scores do."""
+    named = [name for name in dict.fromkeys(raters) if name in labels]
+    return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]

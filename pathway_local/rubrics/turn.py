@@ -22,9 +22,11 @@ Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars"
 _DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
 MARKS: Mapping[str, re.Pattern[str]] = {
     "braces": re.compile(rf"\{{\{{|\}}\}}|\{{{_DOTTED}\}}"),
-    "single-braces": re.compile(rf"(?<!\{{)\{{{_DOTTED}\}}(?!\}})"),
+    "single-braces": re.compile(rf"(?<![{{$])\{{{_DOTTED}\}}(?!\}})"),
     "double-braces": re.compile(rf"\{{\{{[ \t]*{_DOTTED}[ \t]*\}}\}}"),
-    "dollars": re.compile(r"(?=\{?\$\{?([a-z_]\w*))(?:\{\$\w+\}|\$\{\w+\}|\$\w+)"),
+    "dollars": re.compile(
+        rf"(?=\{{?\$\{{?((?<=\{{){_DOTTED[1:-1]}|[a-z_]\w*))(?:\{{\$\w+\}}|\$\{{[\w.]+\}}|\$[a-z_]\w*)"
+    ),
     "angles": re.compile(r"<([A-Za-z_]\w*)>"),
 }
 

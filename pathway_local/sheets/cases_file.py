@@ -9,7 +9,6 @@ from pathlib import Path
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName
 from pathway_local.sheets.columns import (
-    ColumnMatch,
     has_column,
     is_known,
     match_columns,
@@ -76,9 +75,9 @@ class CasesFile:
             for rubric, names in needed.items()
         }
         self.optional = frozenset(optional)
-        match = self._match(wanted, mapping or {})
-        self.inputs = match.columns
-        self.aliases_used = match.aliases_used
+        given = mapping or {}
+        self.inputs: Mapping[str, str] = self._match(wanted, given)
+        self.aliases_used = {n: column for n, column in self.inputs.items() if n not in given and column != n}
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
         if isinstance(self.sheet, PairedRows):
@@ -122,7 +121,7 @@ class CasesFile:
         """Return the hash of the whole file, 64 hex digits."""
         return self._source.sha256()
 
-    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> ColumnMatch:
+    def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
         likely, guessed = partial(likely_columns, self.sheet), self._source.guessed_header
@@ -134,9 +133,9 @@ class CasesFile:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
                 raise
-        match = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
-        self._nested = {column: keys[column] for column in match.columns.values() if column in keys}
-        return match
+        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
+        self._nested = {column: keys[column] for column in found.values() if column in keys}
+        return found
 
     def _lists(self) -> list[str]:
         """Return the inputs' columns that have a list of texts in one of the first rows."""

@@ -4,7 +4,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from operator import eq
@@ -24,14 +24,6 @@ Likely = Callable[[Sequence[str], Sequence[str]], Mapping[str, str]]
 """Proposes columns among those that are free for inputs without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnMatch:
-    """The column of each input. `aliases_used` has the inputs that were found under another name than their own."""
-
-    columns: Mapping[str, str]
-    aliases_used: Mapping[str, str]
-
-
 def match_columns(
     needed: Mapping[str, Sequence[str]],
     found: Sequence[str],
@@ -40,7 +32,7 @@ def match_columns(
     nested: Sequence[str] = (),
     likely: Likely | None = None,
     guessed: bool = False,
-) -> ColumnMatch:
+) -> dict[str, str]:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
     `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
@@ -52,7 +44,7 @@ def match_columns(
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
-    matching = _Matching(needed, found, dict(mapping), nested, guessed)
+    matching = _Matching(needed, found, nested, guessed, dict(mapping))
     for name, column in mapping.items():
         if name not in matching.inputs:
             raise UnknownName("input", name, matching.inputs)
@@ -63,9 +55,7 @@ def match_columns(
     matching.claim_by_name()
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     matching.check(source, likely)
-    columns = {name: matching.columns[name] for name in matching.inputs}
-    renamed = {name: column for name, column in columns.items() if name not in mapping and column != name}
-    return ColumnMatch(columns, renamed)
+    return {name: matching.columns[name] for name in matching.inputs}
 
 
 def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -73,7 +63,7 @@ def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mappin
 
     An input in `mapping` has its column there or none: another column of its name is another text.
     """
-    matching = _Matching({"": [name for name in inputs if name not in mapping]}, found, {}, ())
+    matching = _Matching({"": [name for name in inputs if name not in mapping]}, found)
     matching.claim_by_name()
     chosen = {name: same_column(mapping[name], found) for name in inputs if name in mapping}
     matched = {name: column for name, column in {**matching.columns, **chosen}.items() if column}
@@ -81,6 +71,7 @@ def columns_present(inputs: Sequence[str], found: Sequence[str], mapping: Mappin
     return {name: column for name, column in matched.items() if columns.count(column) == 1}
 
 
+@dataclass
 class _Matching:
     """Lets inputs claim columns in rounds, from exact names to loose ones.
 
@@ -89,20 +80,17 @@ class _Matching:
     takes no part in later ones, whose looser rules could only guess.
     """
 
-    def __init__(
-        self,
-        needed: Mapping[str, Sequence[str]],
-        found: Sequence[str],
-        columns: dict[str, str],
-        nested: Sequence[str],
-        guessed: bool = False,
-    ) -> None:
-        self.needed, self.guessed = needed, guessed
-        self.found = found
-        self.nested = nested
-        self.columns = columns
-        self.choices: dict[str, list[str]] = {}
-        self.inputs = list(dict.fromkeys(name for names in needed.values() for name in names))
+    needed: Mapping[str, Sequence[str]]
+    found: Sequence[str]
+    nested: Sequence[str] = ()
+    guessed: bool = False
+    columns: dict[str, str] = field(default_factory=dict)
+    choices: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> list[str]:
+        """All inputs, each once."""
+        return list(dict.fromkeys(name for names in self.needed.values() for name in names))
 
     def claim_by_name(self) -> None:
         """Let inputs claim columns of their own names, of names spelled alike, then of names that mean the same."""

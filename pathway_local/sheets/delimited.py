@@ -4,11 +4,12 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import delimited_cell
@@ -22,55 +23,35 @@ QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
-@dataclass(frozen=True, slots=True)
-class RawRow:
-    """The header or a row as it is in the file: its first line, its fields or the problem with them, its text.
-
-    `number` is its row in a spreadsheet, in which a cell of several lines takes one row.
-    """
-
-    number: int
-    line: int
-    fields: list[str]
-    problem: str
-    raw: str | None
-
-    @property
-    def blank(self) -> bool:
-        """Whether all its fields are empty."""
-        return not self.problem and not any(self.fields)
-
-
 class DelimitedSheet(Sheet):
-    """A file of records with fields separated by `delimiter`; if that is empty, as in the header."""
+    """A file of records with fields separated by the delimiter that its header shows."""
 
     unit = "line"
 
-    def __init__(self, path: Path, delimiter: str = "", encoding: str = "", header_row: int | None = None) -> None:
+    def __init__(self, path: Path, encoding: str = "", header_row: int | None = None) -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True, chosen=encoding)
         self.notes = self.encoding.notes(path)
-        self.delimiter = delimiter or self._sniff(header_row)
-        rows = looked_at((record.fields for record in self._records()), header_row or 0)
+        self.delimiter = self._sniff(header_row)
+        rows = looked_at((fields for _, fields in self._records()), header_row or 0)
         place = find_header(rows, header_row, path.name)
         # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
-        above = list(islice(self._records(), len(rows) if place is None else place + 1))
-        for record in above if not header_row else above[-1:]:
-            if record.problem or (record is above[-1] and self._damage(record)):
-                said = record.problem or self._damage(record)
-                raise CasesError(f"{path.name} line {record.line}: the header can't be read: {said}")
+        above = [row for row, _ in islice(self._records(), len(rows) if place is None else place + 1)]
+        for row in above if not header_row else above[-1:]:
+            if said := row.problem or (self._damage(row) if row is above[-1] else ""):
+                raise CasesError(f"{path.name} line {row.line}: the header can't be read: {said}")
         self.columns = column_names(path, [] if place is None else names_in(rows[place]))
         self.header_row = above[-1].number
-        if not header_row and not all(record.blank for record in above[:-1]):
+        if not header_row and not all(row.blank for row in above[:-1]):
             self.notes += (header_note(self.header_row),)
             self.guessed_header = True
-        self._header = "".join(record.raw or "" for record in above)
+        self._header = "".join(row.raw or "" for row in above)
         """The header's text as it is in the file, with all that stands above it."""
         self._header_line = above[-1].line
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
-        return (self._row(record) for record in self._records() if record.line > self._header_line)
+        return (self._row(row, fields) for row, fields in self._records() if row.line > self._header_line)
 
     def place(self, row: Row) -> str:
         """Return the row's line, and its row in a spreadsheet if cells above have several lines."""
@@ -81,8 +62,8 @@ class DelimitedSheet(Sheet):
         lines = count_lines(self.path, self.encoding, quotes=True)
         return None if lines is None else max(lines - 1, 0)
 
-    def _records(self) -> Iterator[RawRow]:
-        """Yield every record of the file, including the header and blank ones."""
+    def _records(self) -> Iterator[tuple[Row, list[str]]]:
+        """Yield every record, including the header and blank ones: a row without its cells, and its fields."""
         with Lines(self.path, self.encoding, newline="") as lines:
             # Without strict=True the reader would accept a quote left open at the end of the file.
             reader = _reader(lines, self.delimiter, strict=True)
@@ -98,7 +79,8 @@ class DelimitedSheet(Sheet):
                     problem = TOO_LONG if isinstance(error, RowTooLong) else QUOTES
                     # Only the first line is lost: the rest is read again, as other rows.
                     lines.retry_from_second()
-                yield RawRow(number, start, fields, problem, lines.row)
+                width, blank = None if problem else len(fields), not (problem or any(fields))
+                yield Row(number, start, problem=problem, raw=lines.row, width=width, blank=blank), fields
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
@@ -121,22 +103,23 @@ class DelimitedSheet(Sheet):
         decimal = "," if self.delimiter == ";" else "."
         return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
-    def _row(self, record: RawRow) -> Row:
-        width = None if record.problem else len(record.fields)
-        problem = record.problem or self._damage(record)
-        if not problem and not record.blank and width != len(self.columns):
-            problem = f"it has {width:,} fields where the header has {len(self.columns):,}"
-        cells = {} if problem or record.blank else dict(zip(self.columns, record.fields, strict=True))
-        return Row(record.number, record.line, cells, problem, raw=record.raw, width=width, blank=record.blank)
+    def _row(self, row: Row, fields: Sequence[str]) -> Row:
+        if row.blank:
+            return row
+        problem = row.problem or self._damage(row)
+        if not problem and row.width != len(self.columns):
+            problem = f"it has {row.width:,} fields where the header has {len(self.columns):,}"
+        return replace(row, problem=problem, cells={} if problem else dict(zip(self.columns, fields, strict=True)))
 
-    def _damage(self, record: RawRow) -> str:
-        damaged = record.raw is not None and has_surrogates(record.raw)
+    def _damage(self, row: Row) -> str:
+        damaged = row.raw is not None and has_surrogates(row.raw)
         return f"it has bytes that are not {self.encoding.name}" if damaged else ""
 
     def _sniff(self, header_row: int | None) -> str:
         """Return the delimiter that splits the header into most names of columns that are known, else into most fields.
 
-        Without a known name, the first line counts, which is a title if no delimiter splits it.
+        Without a known name, the first line counts, which is a title if no delimiter splits it. If all split the header
+        alike, it is the one that goes with the file's ending.
         """
         with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
             sample = []
@@ -152,7 +135,7 @@ class DelimitedSheet(Sheet):
             names = [] if place is None else names_in(rows[place])
             return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
-        return max(",;\t", key=split)
+        return max("\t,;" if self.path.suffix.lower() == ".tsv" else ",;\t", key=split)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:
@@ -179,13 +162,5 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, C
 CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True, header_rows=True)
 """Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
 
-TSV = SheetKind(
-    partial(DelimitedSheet, delimiter="\t"),
-    partial(_write, delimiter="\t"),
-    DelimitedSheet.copy,
-    encodings=True,
-    header_rows=True,
-)
-
-TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
-"""Spreadsheets save this as text; it is read like CSV and written with tabs."""
+TSV = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
+"""Read like CSV, since spreadsheets save text with any separator; written with tabs."""

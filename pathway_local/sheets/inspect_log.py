@@ -43,7 +43,7 @@ class InspectLog(JsonListSheet):
             with zipfile.ZipFile(self.path) as archive:
                 parts = [part for part in archive.infolist() if _SAMPLE.fullmatch(part.filename)]
                 if not parts:
-                    raise self._no_samples()
+                    raise CasesError(f"{self.path.name} has no samples yet", "Judge it when its evaluation has ended.")
                 for part in parts:
                     yield _unpacked(archive, part).decode(self.encoding.codec, self.encoding.errors)
         except (
@@ -58,7 +58,7 @@ class InspectLog(JsonListSheet):
             ValueError,
         ) as error:
             said = f"{self.path.name} is not a log of Inspect, or is damaged ({type(error).__name__})"
-            raise CasesError(said, "Convert it: inspect log convert LOG --to json --output-dir FOLDER") from None
+            raise CasesError(said, "Convert it: inspect log convert LOG --to eval --output-dir FOLDER") from None
 
 
 def _unpacked(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:

@@ -111,18 +111,9 @@ class JsonLinesSheet(Sheet):
 
 
 class JsonListSheet(JsonLinesSheet):
-    """A JSON file with a list of objects, or a log of Inspect with a list of samples.
-
-    The whole file is held in memory, so a large one should be JSONL.
-    """
+    """A JSON file with a list of objects. The whole file is held in memory, so a large one should be JSONL."""
 
     unit = "item"
-
-    def __init__(self, path: Path, encoding: str = "") -> None:
-        self.of_log = False
-        super().__init__(path, encoding)
-        if self.of_log:
-            self.notes = (*self.notes, f"{path.name} is one object; the list under its key samples is read")
 
     def rows(self) -> Iterator[Row]:
         """Yield every item of the list."""
@@ -151,13 +142,9 @@ class JsonListSheet(JsonLinesSheet):
         with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
             text = file.read().removeprefix("\ufeff")
         decoder, at = json.JSONDecoder(), _next(text, 0)
-        if text[at : at + 1] == "{":
-            self.of_log, at = True, self._place_in_object(text, at, "samples")
         if text[at : at + 1] != "[":
             raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
         at = _next(text, at + 1)
-        if self.of_log and text[at : at + 1] == "]":
-            raise self._no_samples()
         while text[at : at + 1] != "]":
             try:
                 _, end = decoder.raw_decode(text, at)
@@ -170,27 +157,8 @@ class JsonListSheet(JsonLinesSheet):
             elif text[at : at + 1] != "]":
                 raise self._broken(text, at)
         behind = _next(text, at + 1)
-        if self.of_log:  # a log that was cut off behind the list may lack samples
-            behind = _next(text, self._place_in_object(text, behind, None) + 1)
         if behind < len(text):  # such as a second list, whose rows nobody would miss
             raise self._broken(text, behind)
-
-    def _place_in_object(self, text: str, at: int, wanted: str | None) -> int:
-        """Return the place of the wanted key's value, from a brace or comma on; that of the end if it lacks the key."""
-        decoder = json.JSONDecoder()
-        try:
-            while text[at] != "}":
-                key, end = decoder.raw_decode(text, _next(text, at + 1))
-                at = _next(text, _next(text, end) + 1)
-                if key == wanted:
-                    return at
-                at = _next(text, decoder.raw_decode(text, at)[1])
-        except (ValueError, RecursionError, IndexError):
-            raise self._broken(text, at) from None
-        return at
-
-    def _no_samples(self) -> CasesError:
-        return CasesError(f"{self.path.name} has no samples yet", "Judge it when its evaluation has ended.")
 
     def _broken(self, text: str, at: int) -> CasesError:
         return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)

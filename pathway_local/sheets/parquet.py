@@ -16,6 +16,7 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, cell_kind, column_names, plain_text
+from pathway_local.verdict import storable
 
 BATCH_SIZE = 8 * 2**20
 """Bytes of a batch of rows, at most; a batch has at least one row, however large."""
@@ -217,53 +218,40 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, C
 
 
 def _arrow_column(values: Sequence[CellValue]) -> pa.Array | pa.ChunkedArray:
-    """Return a column of booleans, integers, numbers, dates, times, texts or lists of texts; mixed values as texts."""
-    present = [value for value in values if value is not None]
-    if not present:
-        kind = pa.string()
-    elif all(isinstance(value, bool) for value in present):
-        kind = pa.bool_()
-    elif all(_is_number(value) for value in present):
-        kind = pa.int64() if all(isinstance(value, int) for value in present) else pa.float64()
-    elif all(isinstance(value, list) and all(isinstance(item, str) for item in value) for value in present):
-        kind = pa.list_(pa.string())
-    elif (times := _arrow_times(values, present)) is not None:
-        return times
-    else:
-        kind = pa.string()
-        values = [value if value is None or isinstance(value, str) else _as_text(value) for value in values]
+    """Return a column of the type that holds all the values; of texts if none does."""
+    kind = _arrow_type([value for value in values if value is not None])
+    if kind is None:
+        return pa.array([None if value is None else storable(_as_text(value)) for value in values], pa.string())
+    if pa.types.is_temporal(kind):
+        # The midnights of a column of points in time are read as dates.
+        days = pa.types.is_timestamp(kind)
+        return pa.array([datetime.combine(v, time()) if days and type(v) is date else v for v in values], kind)
     return pa.array([finite(value) for value in values], kind)
 
 
-def _arrow_times(values: Sequence[CellValue], present: Sequence[CellValue]) -> pa.Array | None:
-    """Return a column of dates, of points in time or of times of day; None if the values are none of these."""
-    if any(type(value) not in (date, datetime, time) for value in present):
-        return None
-    if all(isinstance(value, time) and value.tzinfo is None for value in present):
-        return pa.array(values, pa.time64("us"))
-    if all(type(value) is date for value in present):
-        return pa.array(values, pa.date32())
-    if all(isinstance(value, datetime) and value.tzinfo for value in present):
-        return pa.array(values, pa.timestamp("us", tz="UTC"))
-    if all(isinstance(value, date) and not getattr(value, "tzinfo", None) for value in present):
-        # The midnights of a column of points in time are read as dates.
-        return pa.array([_midnight(value) for value in values], pa.timestamp("us"))
-    return None
-
-
-def _midnight(value: CellValue) -> CellValue:
-    return datetime.combine(value, time()) if type(value) is date else value
+def _arrow_type(values: Sequence[CellValue]) -> pa.DataType | None:
+    """Return the type of a column with these values; None if they are texts, mixed, or too large for a type."""
+    kinds = {float if isinstance(value, float) else type(value) for value in values}
+    aware = {bool(getattr(value, "tzinfo", None)) for value in values}
+    if kinds == {bool}:
+        return pa.bool_()
+    if kinds and kinds <= {int, float} and all(abs(value) < 2**63 for value in values if isinstance(value, int)):
+        return pa.float64() if float in kinds else pa.int64()
+    if kinds == {list} and all(isinstance(item, str) for value in values if isinstance(value, list) for item in value):
+        return pa.list_(pa.string())
+    if kinds == {date}:
+        return pa.date32()
+    if kinds == {time} and aware == {False}:
+        return pa.time64("us")
+    if kinds == {datetime} and aware == {True}:
+        return pa.timestamp("us", tz="UTC")
+    return pa.timestamp("us") if kinds and kinds <= {date, datetime} and aware == {False} else None
 
 
 def _as_text(value: CellValue) -> str:
+    if isinstance(value, str):
+        return value
     return plain_text(value) if isinstance(value, date | time) else json_text(value)
-
-
-def _is_number(value: CellValue) -> bool:
-    """Whether the value is a number that a column of integers or floats can hold; bool is a subclass of int."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, float) or abs(value) < 2**63
 
 
 PARQUET = SheetKind(ParquetSheet, _write, ParquetSheet.copy, write_with_origin=_write)

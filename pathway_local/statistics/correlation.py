@@ -29,7 +29,7 @@ def pearson(first: FloatArray, second: FloatArray) -> Statistic:
     def measure(weights: FloatArray) -> FloatArray:
         n, sx, sy, sxx, syy, sxy = (weights @ products).T
         with np.errstate(invalid="ignore", divide="ignore"):
-            return ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
+            return _ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
 
     return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
 
@@ -42,7 +42,7 @@ def spearman(first: FloatArray, second: FloatArray) -> Statistic:
         x_ranks, x_spread = _centred_ranks(weights, x)
         y_ranks, y_spread = _centred_ranks(weights, y)
         together = np.sum(weights * x_ranks * y_ranks, axis=1)
-        return ratio(together, x_spread, y_spread, np.float64(1e-9))
+        return _ratio(together, x_spread, y_spread, np.float64(1e-9))
 
     return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
 
@@ -68,12 +68,12 @@ def kendall(first: FloatArray, second: FloatArray) -> Statistic:
         excess = np.sum((weights @ order) * weights, axis=1)
         x_untied = pairs - np.sum(_group_weights(weights, x) ** 2, axis=1)
         y_untied = pairs - np.sum(_group_weights(weights, y) ** 2, axis=1)
-        return ratio(excess, x_untied, y_untied, np.float64(1e-9))
+        return _ratio(excess, x_untied, y_untied, np.float64(1e-9))
 
     return Statistic(measure, reason, needs=2, least=-1.0, most=1.0)
 
 
-def ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
+def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
     """together / sqrt(first * second) within -1 to 1; NaN where a rater's own spread is no more than `floor`."""
     defined = (first > floor) & (second > floor)
     scale = np.sqrt(np.where(defined, first, 1.0)) * np.sqrt(np.where(defined, second, 1.0))

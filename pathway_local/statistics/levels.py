@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
-from pathway_local.statistics.correlation import kendall, pearson, ratio, spearman
+from pathway_local.statistics.correlation import kendall, pearson, spearman
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, undefined_estimate
 from pathway_local.statistics.intervals import linked_clusters, mean
 from pathway_local.statistics.resampling import Statistic, counted_rows
 
 GroupLevel = Literal["system", "document"]
 
-WITHIN = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
+Correlation = Callable[[FloatArray, FloatArray], Statistic]
+
+WITHIN: Mapping[str, Correlation] = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 """The correlations that are taken at a level, by the names that they have for cases."""
 
 
@@ -54,22 +55,26 @@ def _over_systems(scores: FloatArray, clusters: IntArray | None) -> GroupedCorre
     cases = counted_rows(scores, clusters)
     member = (cases.rows[:, 2][:, None] == np.arange(count)).astype(np.float64)
 
-    def of_means(correlation: Callable[[FloatArray, FloatArray], FloatArray]) -> Statistic:
+    def of_means(correlation: Correlation) -> Statistic:
         def measure(weights: FloatArray) -> FloatArray:
             held = weights @ member
             with np.errstate(invalid="ignore", divide="ignore"):
                 # Rounded, so that means which differ by the order of their sums alone are ties.
-                x, y = (np.round((weights * cases.rows[:, at]) @ member / held, 9) for at in (0, 1))
-            return np.where((held > 0).all(axis=1), correlation(np.nan_to_num(x), np.nan_to_num(y)), np.nan)
+                means = [np.round((weights * cases.rows[:, at]) @ member / held, 9) for at in (0, 1)]
+            each = [_of_all(correlation, x, y) for x, y in zip(*map(np.nan_to_num, means), strict=True)]
+            return np.where((held > 0).all(axis=1), each, np.nan)
 
         return Statistic(measure, "a rater's means of systems do not vary", needs=2, least=-1.0, most=1.0)
 
     if count < 3:
         few = undefined_estimate(Reason("there are {systems} systems, under 3", systems=count))
         return GroupedCorrelation(count, count, dict.fromkeys(WITHIN, few))
-    correlations = {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}
-    built = {name: of_means(each) for name, each in correlations.items()}
-    return GroupedCorrelation(count, count, cases.estimate(built))
+    return GroupedCorrelation(count, count, cases.estimate({name: of_means(each) for name, each in WITHIN.items()}))
+
+
+def _of_all(correlation: Correlation, first: FloatArray, second: FloatArray) -> float:
+    """The correlation of all scores, each counting once."""
+    return float(correlation(first, second).measure(np.ones((1, len(first))))[0])
 
 
 def _within_documents(scores: FloatArray, clusters: IntArray | None) -> GroupedCorrelation:
@@ -86,30 +91,8 @@ def _within_documents(scores: FloatArray, clusters: IntArray | None) -> GroupedC
         if len(members) > 1 and np.ptp(x) > 0 and np.ptp(y) > 0:
             together.append(int(scores[members[0], 2]))
             for name, correlation in WITHIN.items():
-                found[name].append(float(correlation(x, y).measure(np.ones((1, len(members))))[0]))
+                found[name].append(_of_all(correlation, x, y))
     own = None if linked is None else linked[np.array(together, dtype=np.int64)]
     each = "document in which both raters' scores vary"
     figures = {name: mean(np.array(values), own, each=each) for name, values in found.items()}
     return GroupedCorrelation(len(starts), len(together), figures)
-
-
-def _pearson(x: FloatArray, y: FloatArray) -> FloatArray:
-    """The product-moment correlation within each row, (rows,)."""
-    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    return ratio(np.sum(x * y, axis=1), np.sum(x * x, axis=1), np.sum(y * y, axis=1), np.float64(1e-12))
-
-
-def _spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """The correlation of ranks within each row, (rows,)."""
-    return _pearson(stats.rankdata(x, axis=1), stats.rankdata(y, axis=1))
-
-
-def _kendall(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Kendall's tau-b within each row, (rows,)."""
-    excess, untied_x, untied_y = (np.zeros(len(x)) for _ in range(3))
-    for step in range(1, x.shape[1]):
-        a, b = np.sign(x[:, step:] - x[:, :-step]), np.sign(y[:, step:] - y[:, :-step])
-        excess += np.sum(a * b, axis=1)
-        untied_x += np.sum(a * a, axis=1)
-        untied_y += np.sum(b * b, axis=1)
-    return ratio(excess, untied_x, untied_y, np.float64(0.5))

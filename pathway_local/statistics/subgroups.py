@@ -1,17 +1,16 @@
-"""In which groups a rater errs: signed error per group of cases, with intervals for many groups at once.
+"""In which groups a rater errs: signed error per group of cases.
 
 Errors are used because a kappa falls by itself where a group's scores span little of the scale.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.families import family_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes, contrast_error, mean_effect
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason
+from pathway_local.statistics.intervals import Effect, cluster_codes, contrast_error, mean_effect
 
 STRONG = 10.0
 """The least F of the first stage: with less, an instrument's estimate is biased and its interval too short (Staiger and
@@ -27,7 +26,7 @@ TOO_LITTLE = "people agree too little on these cases to tell their noise from qu
 
 @dataclass(frozen=True, slots=True)
 class GroupError:
-    """The errors of a rater in one group, and the confidence level of each figure's interval, by name.
+    """The errors of a rater in one group, by name.
 
     `mean_difference` is the mean error. `excess_mean_at_equal_scores` is how much higher the rater scores the group
     than other cases that are as good by people: a rater who gives everybody middling scores errs in a group of good
@@ -37,12 +36,6 @@ class GroupError:
     group: int
     cases: int
     effects: Mapping[str, Effect]
-    levels: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def figures(self) -> dict[str, Estimate]:
-        """Each figure with its interval."""
-        return {name: effect.estimate(self.levels.get(name, LEVEL)) for name, effect in self.effects.items()}
 
 
 def group_errors(
@@ -81,19 +74,6 @@ def group_errors(
         made = {figure: make() if size >= smallest else small for figure, make in effects(own == name).items()}
         found.append(GroupError(int(name), size, made))
     return tuple(found)
-
-
-def held_to_family(found: Sequence[GroupError]) -> list[GroupError]:
-    """The same with intervals that allow for all of them at once.
-
-    An interval at Holm's level leaves zero out exactly where Holm's test over all of them rejects (Holm 1979).
-    """
-    levels: dict[str, list[float]] = {}
-    for name in found[0].effects if found else ():
-        levels[name] = family_levels([each.effects[name] for each in found])
-    return [
-        replace(each, levels={name: own[place] for name, own in levels.items()}) for place, each in enumerate(found)
-    ]
 
 
 def drift(

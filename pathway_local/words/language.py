@@ -78,9 +78,7 @@ class Language(Formatter):
             return self.ends(value)
         if isinstance(value, Undefined | Reason):
             return self.reason(value.reason if isinstance(value, Undefined) else value)
-        if format_spec == "word" and self.has("words", str(value)):
-            return self.text("words", str(value), {})
-        said = visible(str(value))
+        said = self.word(str(value)) if format_spec == "word" else visible(str(value))
         return shlex.quote(said) if format_spec == "quote" else said
 
     def _number(self, value: float, how: str) -> str:
@@ -89,6 +87,10 @@ class Language(Formatter):
         if how == "plain":
             return self._numeral(f"{value:g}")
         return self.count(value) if isinstance(value, int) and not how else self.number(value, int(how or 2))
+
+    def word(self, name: str) -> str:
+        """A word of ours in the language; any other name as it is."""
+        return self.text("words", name, {}) if self.has("words", name) else visible(name)
 
     def note(self, note: Note) -> str:
         """The sentence of a note."""
@@ -101,7 +103,7 @@ class Language(Formatter):
             return visible(reason)
         for name, value in values.items():
             if name == "each" or value in (FIRST, SECOND):
-                values[name] = self.text("words", str(value), {})
+                values[name] = self.word(str(value))
         return self.text("reasons", key, values)
 
     def _listed(self, names: Sequence[str], how: str) -> str:

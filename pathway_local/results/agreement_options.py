@@ -1,0 +1,132 @@
+"""The options of `agreement`, and the form that all its tables about a score share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pathway_local.errors import UnknownName
+from pathway_local.note import Note
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.analysis import (
+    RATERS,
+    Cluster,
+    Margin,
+    MinGroup,
+    OptionError,
+    Options,
+    Raters,
+    Rubric,
+    Says,
+    as_given,
+)
+from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.results.table import Cell, Column, Table
+from pathway_local.statistics.coefficients import comparable
+from pathway_local.statistics.levels import GroupLevel
+
+IMPORT = "import"
+"""In the place of a column: drift over the imports of a person's ratings."""
+
+PAIR = "Comparing two judges"
+SECTION = "people"
+TWO = (Column("first", "rater"), Column("second", "rater"))
+
+Row = dict[str, Cell]
+
+
+class AgreementOptions(Options):
+    """The raters to compare, and the figures to show beside them."""
+
+    rubric: Rubric = ""
+    rater: Raters = ()
+    cluster: Cluster = ""
+    against: Annotated[str, Says("NAME", "Raters to compare judges with (default: all people).", RATERS)] = ""
+    figure: Annotated[
+        str,
+        Says("FIGURE", f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.", PAIR),
+    ] = ""
+    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
+    by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
+    min_group: MinGroup = None
+    drift: Annotated[
+        str,
+        Says(
+            "COLUMN",
+            "Show how raters' errors move over dates, batches or versions, or `import` for the order of each person's "
+            "imports.",
+        ),
+    ] = ""
+    twice: Annotated[
+        tuple[str, ...],
+        Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
+    ] = ()
+    level: Annotated[
+        str,
+        Says(
+            "LEVEL=COLUMN",
+            "Also correlate raters' means over the systems that the column names (system=COLUMN), or within each "
+            "document (document=COLUMN).",
+        ),
+    ] = "case"
+    looks: Annotated[
+        int,
+        Field(ge=1, le=100),
+        Says("K", "How often you look at corrected means while data grow; the looks share the error of 5%."),
+    ] = 1
+
+    @property
+    def smallest(self) -> int:
+        """Groups of fewer cases get no figures, and are left out if `hides`."""
+        return self.min_group or MIN_GROUP
+
+    @property
+    def hides(self) -> bool:
+        """Whether groups of few cases are left out."""
+        return self.min_group is not None
+
+    @property
+    def named(self) -> list[str]:
+        """The raters that are named, in whatever part."""
+        return [*self.rater, *([self.against] if self.against else []), *(name for two in self.again() for name in two)]
+
+    def again(self) -> list[tuple[str, str]]:
+        """The raters of each pair in `twice`, who are one person. Raises OptionError."""
+        found = []
+        for given in self.twice:
+            first, _, second = given.partition("=")
+            if not first or not second or first == second:
+                raise OptionError(f"{{twice}} {as_given(given)} is not NAME=NAME", "Such as {twice} ann=ann-again.")
+            found.append((first, second))
+        return found
+
+    def at_level(self) -> tuple[GroupLevel | Literal["case"], str]:
+        """The level at which correlations are asked for, too, and its column. Raises OptionError."""
+        level, _, column = self.level.partition("=")
+        if level in ("system", "document") and column:
+            return ("system" if level == "system" else "document"), column
+        if self.level.rstrip("=") != "case":
+            said = f"{{level}} {as_given(self.level)} is not case, system=COLUMN or document=COLUMN"
+            raise OptionError(said, "Such as system=bot.")
+        return "case", ""
+
+    def check(self) -> None:
+        """Raise OptionError or UnknownName for what can't be followed in any run."""
+        if self.figure and self.figure not in comparable():
+            raise UnknownName("figure", self.figure, comparable())
+        self.again()
+        self.at_level()
+
+
+def people_table(
+    matrix: RatingsMatrix, options: AgreementOptions, key: str, columns: Iterable[Column], rows: Sequence[Row],
+    notes: Iterable[Note] = (), *, detail: bool = False, chart: Literal["", "matrix"] = "",
+    about: Mapping[str, object] | None = None,
+) -> Table:  # fmt: skip
+    """Return a table about the matrix's score in the section on people."""
+    shared: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score}
+    shared |= {"cluster": options.cluster} if options.cluster else {}
+    return Table(
+        key, {**shared, **(about or {})}, [*columns], rows, [*notes], detail=detail, heading=("rubric", "score"),
+        section=SECTION, chart=chart,
+    )  # fmt: skip
