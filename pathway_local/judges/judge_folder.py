@@ -8,6 +8,7 @@ from pathway_local.judges.architecture import Config, Layers, architecture, cont
 from pathway_local.judges.chat.template_reading import read_template
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import read_json, weight_files, weights_bytes
+from pathway_local.system.machine import GB
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
@@ -28,8 +29,8 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
     if "precision" not in spec.model_fields_set and (stored := precision(config)):
         told["precision"] = stored, f"precision {stored}, from config.json"
     if spec.weights_gb is None and all(path.is_file() for path in weight_files(folder)):
-        stored = weights_bytes(folder) / 1e9
-        told |= {"weights_gb": (stored, f"{stored:.3g} GB of weights, from the files")} if stored else {}
+        size = weights_bytes(folder) / GB
+        told |= {"weights_gb": (size, f"{size:.3g} GB of weights, from the files")} if size else {}
     told |= _template(spec, folder)
     if not told:
         return spec
