@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.findings import findings, warnings
+from pathway_local.output.wording import Wording
 from pathway_local.pages.page import page
 from pathway_local.pages.provenance import provenance
 from pathway_local.pages.reading import cards
@@ -44,8 +44,8 @@ def report_page(
         made=say.time(now),
         heading=look.title or found.name,
         found=found,
-        findings=findings(found, say),
-        warnings=list(warnings(found, say)),
+        findings=[say.note(note) for note in found.findings],
+        warnings=[*Wording(say).notes(found.tables, "warning"), *map(say.note, found.warnings)],
         facts=list(_facts(found, say)),
         sections=sections(found.tables, say),
         lists=list(cards(to_read, say)),

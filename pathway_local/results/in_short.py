@@ -11,6 +11,9 @@ MOST_FINDINGS = 3
 
 MANY_FAILURES = 0.05
 
+FEW_LABELS = 50
+"""With fewer labelled cases, intervals of agreement are wide."""
+
 
 def score_title(rubric: str, score: str) -> str:
     """The rubric's name, and behind it the score's where that says more."""
@@ -44,10 +47,18 @@ def _finding(group: Group, score: ScoreSummary, cases: int) -> Note:
     return Note("mean_finding_alone", told, "answer")
 
 
-def missed(groups: Sequence[Group]) -> Iterator[Note]:
-    """Yield a warning for each rater with many failures."""
+def missed(groups: Sequence[Group], labelled: Mapping[str, int]) -> Iterator[Note]:
+    """Yield a warning for each rater with many failures, and for each rubric with few cases `labelled` by people."""
     for group in groups:
         failed = group.failures.total()
         if failed > MANY_FAILURES * group.cases:
             told = {"rater": group.rater, "rubric": group.rubric, "failed": failed, "cases": group.cases}
             yield Note("many_failures", told | {"share": failed / group.cases}, "warning")
+    unrated = {group.rubric for group in groups} - set(labelled)
+    if unrated and not labelled:
+        yield Note("no_people", kind="warning")
+    elif unrated:
+        yield Note("no_people_under", {"rubrics": sorted(unrated)}, "warning")
+    for rubric, count in labelled.items():
+        if count < FEW_LABELS:
+            yield Note("few_labels", {"count": count, "rubric": rubric}, "warning")
