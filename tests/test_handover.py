@@ -25,7 +25,7 @@ from pathway_local.results.handover import Decision, HandoverOptions, _expected,
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.doubt import doubt_figures
+from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import (
     chance_in_file,
