@@ -38,9 +38,11 @@ def _finding(group: Group, score: ScoreSummary, cases: int) -> Note:
     value, interval = score.mean.value, score.mean.interval
     if isinstance(value, Undefined):
         most = max(score.counts.values())
-        commonest = [score.levels.get(value, str(value)) for value, count in score.counts.items() if count == most]
+        commonest = [
+            score.declared.levels.get(value, str(value)) for value, count in score.counts.items() if count == most
+        ]
         return Note("commonest_finding", {**told, "value": commonest, "share": most / score.n}, "answer")
-    ends = [value for value in score.counts if value not in score.special]
+    ends = [value for value in score.counts if value not in score.declared.special]
     told |= {"mean": value, "low": float(min(ends)), "high": float(max(ends))}
     if isinstance(interval, Interval):
         return Note("mean_finding", told | {"mean_interval": interval}, "answer")

@@ -1,4 +1,4 @@
-"""Whether a judge's confidence and expected scores mean what they say: figures of its doubt, and a reliability diagram."""
+"""Whether a judge's confidence and expected scores mean what they say: its doubt, and a reliability diagram."""
 
 from dataclasses import dataclass
 
