@@ -24,7 +24,6 @@ from pathway_local.statistics.prediction_powered import (
     BoolArray,
     Correction,
     Survey,
-    corrected_mean,
     label_noise,
     unseen_errors,
 )
@@ -80,10 +79,7 @@ class SampledLabels:
         expected = self.matrix.expected_or_given[self.inside, judge]
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)
         survey = Survey(strata=self.strata, inside=group, noise=self.noise, level=level_of_looks(looks))
-        if special.any() or self.special.any():
-            return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
-        found = corrected_mean(expected, self.scores, self.scale, survey)
-        return Placed(found, Undefined("nobody gave a special level"))
+        return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
         """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
