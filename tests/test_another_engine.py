@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from another_engine import Another, AnotherWithoutLibrary
 from reply_script import JUDGE
-from test_floors import MODULES
+from test_floors import modules
 from typed import HERE, RUBRIC
 from typed_here import Run, typing_in
 
@@ -54,7 +54,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     assert rater.spec["engine"] == "another"
     assert rater.spec["options"] == {"beads": 7}
     facts: Any = job.facts
-    assert facts["engine"]["engine"] == "another"
+    assert facts["engines"][0]["engine"] == "another"
     assert facts["packages"]["pytest"]
     again = run(*JUDGING, "--engine", "another", "--json")
     assert again.code == 0, again.err
@@ -80,7 +80,7 @@ def test_auto_takes_a_further_engine_only_where_it_is_installed(monkeypatch: pyt
 
 def test_nothing_is_decided_by_comparing_an_engines_name() -> None:
     names = {engine.name for engine in engine_list.ENGINES}
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
                 sides = {each.value for each in (node.left, *node.comparators) if isinstance(each, ast.Constant)}

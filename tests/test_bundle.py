@@ -86,6 +86,7 @@ def test_a_bundle_installs_with_its_judge_and_once_only(made: Path, other: Site)
     assert (models / "mine/model.safetensors").is_file()
 
 
+@pytest.mark.soak
 def test_an_update_brings_what_changed_and_needs_the_bundle_that_it_builds_on(
     site: Site, made: Path, other: Site
 ) -> None:
@@ -132,6 +133,7 @@ def test_what_is_missing_or_changed_is_refused(copied: Path, other: Site, kind: 
     _refused(other, copied, "SHA256SUMS is missing")
 
 
+@pytest.mark.soak
 def test_what_the_list_does_not_name_is_not_installed(copied: Path, other: Site) -> None:
     make_wheel(copied / "wheels", "tiny", "1.0", {"tiny.py": "FOUND = 'foreign'\n"}, tags="9-py3-none-any")
     (copied / "wheels" / f"{next(copied.glob('wheels/pip-*.part-0000')).name[:-2]}99").write_bytes(b"more")

@@ -143,6 +143,7 @@ def test_a_check_of_such_a_judge_asks_for_another_copy(tmp_path: Path) -> None:
     assert found.fix.startswith("Fetch or copy the judge's folder again")
 
 
+@pytest.mark.soak
 def test_an_interrupt_ends_a_command_that_renders_an_endless_template(tmp_path: Path) -> None:
     folder = store_judge(tmp_path / "judge")
     (folder / "chat_template.jinja").write_text(ENDLESS)

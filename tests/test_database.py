@@ -197,7 +197,7 @@ def test_flipped_bytes_give_an_answer_or_a_clear_error(
     whole = full_run(path)
     rng = random.Random(7)
     refused = 0
-    for _ in range(100):
+    for _ in range(40):
         broken = bytearray(whole)
         for _ in range(rng.choice([1, 4, 64])):
             broken[rng.randrange(len(broken)) if rng.random() < 0.7 else rng.randrange(200)] = rng.randrange(256)
@@ -209,7 +209,7 @@ def test_flipped_bytes_give_an_answer_or_a_clear_error(
         except RunFileError as error:
             assert error.hint
             refused += 1
-    assert refused > 20
+    assert refused > 8
 
 
 def test_an_error_never_quotes_what_is_stored(path: Path, run: RunFile) -> None:
@@ -363,6 +363,7 @@ with run:
 """
 
 
+@pytest.mark.soak
 def test_killed_at_any_moment_every_case_ends_with_one_outcome(path: Path) -> None:
     count, rng, shown = 1500, random.Random(3), 0
     for attempt in range(20):

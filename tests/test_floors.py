@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Set
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
@@ -57,7 +58,12 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Each module's syntax tree. Parsing all takes seconds, so it is left to the first test that needs them."""
+    return {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
 FOLDERS = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE}
 
 
@@ -81,15 +87,15 @@ def own_imports(module: str) -> set[str]:
     """The package's modules that this one imports, wherever in it. `from pathway_local import …` names `__init__`."""
     named = {
         name.removeprefix("pathway_local.") if name != "pathway_local" else "__init__"
-        for name in imports(MODULES[module])
+        for name in imports(modules()[module])
         if name.partition(".")[0] == "pathway_local"
     }
-    return {name for name in named if name in MODULES and name != module}
+    return {name for name in named if name in modules() and name != module}
 
 
 def reached_from(rooms: Set[str]) -> set[str]:
     """The modules of these rooms and all that these import."""
-    todo = [module for module in MODULES if room_of(module) in rooms]
+    todo = [module for module in modules() if room_of(module) in rooms]
     known = set(todo)
     while todo:
         found = own_imports(todo.pop()) - known
@@ -103,12 +109,12 @@ def test_every_folder_is_a_room_of_the_table() -> None:
 
 
 def test_the_root_holds_values_alone() -> None:
-    assert {module for module in MODULES if room_of(module) == VALUES} == AT_THE_ROOT
+    assert {module for module in modules() if room_of(module) == VALUES} == AT_THE_ROOT
 
 
 def test_a_module_imports_only_from_below() -> None:
     """As every room has a place of its own in the order, this also keeps rooms from importing each other."""
-    for module in MODULES:
+    for module in modules():
         room = room_of(module)
         allowed = NARROWER.get(room, set(ROOMS[: ROOMS.index(room)])) | {room}
         for other in own_imports(module):
@@ -125,12 +131,12 @@ def test_no_circle_of_modules() -> None:
                 visit(other, (*path, name))
             done.add(name)
 
-    for name in MODULES:
+    for name in modules():
         visit(name, ())
 
 
 def test_only_engines_know_vllm_and_torch_and_nothing_imports_what_lies_in_scripts() -> None:
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         named = {name.partition(".")[0] for name in imports(tree)}
         assert module in MAY_BE_HEAVY or not named & HEAVY, module
         assert not named & OUTSIDE, module

@@ -25,7 +25,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.verdict import storable
 
-DRAWS = int(os.environ.get("HOSTILE_DRAWS", "12"))
+DRAWS = int(os.environ.get("HOSTILE_DRAWS", "4"))
 CONTEXT = 2048
 MARKS = [
     *("system:\n", "user:\n", "# assistant:\n", "\n---\n", "{{ x }}", "{% if x %}", "{# x #}", "{x}", "${env:HOME}"),

@@ -52,6 +52,7 @@ def _whole(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
         AuditTrail(run.database).check()
 
 
+@pytest.mark.soak
 def test_killed_commands_and_engines_lose_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
     rng = random.Random(7)
     command = _slow(desk, 0.03)
@@ -150,6 +151,7 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
     assert job["facts"]["status"] == "stopped"
 
 
+@pytest.mark.soak
 def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
     with desk.begun(*desk.judging(desk.sheet([{"id": "1", "question": "What?", "answer": HANGING}]))) as process:
@@ -161,6 +163,7 @@ def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_jud
     assert "stopped. To continue: pathway-local judge" in said
 
 
+@pytest.mark.soak
 def test_nohup_is_heeded(desk: Desk) -> None:
     with desk.begun(*_slow(desk), before=["nohup"]) as process:
         assert process.stderr
@@ -207,7 +210,7 @@ def test_a_full_disk_is_told_and_nothing_stored_is_lost(
     desk: Desk, small_disk: Path, undisturbed: list[tuple[str, ...]]
 ) -> None:
     cases, run = desk.cases(CASES), small_disk / "may.run"
-    desk.typed(*desk.judging(cases, "--run", run, "--strict"))
+    desk.typed(*desk.judging(cases, "--run", run))
     padding = small_disk / "padding"
     padding.write_bytes(b"x" * max(0, shutil.disk_usage(small_disk).free - 200_000))
     more = desk.cases(2000, "more.jsonl")
@@ -291,6 +294,7 @@ def test_a_cases_file_that_changes_meanwhile_is_told(desk: Desk) -> None:
     assert superseded(desk.work / "may.run") == 1
 
 
+@pytest.mark.soak
 def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> None:
     command = _slow(desk, 0.03)
     cases = desk.work / "cases.jsonl"
@@ -306,6 +310,7 @@ def test_a_cases_file_that_is_written_anew_in_its_place_is_told(desk: Desk) -> N
     assert process.returncode == 0
 
 
+@pytest.mark.soak
 def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[str, ...]]) -> None:
     desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'jumping_clock'}"
     desk.typed(*_slow(desk))

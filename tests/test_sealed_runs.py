@@ -66,7 +66,7 @@ def _opened(calls: Sequence[str]) -> set[str]:
 
 
 def _sealed(desk: Desk) -> str:
-    query = "SELECT json_extract(facts, '$.engine.seal') FROM jobs"
+    query = "SELECT json_extract(facts, '$.engines[0].seal') FROM jobs"
     return str(sqlite3.connect(desk.work / "may.run").execute(query).fetchone()[0])
 
 
@@ -88,7 +88,8 @@ def _plant_code(judge: Path, mark: Path) -> None:
 
 
 @NEEDS_STRACE
-@pytest.mark.parametrize("namespaces", [True, pytest.param(False, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("namespaces", [True, False])
 def test_nobody_is_reached_and_no_code_of_the_judge_runs_with_real_vllm(
     desk: Desk, tmp_path: Path, namespaces: bool
 ) -> None:
@@ -139,7 +140,7 @@ def test_the_tracer_would_see_it(desk: Desk) -> None:
 
 
 @NEEDS_STRACE
-@pytest.mark.parametrize("namespaces", [True, False])
+@pytest.mark.parametrize("namespaces", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_an_engine_that_tries_is_refused_and_seen(desk: Desk, namespaces: bool) -> None:
     desk = Desk(desk.root / "open", desk.judge, "reply_and_call")
     command = desk.judging(desk.cases(2))

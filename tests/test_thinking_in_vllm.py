@@ -1,4 +1,4 @@
-"""Each family thinks, and then keeps the format, in real vLLM with random weights."""
+"""Judges think, and then keep the format, in real vLLM with random weights; each family of marks in `scripts/soak`."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,13 +12,14 @@ from typed import Desk
 
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges.chat.turns import chat_of
+from pathway_local.judges.chat.turns import Chat, chat_of
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.passes import EngineConfig, Sampling
+from pathway_local.judging.replay import Replay
+from pathway_local.passes import EngineConfig, Pass, Sampling
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
+from pathway_local.rendering.prompt import Prompt, PromptWriter, Thinking, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
@@ -29,9 +30,6 @@ BUDGET = 30
 """With an end that comes up once in 20 tokens, about one case in five thinks until its budget is spent."""
 DRAWS = {"qwen": 200}
 FEWER = 40
-
-QUICK = ("qwen",)
-"""Families that the suite tries; all others take part in `scripts/soak disturbed`."""
 
 BY_NAME = {family.name: family for family in FAMILIES}
 THINKERS = [family for family in FAMILIES if family.thinking]
@@ -46,12 +44,7 @@ def judge_of(family: Family, folder: Path) -> Path:
     return write_model(folder, size, tokenizer.eos_id, favourite)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(each, id=each.name, marks=[] if each.name in QUICK else [pytest.mark.soak]) for each in THINKERS
-    ],
-)
+@pytest.fixture(scope="module", params=[pytest.param(each, id=each.name, marks=pytest.mark.soak) for each in THINKERS])
 def family(request: pytest.FixtureRequest) -> Family:
     return request.param
 
@@ -89,6 +82,28 @@ def drawn(family: Family, folder: Path, host: Hosts) -> list[Completion]:
     while pool.in_flight:
         found += pool.completions()
     return found
+
+
+def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host: Hosts, tiny_judge: Path) -> None:
+    """The tiny judge has no mark: one of the tokens that a seed draws serves as one."""
+    tokenizer = JudgeTokenizer(tiny_judge)
+    writer = PromptWriter(load_rubric("groundedness"), tokenizer, Chat(), context=CONTEXT, detail="score")
+    [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
+    assert isinstance(prompt, Prompt), prompt
+    pool = Pool(lambda: vllm_host, tokenizer, CONTEXT)
+    for at in range(6):
+        how = Sampling(1.0, seed=at)
+        vllm_host.submit(Pass("thought", prompt.own, None, BUDGET, how, shared=prompt.shared))
+        [thought] = vllm_host.results()
+        mark = thought.ids[BUDGET // 2] if at % 2 else tokenizer.eos_id
+        pool.submit(Request(str(at), prompt, how, Thinking(BUDGET, mark, tokenizer.encode("\n\n"), how)))
+        [completion] = pool.completions()
+        assert completion.reading, completion.problem
+        assert completion.reading.values["score"] in range(1, 6)
+        assert sum(completion.probabilities["score"].values()) == pytest.approx(1, abs=1e-5)
+        assert completion.thinking_cut == (at % 2 == 0)
+        whole = Replay(tokenizer, thought.ids).text
+        assert whole.startswith(completion.thinking) and (completion.thinking == whole) == completion.thinking_cut
 
 
 def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, host: Hosts) -> None:

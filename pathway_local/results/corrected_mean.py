@@ -237,9 +237,9 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             yield from found.warnings
     yield from labels.unseen({part.place: part.judge for part in parts})
-    groups = {part.group: part.found.mean for part in parts if part.group is not None}
-    if few := [group for group, found in groups.items() if isinstance(found, Correction) and found.warnings]:
-        told: dict[str, object] = {"by": options.by, "groups": few, "count": len(few), "least": FEW_DISSENTERS}
+    warned = [part for part in parts if isinstance(part.found.mean, Correction) and part.found.mean.warnings]
+    if groups := list(dict.fromkeys(part.group for part in warned if part.group is not None)):
+        told: dict[str, object] = {"by": options.by, "groups": groups, "least": FEW_DISSENTERS}
         yield Note("few_dissenters_in_groups", told, "warning")
 
 
