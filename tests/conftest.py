@@ -32,7 +32,7 @@ register()
 answer_of_a_process = chat_frame.answer
 chat_frame.answer = template_process.answer  # a process for each rendering takes a tenth of a second
 
-settings.register_profile("same-examples", derandomize=True, database=None)
+settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
 
 LONGEST = ("test_viewer", "test_nothing_lost", "test_sealed_runs")
