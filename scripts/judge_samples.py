@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.terminal import complain, data, talk
 from pathway_local.errors import PathwayError

@@ -18,6 +18,7 @@ The other tables show our interval (or test) beside the usual one; each function
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,9 @@ from pathway_local.results.stand_in import TENTATIVE
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import corrected_difference
 from pathway_local.statistics.equal_judge import People, people_like, power
-from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import human_benchmark, mean_of_people
 from pathway_local.statistics.intervals import (
-    LEVEL,
     Effect,
     contrast_error,
     difference_effect,
@@ -45,7 +44,6 @@ from pathway_local.statistics.prediction_powered import (
     Survey,
     corrected_mean,
     label_noise,
-    unseen_errors,
 )
 from pathway_local.statistics.resampling import Statistic, counted_rows
 from pathway_local.statistics.subgroups import drift
@@ -63,6 +61,8 @@ STAND_INS = ((100, 3, 0.8), (300, 3, 0.7), (300, 3, 0.8), (300, 10, 0.7), (600, 
 Scores = NDArray[np.float64]
 Shares = tuple[float, ...]
 Once = Callable[[np.random.Generator], tuple[bool, ...]]
+Row = tuple[str, Callable[..., Shares], tuple[object, ...]]
+"""A row's name, to be filled with the values that follow, and what gives its two shares for these."""
 
 
 def a_file(rng: np.random.Generator, shares: tuple[float, ...], labels: int) -> tuple[Scores, Scores, Scores]:
@@ -144,28 +144,6 @@ def drawn_of(rng: np.random.Generator, cases: int, labels: int) -> NDArray[np.bo
     return np.isin(np.arange(cases), rng.permutation(cases)[:labels])
 
 
-def picked_coverage(picked: int, labels: int, replications: int) -> Shares:
-    """Labels of the cases that the judge overrates most, as complaints find them, and then of a sample that was drawn.
-
-    Return how often the mean of a file of 1,000 typical cases is covered with all labels as one sample, and as
-    `calibrate` takes them: the picked ones for themselves alone.
-    """
-
-    def once(rng: np.random.Generator) -> tuple[bool, bool]:
-        truth = rng.choice(LEVELS, p=SHARES["typical"], size=1000)
-        judge = judged(rng, truth)
-        older = np.zeros(1000, dtype=np.bool_)
-        older[np.argsort(truth - judge + rng.random(1000))[:picked]] = True
-        people = np.where(older | drawn_of(rng, 1000, labels), truth, np.nan)
-        together, ours = (
-            corrected_mean(judge, people, (1, 5), survey)
-            for survey in (Survey(), Survey(strata=older.astype(np.int64)))
-        )
-        return corrects(together, truth), corrects(ours, truth)
-
-    return how_often(stream("picked", picked, labels), replications, once)
-
-
 def two_chatbots(
     rng: np.random.Generator, questions: int, difference: float, taste: float
 ) -> tuple[Scores, Scores, NDArray[np.bool_], NDArray[np.int64]]:
@@ -217,30 +195,6 @@ def groups_coverage(cases: int, labels: int, taste: float, replications: int) ->
         return holds(alone.estimate(), 0.2), holds(by_labels(judge, given, first, students).estimate(), 0.2)
 
     return how_often(stream("groups", cases, labels, taste), replications, once)
-
-
-def looked_at(counted: str, difference: float, replications: int) -> Shares:
-    """Two chatbots, and a look after each eighth of 320 questions or of 240 labels of 640 answers.
-
-    Return how often any look says that they differ, with intervals at 95% and as `compare --looks 8` makes them.
-    """
-    planned, level = {"questions": 320, "labels": 240}[counted], level_of_looks(8)
-    counts = [planned * look // 8 for look in range(1, 9)]
-
-    def once(rng: np.random.Generator) -> tuple[bool, bool]:
-        judge, people, first, asked = two_chatbots(rng, 320, difference, 0.0)
-        order, effects = rng.permutation(640), []
-        for count in counts:
-            if counted == "labels":
-                given = np.where(np.isin(np.arange(640), order[:count]), people, np.nan)
-                effects.append(by_labels(judge, given, first, asked // 5))
-            else:
-                effects.append(mean_effect((judge[first] - judge[~first])[:count]))
-        shown = [each for each in effects if not each.missing]
-        usual, ours = (any(not holds(each.estimate(at), 0.0) for each in shown) for at in (LEVEL, level))
-        return usual, ours
-
-    return how_often(stream("looks", counted, difference), replications, once)
 
 
 def rated(rng: np.random.Generator, shares: Sequence[float], cases: int) -> Scores:
@@ -302,7 +256,7 @@ def icc_coverage(raters: int, severity: float, replications: int) -> Shares:
 
 
 def unfair_flags(
-    places: int, people: int, cases: int, apart: float, unfair: float, middle: float, replications: int
+    places: int, middle: float, people: int, cases: int, apart: float, unfair: float, replications: int
 ) -> Shares:
     """A judge scores the last of some places lower by `unfair`, in which answers are better by `apart` SD of quality.
 
@@ -398,75 +352,34 @@ def stand_in_shown(cases: int, people: int, rank: float, margin: float, replicat
     return planned, *how_often(stream("stand in", cases, people, rank, margin), replications, once)
 
 
-def missed_coverage(labels: int, replications: int) -> Shares:
-    """A good judge who gives a 4 or 5 to one failure in 25 cases. Return the coverage with and without a warning."""
-    rng, held, warned = stream("missed", labels), np.zeros(2), np.zeros(2)
-    for _ in range(replications):
-        truth = rng.choice(LEVELS, p=(0, 0, 0.1, 0.3, 0.6), size=CASES)
-        judge = np.clip(np.round(truth + 0.1 + rng.normal(0, 0.3, CASES)), 1, 5)
-        missed = rng.random(CASES) < 0.04
-        truth[missed], judge[missed] = 1, rng.choice([4.0, 5.0], size=int(missed.sum()))
-        people = np.where(drawn_of(rng, CASES, labels), truth, np.nan)
-        told = int(bool(unseen_errors(judge, people, (1, 5))))
-        warned[told] += 1
-        held[told] += corrects(corrected_mean(judge, people, (1, 5)), truth)
-    return float(held.sum() / replications), float(held[0] / max(warned[0], 1))
-
-
-def further_tables(replications: int) -> Iterator[str]:
-    """Yield the lines of the tables with two shares each."""
-    yield f"\n{replications:,} replications from here on"
-    yield f"\n{'picked first, then drawn':<34}{'as one sample':>15}{'ours':>8}"
-    for picked, labels in ((40, 60), (40, 120), (120, 120)):
-        yield _line(f"{picked} picked, {labels} drawn", picked_coverage(picked, labels, replications), 15)
-    yield f"\n{'two chatbots, a judge with a taste':<34}{'judge alone':>15}{'ours':>8}"
-    for questions, labels, taste in ((150, 60, 0.0), (150, 60, 0.3), (150, 120, 0.3), (500, 120, 0.3)):
-        row = f"{questions} questions, {labels} labels, {taste:g}"
-        yield _line(row, difference_coverage(questions, labels, taste, replications), 15)
-    yield f"\n{'two groups that share no question':<34}{'judge alone':>15}{'ours':>8}"
-    for cases, labels, taste in ((300, 120, 0.0), (300, 120, 0.3), (1000, 120, 0.3)):
-        row = f"{cases} cases, {labels} labels, {taste:g}"
-        yield _line(row, groups_coverage(cases, labels, taste, replications), 15)
-    yield f"\n{'eight looks, one says they differ':<34}{'95% each':>15}{'ours':>8}"
-    for counted in ("questions", "labels"):
-        for difference in (0.0, 0.2):
-            yield _line(f"{counted}, {difference:g}", looked_at(counted, difference, replications), 15)
-    yield f"\n{'few cases':<34}{'usual':>15}{'ours':>8}"
-    for figure in ("mean", "kappa_quadratic", "ac2_quadratic"):
-        for name in ("typical", "85% fives"):
-            for cases in (30, 60):
-                row = f"{figure}, {cases} {name}"
-                yield _line(row, few_cases_coverage(figure, name, cases, replications), 15)
-    yield f"\n{'ICC(2,1) of 60 cases':<34}{'these raters':>15}{'ours':>8}"
-    for raters, severity in ((3, 0.3), (6, 0.3), (3, 0.6), (6, 0.6)):
-        yield _line(f"{raters} raters, severity {severity}", icc_coverage(raters, severity, replications), 15)
-    yield f"\n{'people, cases, SD apart, unfair by':<34}{'scores as given':>17}{'ours':>8}"
-    for name, places, middle in (("", 2, 3.4), ("half fives: ", 2, 4.6), ("drift: ", 10, 3.4)):
-        rows = [(2, 300, 1, 0.0), (2, 300, 1, 0.4)]
-        if not name:
-            rows = [(1, 300, 1, 0.0), *((2, n, apart, 0.0) for n in (100, 400) for apart in (0, 0.5, 1))]
-            rows += [(3, 400, 1, 0.0), *((k, n, 1, 0.4) for k in (2, 3) for n in (100, 200, 400))]
-        for people, cases, apart, unfair in rows:
-            found = unfair_flags(places, people, cases, apart, unfair, middle, replications)
-            yield _line(f"{name}{people}, {cases}, {apart:g}, {unfair:g}", found, 17)
-    yield f"\n{'labels of 400 cases':<34}{'of these labels':>17}{'ours':>8}"
-    for labelled, twice in ((40, 0), (100, 0), (100, 20), (200, 0), (200, 20), (200, 40), (400, 0), (400, 40)):
-        yield _line(f"{labelled}, of them {twice} twice", repeated_coverage(labelled, twice, replications), 17)
-    yield f"\n{'half-width as planned':<34}{'expected width':>17}{'ours':>8}"
-    for name, pilot, points in (("typical", 60, 0.1), ("typical", 120, 0.08), ("85% fives", 60, 0.07)):
-        yield _line(f"{name}, {pilot} labels, {points}", planned_width(name, pilot, points, replications), 17)
-    yield f"\n{'stands in: cases, people, rank':<34}{'planned':>15}{'shown':>8}"
-    for cases, people, rank in STAND_INS:
-        found = stand_in_shown(cases, people, rank, 0.05, replications)
-        yield _line(f"{cases}, {people}, {rank:g}", found, 15)
-    yield f"\n{'one failure in 25 is missed':<34}{'all files':>15}{'without warning':>17}"
-    for labels in (60, 120, 240):
-        yield _line(f"{labels} labels", missed_coverage(labels, replications), 15, 17)
-
-
-def _line(name: str, shares: Shares, *widths: int) -> str:
-    first, second = (*widths, 8)[:2]
-    return f"{name:<34}{shares[0]:>{first}.3f}{shares[1]:>{second}.3f}"
+def further_tables() -> Iterator[tuple[str, str, int, str, list[Row]]]:
+    """Yield each further table: its title, the heads of its two shares with the width of the first, and its rows."""
+    paired = ((150, 60, 0.0), (150, 60, 0.3), (150, 120, 0.3), (500, 120, 0.3))
+    rows: list[Row] = [("{} questions, {} labels, {:g}", difference_coverage, each) for each in paired]
+    yield "two chatbots, a judge with a taste", "judge alone", 15, "ours", rows
+    apart = ((300, 120, 0.0), (300, 120, 0.3), (1000, 120, 0.3))
+    rows = [("{} cases, {} labels, {:g}", groups_coverage, each) for each in apart]
+    yield "two groups that share no question", "judge alone", 15, "ours", rows
+    few = product(("mean", "kappa_quadratic", "ac2_quadratic"), ("typical", "85% fives"), (30, 60))
+    rows = [("{0}, {2} {1}", few_cases_coverage, each) for each in few]
+    yield "few cases", "usual", 15, "ours", rows
+    rows = [("{} raters, severity {}", icc_coverage, each) for each in ((3, 0.3), (6, 0.3), (3, 0.6), (6, 0.6))]
+    yield "ICC(2,1) of 60 cases", "these raters", 15, "ours", rows
+    unfair = [(1, 300, 1, 0.0), *((2, n, apart, 0.0) for n in (100, 400) for apart in (0, 0.5, 1)), (3, 400, 1, 0.0)]
+    unfair += [(k, n, 1, 0.4) for k in (2, 3) for n in (100, 200, 400)]
+    rows = [("{2}, {3}, {4:g}, {5:g}", unfair_flags, (2, 3.4, *each)) for each in unfair]
+    for name, places, middle in (("half fives", 2, 4.6), ("drift", 10, 3.4)):
+        form = f"{name}: {{2}}, {{3}}, {{4:g}}, {{5:g}}"
+        rows += [(form, unfair_flags, (places, middle, 2, 300, 1, by)) for by in (0.0, 0.4)]
+    yield "people, cases, SD apart, unfair by", "scores as given", 17, "ours", rows
+    twice = ((40, 0), (100, 0), (100, 20), (200, 0), (200, 20), (200, 40), (400, 0), (400, 40))
+    rows = [("{}, of them {} twice", repeated_coverage, each) for each in twice]
+    yield "labels of 400 cases", "of these labels", 17, "ours", rows
+    planned = (("typical", 60, 0.1), ("typical", 120, 0.08), ("85% fives", 60, 0.07))
+    rows = [("{}, {} labels, {}", planned_width, each) for each in planned]
+    yield "half-width as planned", "expected width", 17, "ours", rows
+    rows = [("{}, {}, {:g}", stand_in_shown, (*each, 0.05)) for each in STAND_INS]
+    yield "stands in: cases, people, rank", "planned", 15, "shown", rows
 
 
 def main(replications: int) -> None:
@@ -483,8 +396,13 @@ def main(replications: int) -> None:
         for between in BETWEEN:
             ours, plain = clustered_coverage(sizes, between, replications)
             print(f"{name:<24}{between:>17.0%}{ours:>10.3f}{plain:>13.3f}", flush=True)
-    for line in further_tables(max(replications // 5, 1)):
-        print(line, flush=True)
+    fewer = max(replications // 5, 1)
+    print(f"\n{fewer:,} replications from here on")
+    for title, first, width, second, rows in further_tables():
+        print(f"\n{title:<34}{first:>{width}}{second:>8}")
+        for form, shares_of, given in rows:
+            one, other = shares_of(*given, fewer)
+            print(f"{form.format(*given):<34}{one:>{width}.3f}{other:>8.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,9 @@
 
 Every row makes so many files of 2,000 cases from a stream of random numbers that its own name seeds, and promises that
 at most 10% of the kept cases are wrong. "possible" is the largest share of the cases that a threshold could keep if
-everybody's ratings were known. "fixed sequence" tests threshold after threshold at the full level, from the one above
-which 90 labels lie, and stops at the first that fails; "betting" does the same with the bounds of Waudby-Smith and
-Ramdas (2024). "model" orders the cases by an error model of sureness and a second sign, fitted on half of the labels.
-In clustered files, students with 6 cases each differ in how well the judge does; the labels are those of whole
-students, and the promise is about further students.
+everybody's ratings were known. "model" orders the cases by an error model of sureness and a second sign, fitted on half
+of the labels. In clustered files, students with 6 cases each differ in how well the judge does; the labels are those of
+whole students, and the promise is about further students.
 
 With a FOLDER that holds published ratings, the labels are drawn from these 500 times instead: UniEval's judgements of
 chat replies (unieval_topical_chat_result.json) beside the mean of people's, and GPT-4's three scores of answers
@@ -24,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.statistics.handover import chance_in_file, error_model, hand_over
+from pathway_local.statistics.handover import error_model, hand_over
 from simulate_coverage import stream
 
-CASES, ERROR, FIRST, STEP = 2000, 0.1, 90, 15
+CASES, ERROR = 2000, 0.1
 LABELS = (150, 300, 600, 1000)
 Numbers = NDArray[np.float64]
 DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
@@ -48,33 +46,6 @@ def kept_and_broken(
     """Return the share of the cases without a label that are kept, and whether too many of them are wrong."""
     kept = (sure >= at) & ~labelled
     return float(kept.sum() / (~labelled).sum()), bool(wrong[kept].sum() > error * kept.sum() + 1e-9)
-
-
-def fixed_sequence(sure: Numbers, wrong: NDArray[np.bool_], labelled: NDArray[np.bool_], *, bets: bool) -> float:
-    """Return the last threshold that passes before one fails."""
-    order = np.flatnonzero(labelled)[np.argsort(-sure[labelled])]
-    errors, at = np.cumsum(wrong[order]), np.inf
-    rng = np.random.default_rng(0)
-    for count in range(FIRST, len(order) + 1, STEP):
-        inside = sure >= sure[order[count - 1]]
-        kept = int((inside & ~labelled).sum())
-        if bets:
-            passes = wins_bet(rng.permutation(wrong[order[:count]]).astype(float))
-        else:
-            passes = chance_in_file(int(errors[count - 1]), count, kept, ERROR) <= 0.05
-        if not passes:
-            break
-        at = sure[order[count - 1]]
-    return float(at)
-
-
-def wins_bet(losses: Numbers) -> bool:
-    """Return whether capital that is bet on fewer losses than promised grows twentyfold."""
-    count = np.arange(1, len(losses) + 1)
-    mean = (0.5 + np.cumsum(losses)) / (count + 1)
-    spread = np.append(0.25, (0.25 + np.cumsum((losses - mean) ** 2))[:-1] / count[1:])
-    bets = np.minimum(np.sqrt(2 * np.log(20) / (len(losses) * spread)), 0.75 / (1 - ERROR))
-    return bool(np.cumsum(np.log1p(-bets * (losses - ERROR))).max() >= np.log(20))
 
 
 def files(name: str, labels: int, clustered: bool, count: int) -> Iterator[tuple[Numbers, ...]]:
@@ -106,12 +77,7 @@ def row(name: str, labels: int, clustered: bool, count: int) -> dict[str, tuple[
         good = np.flatnonzero(np.cumsum(wrong[~labelled][order]) <= ERROR * np.arange(1, len(order) + 1))
         found.setdefault("possible", []).append(((good[-1] + 1) / len(order) if len(good) else 0.0, False))
         chosen = hand_over(sure, known, ERROR, student if clustered else None).chosen
-        at = {"ours": chosen.sure if chosen else np.inf}
-        if not clustered:
-            at["fixed sequence"] = fixed_sequence(sure, wrong, labelled, bets=False)
-            at["betting"] = fixed_sequence(sure, wrong, labelled, bets=True)
-        for procedure, threshold in at.items():
-            found.setdefault(procedure, []).append(kept_and_broken(sure, wrong, labelled, threshold))
+        found.setdefault("ours", []).append(kept_and_broken(sure, wrong, labelled, chosen.sure if chosen else np.inf))
         if not clustered:
             half = np.isin(np.arange(CASES), np.flatnonzero(labelled)[::2])
             modelled = -error_model(np.column_stack([sure, second]), np.where(half, wrong, np.nan))

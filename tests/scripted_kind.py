@@ -8,7 +8,6 @@ from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import sure_context
-from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine
 
 
@@ -28,9 +27,6 @@ class Scripted(EngineKind):
     ) -> LoadPlan:
         """Needs no memory."""
         return LoadPlan(sure_context(judge))
-
-    def check_weights(self, config: EngineConfig) -> None:
-        """Needs no weights."""
 
 
 SCRIPTED = Scripted()

@@ -82,7 +82,7 @@ def test_each_option_that_defines_a_rater_makes_another_one(
 ) -> None:
     monkeypatch.setattr(VLLM, "deterministic", lambda: {"batch": "invariant"})  # a processor refuses it
     monkeypatch.setattr(planned_rater, "think_budget", lambda wanted, judge: int(wanted))  # the tiny judge never thinks
-    monkeypatch.setattr(planned_rater, "chat_settings", lambda *given: None)
+    monkeypatch.setattr(planned_rater, "chat_settings", lambda *given: {})
     options = plan.options_of()
     assert {name for name, option in options.items() if option.of_rater} == set(OTHER_RATERS)
     rubric, registry = load_rubric("pair-answer"), load_registry(None)

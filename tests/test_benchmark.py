@@ -16,8 +16,6 @@ from benchmark.compare import Found, Wanted, compare
 from benchmark.made_cases import shortened
 from benchmark.raw_process import processor_seconds
 from benchmark.report import ratios, tables, told, write
-from benchmark.roofline import shortest
-from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import ENGINES, Load, Measured, groups
 from pathway_local.engines.vllm import engine_options
@@ -55,9 +53,6 @@ class FakeStage:
         self.asked.append((variant, detail, count, seed))
         self.events.append(variant)
         return BASE if variant == "constrained" else JUDGE
-
-    def roof(self) -> dict[str, float]:
-        return {"flops": 1e12, "bytes": 1e11}
 
     def free(self) -> None:
         self.events.append("freed")
@@ -151,25 +146,6 @@ def test_ratios_are_of_rates_in_rounds_that_both_have() -> None:
     assert not any(ratios({"judge": [JUDGE]}, "judge").values())
 
 
-def test_the_shortest_time_is_the_larger_of_arithmetic_and_memory_without_what_all_share() -> None:
-    work = Measured(1.0, 1.0, cases=512, prompt=512 * 1000, cached=512 * 800, generated=512 * 150)
-    shape = SHAPES["qwen3-8b"]
-    calculating, moving = {"flops": 8e14, "bytes": 1e20}, {"flops": 1e20, "bytes": 3e12}
-    both = {"flops": 8e14, "bytes": 3e12}
-
-    def seconds(roof: dict[str, float], seats: int, work: Measured = work) -> float:
-        return shortest(shape, "bfloat16", work, roof, seats)
-
-    assert seconds(calculating, 256) == pytest.approx(seconds(calculating, 512)), "arithmetic is the same in any batch"
-    once = (shape.linear + shape.output) * 2 / 3e12
-    assert seconds(moving, 256) - seconds(moving, 512) == pytest.approx(150 * once), "weights are read once a step"
-    assert seconds(both, 512) > 0.97 * seconds(both, 266), "nothing gained"
-    assert max(seconds(calculating, 256), seconds(moving, 256)) < seconds(both, 256)
-    saved = seconds(moving, 512) - seconds(moving, 512, replace(work, shared=512 * 700))
-    assert saved == pytest.approx(work.generated * 700 * shape.token_bytes / 3e12), "what all share is not read anew"
-    assert shortest(replace(shape, tied=True), "bfloat16", work, both, 256) == seconds(both, 256)
-
-
 def test_tables_show_what_was_measured_and_json_has_all_of_it(
     measured: tuple[FakeStage, Found, list[int]], tmp_path: Path
 ) -> None:
@@ -189,7 +165,6 @@ def test_tables_show_what_was_measured_and_json_has_all_of_it(
     assert figures["found"]["runs"]["score"]["judge"] == [asdict(JUDGE)] * 2
     assert figures["found"]["failures"] == {"naive": "it does not load"}
     assert figures["ratios"]["full"]["judge"]["of constrained"] == [0.5, 0.5]
-    assert len(figures["roofline_shares"]["full"]["judge"]) == 2
     assert not list(tmp_path.glob("*.part"))
 
 

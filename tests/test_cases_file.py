@@ -98,6 +98,12 @@ def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
     assert inputs(make("a.CSV", text)) == [("a, b; c\td", "x")]
 
 
+def test_a_tsv_of_one_column_may_hold_commas(make: Make) -> None:
+    assert inputs(make("a.tsv", "answer\nYes, at eight; come.\n", needed={"r": ("answer",)})) == [
+        ("Yes, at eight; come.",)
+    ]
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_encodings(make: Make, codec: str, name: str) -> None:

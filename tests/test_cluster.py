@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from disturbed import Outcomes, Watched, outcomes, superseded
+from local_cluster import local_cluster, token_in
 from reply_script import JUDGE
 from typed import HERE, Desk
 
-from benchmark.local_cluster import local_cluster, token_in
 from gpu_check.processes import process
 from pathway_local.runs.run_file import RunFile
 
@@ -185,9 +185,8 @@ def test_a_driver_that_is_killed_is_resumed_and_leaves_no_engine_and_no_folder(
     _whole(nodes, desk, undisturbed)
 
 
-def test_doctor_checks_the_cluster_of_this_machine(nodes: Nodes, joined: Desk) -> None:
-    joined.environment["RAY_ADDRESS"] = nodes.address
-    told = json.loads(joined.typed("doctor", "--cluster", "auto", "--json", code=None).stdout)
+def test_doctor_checks_a_cluster(nodes: Nodes, joined: Desk) -> None:
+    told = json.loads(joined.typed("doctor", "--cluster", nodes.address, "--json", code=None).stdout)
     named = {each["name"]: each for each in told}
     own = {"token", "network", "session folder"}
     names = own | {f"{name} of a worker" for name in own} | {"token of the cluster", "usage statistics", "cluster"}

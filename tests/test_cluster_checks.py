@@ -9,16 +9,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from local_cluster import token_in
 from msgspec.msgpack import encode
 
-from benchmark.local_cluster import token_in
 from pathway_local.engines import relay
 from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import (
     Cluster,
     cluster_of,
     folder_check,
-    found_address,
     network_checks,
     own_versions,
     without_ray,
@@ -140,7 +139,7 @@ def test_what_ends_a_worker_before_its_engine_begins_is_told(monkeypatch: pytest
 
 @pytest.mark.parametrize("address", ["ray://a:1", "a", "", "a:b", "a:1/x", "-x:1 y"])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(UsageError, match="neither auto nor HOST:PORT"):
+    with pytest.raises(UsageError, match="not HOST:PORT"):
         Cluster(address)
 
 
@@ -148,21 +147,7 @@ def test_workers_without_a_cluster_and_engines_here_with_one_are_refused() -> No
     with pytest.raises(UsageError, match="--workers is for a cluster"):
         cluster_of("", 2)
     with pytest.raises(UsageError, match="are for this machine"):
-        Engines("", 2, cluster_of("auto", 2))
-
-
-def test_auto_is_the_only_cluster_of_this_user(tmp_path: Path) -> None:
-    assert found_address({"RAY_ADDRESS": "a:1"}) == "a:1"
-    with pytest.raises(EngineError, match="no Ray cluster of yours"):
-        found_address({}, tmp_path)
-    for number, (program, address) in enumerate((("raylet", "h:1"), ("raylet", "h:1"), ("editor", "x:9"))):
-        (tmp_path / str(number)).mkdir()
-        line = f"/ray/{program}\0--node=1\0--gcs-address={address}\0--more\0"
-        (tmp_path / str(number) / "cmdline").write_text(line)
-    assert found_address({}, tmp_path) == "h:1"
-    (tmp_path / "2" / "cmdline").write_text("raylet\0--gcs-address=h:2\0")
-    with pytest.raises(EngineError, match="several Ray clusters run here: h:1, h:2"):
-        found_address({}, tmp_path)
+        Engines("", 2, cluster_of("127.0.0.1:7", 2))
 
 
 @pytest.fixture
@@ -198,7 +183,7 @@ def test_a_worker_checks_its_own_node(node: Callable[..., None], tmp_path: Path,
 @pytest.mark.usefixtures("node")
 def test_a_worker_with_other_versions_is_refused() -> None:
     wanted = {**own_versions(), "outlines": "0.1", "more": "2"}
-    said = _refused(Place("auto", versions=wanted))
+    said = _refused(Place("127.0.0.1:7", versions=wanted))
     assert "another rater" in said
     assert "more missing instead of 2, outlines" in said
 
@@ -206,14 +191,14 @@ def test_a_worker_with_other_versions_is_refused() -> None:
 @pytest.mark.usefixtures("node")
 def test_a_worker_with_another_gpu_or_other_weights_is_refused(tiny_judge: Path) -> None:
     same = own_versions()
-    assert "instead of H100" in _refused(Place("auto", versions=same, gpu="H100", gpus=1))
-    other = Place("auto", str(tiny_judge), "0" * 64, same)
+    assert "instead of H100" in _refused(Place("127.0.0.1:7", versions=same, gpu="H100", gpus=1))
+    other = Place("127.0.0.1:7", str(tiny_judge), "0" * 64, same)
     assert "other weights" in _refused(other)
 
 
 @pytest.mark.usefixtures("node")
 def test_a_worker_that_lacks_the_judge_is_refused(tmp_path: Path) -> None:
-    place = Place("auto", str(tmp_path / "nowhere"), "0" * 64, own_versions())
+    place = Place("127.0.0.1:7", str(tmp_path / "nowhere"), "0" * 64, own_versions())
     load = Load("nowhere:load", EngineConfig(""))
     [said] = Frames(FROM_ENGINE).feed(Worker().begin(encode(place), encode(load)))
     assert isinstance(said, Failed)
@@ -238,7 +223,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _look_finds(monkeypatch: pytest.MonkeyPatch, *nodes: tuple[int, int]) -> None:
     """Let a look find these nodes, each with its GPUs and processors."""
-    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), nodes, "127.0.0.1:7")
+    found = Found((), Machine((Device("card", 24 * GB, 24 * GB, "GPU-1"),), 12 * GB), nodes)
     monkeypatch.setattr("pathway_local.engines.cluster.look", lambda address: found)
 
 
@@ -251,7 +236,7 @@ def test_workers_that_share_a_node_share_its_memory(
     workers: int, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: True)
-    engines = Engines(cluster=Cluster("auto", workers))
+    engines = Engines(cluster=Cluster("127.0.0.1:7", workers))
     parts = engines.parts(SPEC, engines.machine, {})
     assert [part.free_memory for part in parts] == [int(share * GB)] * workers
 
@@ -259,10 +244,10 @@ def test_workers_that_share_a_node_share_its_memory(
 @pytest.mark.usefixtures("looked")
 def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: False)
-    engines = Engines(cluster=Cluster("auto", 3))
+    engines = Engines(cluster=Cluster("127.0.0.1:7", 3))
     assert engines.parts(SPEC, engines.machine, {}) == [Machine((), 12 * GB)] * 3
-    more = Engines(cluster=Cluster("auto", 4))
-    with pytest.raises(UsageError, match=r"--workers 4: the cluster has 3 nodes$"):
+    more = Engines(cluster=Cluster("127.0.0.1:7", 4))
+    with pytest.raises(UsageError, match=r"--workers 4: the cluster has room for 3$"):
         more.parts(SPEC, more.machine, {})
 
 
@@ -270,18 +255,17 @@ def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(("gpus", "room"), [(1, 9), (2, 4), (4, 2), (8, 0)])
 def test_more_workers_than_the_gpus_of_the_nodes_hold_are_refused_at_once(gpus: int, room: int) -> None:
     if room:
-        Cluster("auto", room).check_room(gpus)
-    with pytest.raises(UsageError, match="the cluster has 3 nodes with 9 GPUs and 32 processors in all") as raised:
-        Cluster("auto", room + 1).check_room(gpus)
-    assert (f"give --workers {room}" if room else "`ray status`") in raised.value.hint
+        Cluster("127.0.0.1:7", room).check_room(gpus)
+    with pytest.raises(UsageError, match=f"the cluster has room for {room}"):
+        Cluster("127.0.0.1:7", room + 1).check_room(gpus)
 
 
 def test_more_workers_than_the_processors_beside_the_gpus_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _look_finds(monkeypatch, (4, 16), (4, 2))
-    Cluster("auto", 6).check_room(1)
-    with pytest.raises(UsageError, match="2 nodes with 8 GPUs and 18 processors in all") as raised:
-        Cluster("auto", 7).check_room(1)
-    assert raised.value.hint == "Each takes 1 GPU and one processor of a node, so give --workers 6."
+    Cluster("127.0.0.1:7", 6).check_room(1)
+    with pytest.raises(UsageError, match="room for 6") as raised:
+        Cluster("127.0.0.1:7", 7).check_room(1)
+    assert raised.value.hint == "Each takes 1 GPU and one processor of a node. `ray status` shows what the nodes have."
 
 
 def test_a_worker_without_a_gpu_asks_for_a_whole_node() -> None:
@@ -324,9 +308,3 @@ def test_each_machine_has_its_own_times_of_a_cluster_on_loopback(
         timings.judged(10)
         monkeypatch.setattr("platform.node", lambda: "other")
         assert bool(Timings([rater], 2, where).pace()) is shared
-
-
-@pytest.mark.usefixtures("looked")
-def test_auto_is_known_by_the_address_that_it_found() -> None:
-    assert Engines(cluster=Cluster("auto")).where == "127.0.0.1:7"
-    assert Cluster("auto").place(Path("/j"), "", 0).address == "127.0.0.1:7"

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from demo_judge.card import rubrics_digest, write_card
+from demo_judge.card import ScoreFigures, rubrics_digest, write_card
 from demo_judge.figures import figures
-from demo_judge.score_figures import ScoreFigures
 from demo_judge.self_test_card import self_test_section, write_results
 from demo_judge.world import Split
 from pathway_local.case import Case

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from demo_judge.card import ScoreFigures
 from demo_judge.figures import Trial, figures
-from demo_judge.score_figures import ScoreFigures
 from demo_judge.train import WEIGHTS
 from demo_judge.world import Split
 from pathway_local.runs.run_file import RunFile

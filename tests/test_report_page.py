@@ -76,21 +76,12 @@ def _check_tables_behind_charts(page: PageParser) -> None:
             assert rest[following : following + 4] == ["details", "summary", "div", "table"]
 
 
-def test_a_report_holds_no_text_and_no_id_unless_asked(run: Run, tmp_path: Path) -> None:
+def test_a_report_holds_no_text_and_no_id(run: Run, tmp_path: Path) -> None:
     answers_run(tmp_path / "may.run").close()
     write_cases(tmp_path / "may.csv")
     reported(run, "--by", "chatbot")
     text = Path("may.html").read_text(encoding="utf-8")
     assert not re.search(r"a-\d\d\d|answer \d|question \d|the words of|Warning", text)
-    told = run("report", "may.run", "--out", "with.html", "--with-text", "--cases", "may.csv")
-    assert "note: with.html holds texts of cases" in told.err
-    page = check_harmless(Path("with.html").read_text(encoding="utf-8"))
-    assert "This page holds texts of cases" in page.said and re.search(
-        r"a-\d\d\d row \d+ · chatbot v\d .* question question \d+", page.said
-    )
-    for alone in (["--with-text"], ["--cases", "may.csv"]):
-        assert run("report", "may.run", "--out", "no.html", *alone).code == 2
-    assert not Path("no.html").exists()
 
 
 def test_readers_are_warned(run: Run, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from families import FAMILIES, Family, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from pathway_local.case import CaseRef
-from pathway_local.cli.judge_options import with_budget
+from pathway_local.cli.command_help import with_budget
 from pathway_local.errors import UsageError
 from pathway_local.judges.chat.turns import chat_of, chat_settings, think_budget, thinking_sampling
 from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec

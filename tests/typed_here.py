@@ -52,7 +52,7 @@ def leave_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pathway_local.cli.leave_at_once", lambda: None)
     # The tests' own tracebacks would be cut to a line, until the last test.
     monkeypatch.setattr("pathway_local.cli.command_line.keep_texts_out_of_tracebacks", lambda: None)
-    for where in ("cli.private_reading", "checks.doctor"):
+    for where in ("cli.case_files", "checks.doctor"):
         monkeypatch.setattr(f"pathway_local.{where}.give_up_sockets", lambda: True)
 
 

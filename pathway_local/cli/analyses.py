@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, Run
+from pathway_local.cli.options import AsJson, Force, Full, Kinds, Lang, Out, Run, keyword
 from pathway_local.cli.show import option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.output.plain import as_json as plain
@@ -25,7 +25,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
 from pathway_local.words.language import Language
 
-SHARED = {
+SHARED: Kinds = {
     "out": (Out, None),
     "lang": (Lang, "en"),
     "full": (Full, False),
@@ -41,7 +41,7 @@ Found = tuple[Ratings, list[Table], Callable[[], None]]
 
 def app_of(
     name: str,
-    more: Mapping[str, tuple[Any, Any]] = MappingProxyType({}),
+    more: Kinds = MappingProxyType({}),
     find: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Found] | None = None,
 ) -> App:
     """The command of an analysis; one that has `more` options than these finds by itself what it shows.
@@ -64,16 +64,12 @@ def app_of(
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
     parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
-    parameters += [_keyword(each, kind, default) for each, (kind, default) in {**more, **SHARED}.items()]
+    parameters += [keyword(each, *kind) for each, kind in {**more, **SHARED}.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     app = App()
     app.with_examples(*analysis.examples)(command)
     return app
-
-
-def _keyword(name: str, kind: Any, default: Any = Parameter.empty) -> Parameter:
-    return Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
@@ -85,7 +81,7 @@ def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
     shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
     required = declared.is_required()
     default = list(declared.default) if kind == list[str] else declared.default
-    return _keyword(name, shown, Parameter.empty if required else default)
+    return keyword(name, shown, Parameter.empty if required else default)
 
 
 def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Found:

@@ -1,7 +1,7 @@
 """Help in plain text: usage, description, options in named groups, and examples to paste."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ MOST_USED = {
     "compare": "between rubric rater pair-by cluster margin full out json lang",
     "plan": "half-width detect margin against between rubric cluster pair-by out json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
-    "report": "out by between pair-by against cluster with-text cases lang",
+    "report": "out by between pair-by against cluster title logo lang",
     "handover": "against error within by store cases sheet rater full out",
     "import": "kind rater rubric cases id map score comment pseudonyms encoding",
     "hosted export": "cases rubric service model out only id map",
@@ -101,6 +101,21 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the usage line, without Typer's braces around arguments."""
         return [piece.replace("}...", " …").strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class JudgingCommand(Command):
+    """Lets `--think` come with or without a number, which Typer's own options can't."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, list(with_budget(args)))
+
+
+def with_budget(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments, with `auto` behind each `--think` that has no number."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        yield argument
+        if argument == "--think" and not (following.isdecimal() or following == "auto"):
+            yield "auto"
 
 
 class Group(TyperGroup):

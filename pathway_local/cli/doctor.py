@@ -30,7 +30,7 @@ def doctor(
         str | None, option("NAME", "A judge's name or model folder; default: demo.", "", "--judge", "-j")
     ] = None,
     models: Models = None,
-    cluster: Annotated[str, option("ADDRESS", "A Ray cluster: auto or HOST:PORT.", "")] = "",
+    cluster: Annotated[str, option("ADDRESS", "A Ray cluster at HOST:PORT.", "")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check this machine and a judge, and a run or cases file if you name one; print how to fix what is wrong.

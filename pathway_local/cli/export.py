@@ -2,13 +2,12 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import Encoding, Force, Run
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING, Force, Run, taking
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.output.export import export as write
 from pathway_local.output.export import export_onto
@@ -23,13 +22,12 @@ app = App()
     "pathway-local export my.run --out verdicts.csv",
     "pathway-local export my.run --onto examples/pathway-answer.csv --out new.csv",
 )
+@taking(READING)
 def export(
     run: Run,
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
+    given: dict[str, Any],
     onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
-    id_column: Annotated[str | None, option("COLUMN", "With --onto: column with the cases' ids.", "", "--id")] = None,
-    encoding: Encoding = "",
-    pseudonyms: Annotated[Path | None, option("KEYFILE", "With --onto: key of the run's pseudonyms.")] = None,
     columns: Annotated[
         str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
     ] = "",
@@ -50,7 +48,7 @@ def export(
         if onto is None:
             remarks = write(read, out, force=force, only=only)
         else:
-            sheet = sheet_of(read, onto, rubrics_of(read).values(), id_column, pseudonyms, encoding)
+            sheet = sheet_of(read, onto, rubrics_of(read).values(), given)
             remarks = export_onto(read, sheet, out, force=force, only=only, every=every)
     for remark in remarks:
         notice(remark)

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.analyses import Found, app_of
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING
 from pathway_local.cli.sample import tell_sheets, writer
 from pathway_local.cli.show import option_name
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as write_sheets
 from pathway_local.results.analysis import checked, naming
@@ -67,8 +65,7 @@ def _write(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
 def _plan(run: Path, decision: Decision, own: Mapping[str, Any]) -> SamplePlan:
     """The sheets of the cases that are handed over and not rated yet."""
     ids = [case for case, wanted in zip(decision.matrix.case_ids, decision.to_rate, strict=True) if wanted]
-    rubric, place = decision.matrix.rubric, own["cases"]
-    cases = Given(run, place, load_rubric, rubric, own["id_column"], {}, own["pseudonyms"], own["encoding"])
+    cases = cases_given(run, own["cases"], decision.matrix.rubric, {name: own[name] for name in READING})
     return SamplePlan(cases, len(ids), 0, own["sheet"], raters=own["rater"], only=frozenset(ids))
 
 
@@ -92,9 +89,7 @@ app = app_of(
         "cases": (Cases, None),
         "sheet": (Sheet, None),
         "rater": (Rater, []),
-        "id_column": (IdColumn, None),
-        "encoding": (Encoding, ""),
-        "pseudonyms": (KeyFile, None),
+        **READING,
     },
     _find,
 )

@@ -3,26 +3,12 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, App, option
-from pathway_local.cli.options import (
-    CasesOption,
-    Encoding,
-    Force,
-    HeaderRow,
-    IdColumn,
-    KeyFile,
-    Map,
-    RubricIfSeveral,
-    RunToBe,
-    Yes,
-)
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
-from pathway_local.judging.option import columns_by_input
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, Service
 from pathway_local.system.visible import visible
 
@@ -41,6 +27,7 @@ app = App(
 
 
 @app.with_examples(*EXAMPLES)
+@taking(MATCHING)
 def export(
     run: RunToBe,
     cases: CasesOption,
@@ -50,15 +37,11 @@ def export(
     ],
     model: Annotated[str, option("NAME", "What the service calls the model; on Azure, the deployment.", JUDGE)],
     out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
+    given: dict[str, Any],
     rubric: RubricIfSeveral = None,
     only: Annotated[
         str, option("WHICH", "A number of cases to draw at random, or COLUMN=VALUE (default: all cases).", CASES)
     ] = "",
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    header_row: HeaderRow = None,
-    mapping: Map = [],  # noqa: B006
-    pseudonyms: KeyFile = None,
     yes: Yes = False,
     force: Force = False,
 ) -> None:
@@ -67,10 +50,8 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    given = Given(
-        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
-    )
-    with HostedRequests.open(RequestPlan(given, service, model, out, only), force=force) as requests:
+    plan = RequestPlan(cases_given(run, cases, rubric, given), service, model, out, only)
+    with HostedRequests.open(plan, force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"

@@ -5,18 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, RATERS, App, option
-from pathway_local.cli.options import Encoding, HeaderRow, IdColumn, KeyFile, Map, RubricIfSeveral, Run
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.judging.option import columns_by_input
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
@@ -24,10 +21,6 @@ from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.visible import visible
 
 SHOWN_PROBLEMS = 200
-
-Kind = Annotated[
-    Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
-]
 
 app = App()
 
@@ -38,10 +31,14 @@ app = App()
     "pathway-local import my.run results.jsonl --kind hosted --rater their-judge",
     name="import",
 )
+@taking(MATCHING)
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
-    kind: Kind,
+    kind: Annotated[
+        Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
+    ],
+    given: dict[str, Any],
     rater: Annotated[
         str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
     ] = None,
@@ -49,11 +46,6 @@ def import_(
     cases: Annotated[
         Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
     ] = None,
-    id_column: IdColumn = None,
-    mapping: Map = [],  # noqa: B006
-    encoding: Encoding = "",
-    header_row: HeaderRow = None,
-    pseudonyms: KeyFile = None,
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
     ] = [],  # noqa: B006
@@ -69,21 +61,19 @@ def import_(
     evaluator, named with --score); the results of OpenAI's or Anthropic's batch services or of `vllm run-batch`; or a
     table with raw replies in a column `reply`.
     """
-    if mapping and not cases:
+    if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
     if sample is not None and kind != "human":
         raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
-    wanted = RatingsFile(
-        file, kind, rater, scores=score, comments=comment, encoding=encoding, header_row=header_row, sample=sample
-    )
+    form = {name: given.pop(name) for name in ("encoding", "header_row") if name in given}
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
     with _problems_told():
         if cases:
-            given = Given(run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms)
-            found = import_with_cases(given, wanted, sys.argv, _ask)
+            found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv, _ask)
         else:
-            key = Pseudonyms.of_file(pseudonyms) if pseudonyms else None
-            wanted = replace(wanted, rubric=rubric, id_column=id_column, pseudonyms=key)
+            key = Pseudonyms.of_file(given["pseudonyms"]) if "pseudonyms" in given else None
+            wanted = replace(wanted, rubric=rubric, id_column=given.get("id_column"), pseudonyms=key)
             with RunFile.open(run) as opened:
                 found = import_ratings(opened, wanted, sys.argv, ask=_ask)
     show(found)

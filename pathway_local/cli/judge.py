@@ -10,16 +10,16 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from pathway_local.cli.case_files import close_off, tell_exposed
 from pathway_local.cli.column_question import ask_columns
-from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, option
+from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
 from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.judge_options import JudgingCommand, taking
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.private_reading import close_off, tell_exposed
+from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
-from pathway_local.engines.process import make_log
+from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.dry_run import dry_run
@@ -46,15 +46,13 @@ _T = TypeVar("_T")
     "pathway-local judge examples/pathway-answer.csv --run my.run --keep id",
     cls=JudgingCommand,
 )
-@taking(options_of())
+@taking(of_judge(options_of()))
 def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx .eval.")],
     given: dict[str, Any],
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
-    force: Annotated[
-        bool, option("", "Replace a file at --out or --engine-log that is not ours.", OUTPUT, "--force")
-    ] = False,
+    force: Annotated[bool, option("", "Replace a file at --out that is not ours.", OUTPUT, "--force")] = False,
     as_json: Annotated[bool, option("", "Print the summary as JSON.", OUTPUT, "--json")] = False,
     quiet: Annotated[bool, option("", "Show no progress and no notes.", OUTPUT, "--quiet", "-q")] = False,
     dry: Annotated[
@@ -81,7 +79,7 @@ def judge(
         print_dry_run(foreseen) if as_json else show_dry_run(foreseen)
         return
     if plan.engine_log:
-        make_log(plan.engine_log, force=force)
+        open_log(plan.engine_log).close()
         notice(f"{plan.engine_log} keeps all that the engine prints while it loads; it holds no case text")
     tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
     _report(tallies, plan.run, out, force=force, as_json=as_json)

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import App
-from pathway_local.cli.judge_options import JudgingCommand
+from pathway_local.cli.command_help import App, JudgingCommand
 from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, notice, print_json, talk

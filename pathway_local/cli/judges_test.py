@@ -1,26 +1,27 @@
 """`pathway-local judges test`: what judges react to, shown by changed cases; needs no labels."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
-from pathway_local.cli.judge_options import Engine, HowMuch, Temperature, Think
-from pathway_local.cli.options import AsJson, Encoding, Force, Full, HeaderRow, IdColumn, Lang, Map, Models, Out
-from pathway_local.judging.option import columns_by_input, values_by_name
+from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
+from pathway_local.judging.option import values_by_name
+from pathway_local.judging.plan import options_of, read_plan
 from pathway_local.prompty.rubric_file import load_rubric
 
+OF_JUDGE = ("id", "encoding", "header_row", "map", "models", "engine", "detail", "temperature", "think")
+"""Options that `judge` has as well."""
 
+
+@taking(of_judge({name: each for name, each in options_of().items() if name in OF_JUDGE}))
 def test(
     judges: Annotated[list[str], typer.Argument(metavar="JUDGE", help="Judges' names or folders.")],
     rubric: Annotated[str, option("RUBRIC", "The rubric's name or file.", RATERS, "--rubric", "-r")],
     cases: Annotated[Path, option("FILE", "The cases file; labels are not needed.", CASES)],
+    given: dict[str, Any],
     n: Annotated[int, option("N", "Cases to draw at random.", CASES, "--n", min=2, max=10_000)] = 100,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    header_row: HeaderRow = None,
-    mapping: Map = [],  # noqa: B006
     role: Annotated[
         list[str],
         option(
@@ -34,11 +35,6 @@ def test(
         list[str],
         option("PROBE", "A probe to leave out, or one of its changes, such as nothing:refusal.", RATERS, "--leave-out"),
     ] = [],  # noqa: B006
-    engine: Engine = "auto",
-    detail: HowMuch = "full",
-    temperature: Temperature = None,
-    think: Think = "0",
-    models: Models = None,
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
     out: Out = None,
     lang: Lang = "en",
@@ -52,13 +48,9 @@ def test(
     """
     # Imported here: the other commands of this group need none of it.
     from pathway_local.cli.self_test import test_judges
-    from pathway_local.judging.plan import Plan
 
-    plan = Plan(
-        cases, run or Path(f"{cases.stem}.test.run"), rubric=(load_rubric(rubric),), judge=judges, models=models,
-        id=id_column, encoding=encoding, header_row=header_row, map=columns_by_input(mapping), detail=detail,
-        temperature=temperature, think=think, engine=engine,
-    )  # fmt: skip
+    given |= {"rubric": (load_rubric(rubric),), "judge": judges}
+    plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
     shared = {"out": out, "lang": lang, "full": full, "as_json": as_json}
     test_judges(plan, roles, n, leave_out, force=force, **shared)

@@ -1,14 +1,14 @@
 """`pathway-local read`: the cases that a person should look at first, with their texts, and where raters disagree."""
 
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import AsJson, Encoding, Force, IdColumn, KeyFile, Lang, RubricOfRun, Run
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import READING, AsJson, Force, Lang, RubricOfRun, Run, taking
 from pathway_local.cli.show import show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
@@ -26,6 +26,7 @@ from pathway_local.results.reading_list import (
     reading_lists,
     table_rows,
 )
+from pathway_local.results.table import Cell
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
@@ -40,8 +41,10 @@ app = App()
     "pathway-local read my.run --cases examples/pathway-answer.csv --out read.html",
     "pathway-local read my.run --by disagreement --top 5",
 )
+@taking(READING)
 def read(
     run: Run,
+    given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.", CASES)] = None,
     out: Annotated[
         Path | None, option("FILE", "With --cases: a page (.html), or a table such as .xlsx.", OUTPUT)
@@ -56,9 +59,6 @@ def read(
     ] = "score",
     top: Annotated[int, option("N", "Cases for each score; with --by disagreement, also patterns.", CASES, min=1)] = 20,
     rubric: RubricOfRun = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    pseudonyms: KeyFile = None,
     lang: Lang = "en",
     as_json: AsJson = False,
     force: Force = False,
@@ -79,7 +79,7 @@ def read(
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
         apart = divergence(opened, rubrics, top) if by == "disagreement" else []
-        sheet = sheet_of(opened, cases, rubrics, id_column, pseudonyms, encoding) if cases else None
+        sheet = sheet_of(opened, cases, rubrics, given) if cases else None
         found = list[ReadingList]()
         if sheet and by != "disagreement":
             found = reading_lists(opened, rubrics, by, top, sheet)
@@ -91,15 +91,19 @@ def read(
     tables = [table for each in apart for table in each.tables]
     if as_json:
         print_json(plain(tables, terminal_words(lang)))
-        return
-    show([each for each in tables if each.key != WORDS], terminal_words(lang))
-    for each in tables:
-        for case, rows in groupby(each.rows if each.key == WORDS else (), key=lambda row: str(row["case"])):
-            data.print()
-            data.say(case, "bold")
-            for row in rows:
-                said = str(row["words"]).replace("\n", "\n    ")
-                data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
+    else:
+        show([each for each in tables if each.key != WORDS], terminal_words(lang))
+        _show_words(row for each in tables if each.key == WORDS for row in each.rows)
+
+
+def _show_words(rows: Iterable[Mapping[str, Cell]]) -> None:
+    """Print what raters wrote about each case."""
+    for case, together in groupby(rows, key=lambda row: str(row["case"])):
+        data.print()
+        data.say(case, "bold")
+        for row in together:
+            said = str(row["words"]).replace("\n", "\n    ")
+            data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
 
 
 def _write_lists(

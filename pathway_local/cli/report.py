@@ -4,31 +4,24 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from pathway_local.cli.cases_sheet import sheet_of
-from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, App, option
+from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.note_export import note_export
-from pathway_local.cli.options import Cluster, Encoding, Force, IdColumn, KeyFile, Lang, Page, PairBy, Run, Title
-from pathway_local.cli.private_reading import read_privately
-from pathway_local.cli.read import warn_of_texts
+from pathway_local.cli.options import Cluster, Force, Lang, Page, PairBy, Run, Title
 from pathway_local.cli.show import option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.logo import read_logo
 from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.report import Look, report_page
+from pathway_local.pages.report import report_page
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
 from pathway_local.results.compare import CompareOptions, comparison_plan
 from pathway_local.results.ratings import Ratings
-from pathway_local.results.reading_list import ReadingList, reading_lists
-from pathway_local.results.report import ReportPlan
+from pathway_local.results.report import Report, ReportPlan
 from pathway_local.results.report import report as read_for_report
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.words.language import Language
-
-SHOWN_CASES = 5
-"""Cases with texts for each score; `read` shows more."""
 
 app = App()
 
@@ -53,13 +46,6 @@ def report(
     against: Annotated[
         str, option("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
     ] = "",
-    with_text: Annotated[
-        bool, option("", "Also show the cases with the lowest scores: ids, texts and raters' words.", PRIVACY)
-    ] = False,
-    cases: Annotated[Path | None, option("FILE", "With --with-text: the cases file.", PRIVACY)] = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    pseudonyms: KeyFile = None,
     title: Title = "",
     logo: Annotated[Path | None, option("FILE", "A PNG, JPEG or SVG for the top of the page.", OUTPUT)] = None,
     no_appendix: Annotated[
@@ -70,32 +56,32 @@ def report(
 ) -> None:
     """Write a run's results as one HTML file to send: it needs no internet, loads nothing and runs no program.
 
-    Unless you ask for it with --with-text, the page holds no text of a case and no case id.
+    The page holds no text of a case and no case id; `read` writes a page with the cases to read.
     """
     check_page(out, force=force)
-    say = Language(lang, option_name)
-    look = Look(title.strip(), read_logo(logo) if logo else "", not no_appendix)
     if pair_by and not between:
         raise UsageError("--pair-by needs --between", "Such as --between chatbot=v1,v2 --pair-by question_id.")
-    if with_text != (cases is not None):
-        raise UsageError("--with-text and --cases need each other", "Such as --with-text --cases answers.csv.")
-    to_read: list[ReadingList] = []
-    if cases:
-        warn_of_texts(out)
-        read_privately(cases, run)
+    say, image = Language(lang, option_name), read_logo(logo) if logo else ""
     with RunFile.read(run) as read, read.database.snapshot():
-        data = Ratings(read)
-        by, cluster = map(data.column, (by, cluster))
-        asked = CompareOptions(between=between, pair_by=pair_by, cluster=cluster, min_group=min_group)
-        with naming(option_name):
-            compared = comparison_plan(data, asked) if between else None
-        found = read_for_report(data, ReportPlan(by, min_group, compared, against, cluster))
-        if cases:
-            rubrics = list(found.rubrics.values())
-            sheet = sheet_of(read, cases, rubrics, id_column, pseudonyms, encoding)
-            to_read = reading_lists(read, rubrics, "score", SHOWN_CASES, sheet)
-    for said in data.notices:
-        notice(terminal_words().note(said))
-    write_page(out, report_page(found, say, sys.argv, now(), look, to_read), force=force)
+        asked = CompareOptions(between=between, pair_by=pair_by, min_group=min_group)
+        found = _found(read, asked, by, cluster, against)
+    made = report_page(
+        found, say, sys.argv, now(),
+        title=title.strip(), logo=image, has_appendix=not no_appendix,
+    )  # fmt: skip
+    write_page(out, made, force=force)
     note_export(run, out)
     talk.say(f"written: {out}")
+
+
+def _found(run: RunFile, asked: CompareOptions, by: str, cluster: str, against: str) -> Report:
+    """Return what a report shows, and note what its reader must know. Raises PathwayError."""
+    data = Ratings(run)
+    by, cluster = map(data.column, (by, cluster))
+    with naming(option_name):
+        asked = asked.model_copy(update={"cluster": cluster})
+        compared = comparison_plan(data, asked) if asked.between else None
+    found = read_for_report(data, ReportPlan(by, asked.min_group, compared, against, cluster))
+    for said in data.notices:
+        notice(terminal_words().note(said))
+    return found

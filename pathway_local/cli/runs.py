@@ -3,18 +3,16 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pathway_local.cli.audit import audit
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, App, option
-from pathway_local.cli.options import CasesOption, Encoding, IdColumn, KeyFile, Map, Run, Yes
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import MATCHING, CasesOption, Run, Yes, taking
 from pathway_local.cli.purge import purge
 from pathway_local.cli.terminal import data, need_consent, notice, talk
-from pathway_local.judging.option import columns_by_input
 from pathway_local.rater import HANDOVER, PanelRule, Rater
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.merge import merge_parts
@@ -107,14 +105,12 @@ def remove_rater(
     "    --cases examples/pathway-answer.csv",
     "pathway-local runs keep my.run --cases cases.csv --column bot --column year",
 )
+@taking(MATCHING)
 def keep(
     run: Run,
     cases: CasesOption,
     column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.", CASES)],
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    mapping: Map = [],  # noqa: B006
-    pseudonyms: KeyFile = None,
+    given: dict[str, Any],
 ) -> None:
     """Keep columns of the cases file in the run, to group and compare by, also where no local judge has judged.
 
@@ -122,8 +118,7 @@ def keep(
     """
     read_privately(cases, run)
     with RunFile.open(run) as opened:
-        given = columns_by_input(mapping)
-        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding, given)
+        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), given)
         kept = keep_columns(opened, sheet, column, sys.argv)
     talk.say(f"kept: {', '.join(kept.columns)} of {kept.cases:,} cases")
     if kept.missing:

@@ -3,30 +3,15 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
-from pathway_local.cli.options import (
-    CasesOption,
-    Encoding,
-    Force,
-    HeaderRow,
-    IdColumn,
-    KeyFile,
-    Lang,
-    Map,
-    RubricIfSeveral,
-    RunToBe,
-    Title,
-)
-from pathway_local.cli.private_reading import read_privately
+from pathway_local.cli.options import MATCHING, CasesOption, Force, Lang, RubricIfSeveral, RunToBe, Title, taking
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
-from pathway_local.judging.option import columns_by_input
 from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages
-from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST
 from pathway_local.ratings.sampling import Drawn, SamplePlan
@@ -48,12 +33,14 @@ app = App()
     "pathway-local sample new.run --rubric pathway-answer --rater Ann --rater Ben \\",
     "    --cases examples/pathway-answer.csv --n 8 --seed 7 --out rate.html",
 )
+@taking(MATCHING)
 def sample(
     run: RunToBe,
     cases: CasesOption,
     n: Annotated[int, option("N", "Cases to draw.", CASES, "--n", min=1)],
     out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.", OUTPUT)],
     seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
+    given: dict[str, Any],
     strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
     min_per_group: Annotated[
         int | None,
@@ -64,11 +51,6 @@ def sample(
         bool, option("", "On pages: another order for each evaluator, as in workbooks.", RATERS, "--blind-order")
     ] = False,
     rubric: RubricIfSeveral = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    header_row: HeaderRow = None,
-    mapping: Map = [],  # noqa: B006
-    pseudonyms: KeyFile = None,
     title: Title = "",
     lang: Lang = "en",
     force: Force = False,
@@ -80,11 +62,10 @@ def sample(
     """
     if min_per_group and not strata:
         raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
-    given = Given(
-        run, cases, load_rubric, rubric, id_column, columns_by_input(mapping), pseudonyms, encoding, header_row
-    )
     blind = blind_order or not is_page(out)
-    plan = SamplePlan(given, n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST)
+    plan = SamplePlan(
+        cases_given(run, cases, rubric, given), n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST
+    )
     write = writer(plan, lang, title.strip())
     read_privately(cases, run)
     _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.cli.analyses import check_out, deliver
+from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.judge import watched
-from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.engines.engine_list import engine_kind

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.column_question import ask_column, example, first_rows
 from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
 from pathway_local.cli.options import Lang, Models
-from pathway_local.cli.private_reading import read_privately
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
 from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing

@@ -2,12 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pathway_local.cli.cases_sheet import sheet_of
+from pathway_local.cli.case_files import sheet_of, tell_exposed
 from pathway_local.cli.command_help import CASES, PRIVACY, App, option
-from pathway_local.cli.options import Encoding, IdColumn, KeyFile, Lang, Run
-from pathway_local.cli.private_reading import tell_exposed
+from pathway_local.cli.options import READING, Lang, Run, taking
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
@@ -22,12 +21,11 @@ app = App()
     "pathway-local view my.run --cases examples/pathway-answer.csv",
     "pathway-local view my.run --read-only",
 )
+@taking(READING)
 def view(
     run: Run,
+    given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.", CASES)] = None,
-    id_column: IdColumn = None,
-    encoding: Encoding = "",
-    pseudonyms: KeyFile = None,
     read_only: Annotated[bool, option("", "Do not accept agreed scores.", PRIVACY, "--read-only")] = False,
     lang: Lang = "en",
 ) -> None:
@@ -52,7 +50,7 @@ def view(
     if unfiltered:
         notice(f"this process could not be filtered: {unfiltered}; only our own code keeps it from connecting")
     with door, RunFile.read(run) as opened:
-        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), id_column, pseudonyms, encoding) if cases else None
+        sheet = sheet_of(opened, cases, rubrics_of(opened).values(), given) if cases else None
         if sheet is None:
             notice("without --cases FILE the viewer shows verdicts, and neither texts nor forms for agreed scores")
         tell(f"reading {run}")

@@ -41,8 +41,8 @@ class Engines:
 
     @property
     def where(self) -> str:
-        """The cluster's address as HOST:PORT; empty for this machine. Raises EngineError."""
-        return self.cluster.at if self.cluster else ""
+        """The cluster's address as HOST:PORT; empty for this machine."""
+        return self.cluster.address if self.cluster else ""
 
     def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
         """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""

@@ -2,7 +2,6 @@
 
 import ipaddress
 import math
-import os
 import platform
 import re
 import stat
@@ -30,7 +29,6 @@ RAY = "2.60.0"
 
 INSTALL = "Run `./scripts/setup --cluster` in this project's folder (with --gpu for .venv-gpu), on all nodes."
 
-AUTO = "auto"
 LOOK_LIMIT = 60.0
 """Seconds that a look at a cluster may take, joining included."""
 
@@ -47,7 +45,6 @@ _TOKEN = (
     "Run: (umask 077; ray get-auth-token --generate >/dev/null), and set RAY_AUTH_MODE=token for `ray start` and here."
 )
 START = "Start one with `ray start`, on this machine too, and give the address that it prints."
-_GCS = re.compile(rb"raylet\0(?:.*\0)?--gcs-address=([^\0]+)")
 _ADDRESS = re.compile(r"[A-Za-z0-9.\-]{1,253}:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
 
 
@@ -60,28 +57,23 @@ def cluster_of(address: str, workers: int) -> "Cluster | None":
 
 @dataclass(frozen=True)
 class Cluster:
-    """The engines to run on a cluster: so many `workers`. `address` is HOST:PORT, or "auto" for the one here."""
+    """The engines to run on a cluster: so many `workers`. `address` is HOST:PORT."""
 
     address: str
     workers: int = 1
 
     def __post_init__(self) -> None:
         """Raise UsageError if the address is invalid."""
-        if self.address != AUTO and not _ADDRESS.fullmatch(self.address):
-            said = f"--cluster is {self.address[:40]!r}, neither auto nor HOST:PORT"
+        if not _ADDRESS.fullmatch(self.address):
+            said = f"--cluster is {self.address[:40]!r}, not HOST:PORT"
             raise UsageError(said, "Give the address that `ray start --head` printed, such as 10.0.0.5:6379.")
 
     @cached_property
     def found(self) -> Found:
-        """The cluster's machine and address. Raises EngineError if it does not answer or a check finds a problem."""
+        """The cluster's machine and nodes. Raises EngineError if it does not answer or a check finds a problem."""
         found = look(self.address)
         refuse_problems(self.address, found.checks)
         return found
-
-    @property
-    def at(self) -> str:
-        """The cluster's address as HOST:PORT. Raises EngineError, see `found`."""
-        return self.found.address or self.address
 
     @property
     def machine(self) -> Machine:
@@ -92,29 +84,23 @@ class Cluster:
         return replace(machine, free_memory=machine.free_memory // on_one_node)
 
     def check_room(self, gpus: int) -> None:
-        """Raise UsageError if the cluster is too small for its workers.
+        """Raise UsageError if the cluster is too small for its workers: Ray would wait for further nodes.
 
         Each takes `gpus` GPUs and a processor of a node; with 0 GPUs, each takes a whole node.
-
-        Without this, Ray would wait for further nodes.
         """
         nodes = self.found.nodes
         room = sum(min(there // gpus, processors) for there, processors in nodes) if gpus else len(nodes)
         if self.workers > room:
-            has = f"{len(nodes)} node{'s' * (len(nodes) != 1)}"
-            takes = "Each takes a whole node"
-            if gpus:
-                has += f" with {sum(gpu for gpu, _ in nodes)} GPUs and {sum(cpu for _, cpu in nodes)} processors in all"
-                takes = f"Each takes {gpus} GPU{'s' * (gpus > 1)} and one processor of a node"
-            fits = f"so give --workers {room}" if room else "and `ray status` shows what the nodes have"
-            raise UsageError(f"--workers {self.workers}: the cluster has {has}", f"{takes}, {fits}.")
+            takes = f"{gpus} GPU{'s' * (gpus > 1)} and one processor of a node" if gpus else "a whole node"
+            hint = f"Each takes {takes}. `ray status` shows what the nodes have."
+            raise UsageError(f"--workers {self.workers}: the cluster has room for {room}", hint)
 
     def place(self, folder: Path, weights: str, gpus: int) -> Place:
         """Return the place of an engine that needs so many GPUs, for the judge in `folder` with this hash."""
         home, real = models_home().resolve(), folder.resolve()
         relative = real.relative_to(home) if real.is_relative_to(home) else real
         gpu = self.machine.gpus[0].name if gpus else ""
-        return Place(self.at, str(relative), weights, own_versions(), gpu, gpus)
+        return Place(self.address, str(relative), weights, own_versions(), gpu, gpus)
 
 
 def look(address: str) -> Found:
@@ -231,26 +217,6 @@ def on_loopback(host: str) -> bool:
 def host_of(address: str) -> str:
     """Return the host of HOST:PORT."""
     return address.rpartition(":")[0]
-
-
-def found_address(environment: Mapping[str, str], proc: Path = Path("/proc")) -> str:
-    """Return the address of the cluster that this user runs here, by the raylets' arguments.
-
-    Raises EngineError for no cluster or several. Ray's own note of the last one may name a cluster that is gone.
-    """
-    if address := environment.get("RAY_ADDRESS"):
-        return address
-    found: set[str] = set()
-    for process in proc.glob("[0-9]*"):
-        with suppress(OSError):
-            if process.stat().st_uid == os.getuid():
-                found |= {each.decode() for each in _GCS.findall((process / "cmdline").read_bytes())}
-    if len(found) == 1:
-        return found.pop()
-    if found:
-        said = f"several Ray clusters run here: {', '.join(sorted(found))}"
-        raise EngineError(said, "Give one of them: --cluster HOST:PORT.")
-    raise EngineDied("no Ray cluster of yours runs on this machine", START)
 
 
 def without_ray(environment: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import check_fits_here
-from pathway_local.judges.weights import check_folder, weight_files
+from pathway_local.judges.weights import weight_files
 from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine
 
@@ -86,10 +86,6 @@ class EngineKind:
         Raises EngineMissing, OutOfMemory.
         """
         return LoadPlan(check_fits_here(judge, machine, options, dtype).context)
-
-    def check_weights(self, config: EngineConfig) -> None:
-        """Raise WeightsMissing if the folder is incomplete, before any process is started."""
-        check_folder(Path(config.model), Path(config.model).name)
 
     def window(self, config: EngineConfig) -> int:
         """Requests to keep in flight: enough that the engine never waits for the next one."""

@@ -13,7 +13,7 @@ from pathway_local.engines.remedies import REMEDIES, SMALLER
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory
 
-SHOWN = 300
+SHOWN = 400
 """Characters of a library's message that an error shows."""
 
 LONGEST = 3000
@@ -61,10 +61,9 @@ def start_error(
     text = f"{shown}\n{printed}" if not cause or tells_nothing(cause) else cause
     for remedies in (kind.remedies, REMEDIES):
         for error, patterns in remedies.items():
-            for pattern, advise in patterns.items():
-                if found := re.search(pattern, text, re.IGNORECASE):
-                    said, hint = advise(found)
-                    return error(said or shown, hint)
+            for pattern, hint in patterns.items():
+                if re.search(pattern, text, re.IGNORECASE):
+                    return error(shown, hint)
     if text.startswith(("ModuleNotFoundError", "ImportError")):
         return EngineMissing(shown, f"A part of the engine is missing. {kind.install_hint}")
     if failed.memory:

@@ -39,7 +39,6 @@ class Host:
         place: Place | None = None,
     ) -> None:
         self._kind, self._config, self._log, self._place = engine_kind(engine), config, log, place
-        self._kind.check_weights(config)
         check_address_space(SMALLEST_JUDGE)
         self._seal: Attempt = seal
         self._hang_limit = hang_limit

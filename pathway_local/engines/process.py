@@ -23,7 +23,6 @@ from pathway_local.sealing.environment import TEMPORARY
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import start_process
 from pathway_local.sealing.levels import Attempt
-from pathway_local.system.output_file import output_file
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.system.shipped import python_path
 
@@ -74,6 +73,8 @@ class EngineProcess:
             hint = "Rename the folder so that its name is valid UTF-8, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         opened = open_log(log) if log else None
+        if opened:
+            opened.write(f"\nloading, {datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
         self._several = several and place is None
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
@@ -333,31 +334,21 @@ def _line(line: bytes) -> str:
 FIRST = b"What the engine of pathway-local wrote while it loaded. It holds no case text: nothing is judged then.\n"
 
 
-def make_log(path: Path, *, force: bool) -> None:
-    """Make the file, 0600, with a first line that says what it holds; keep a file that begins with this line.
-
-    Otherwise the same command could not continue a run. Raises OutputExists if another file has that name (`force`
-    replaces it), UsageError if it can't be written.
-    """
-    if not _is_log(path):
-        with output_file(path, force=force) as file:
-            file.write(FIRST)
-
-
 def open_log(path: Path) -> BinaryIO:
-    """Open the file to append one more load. Raises UsageError."""
+    """Open the file to append one more load; a new one, 0600, begins with a line that says what it holds.
+
+    Raises UsageError if it can't be written, or does not begin with this line.
+    """
+    hint = "Name another file at --engine-log."
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        log = os.fdopen(handle, "ab", buffering=0)
-        log.write(f"\nloading, {datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        log = os.fdopen(handle, "a+b", buffering=0)
+        log.seek(0)
+        begins = log.read(len(FIRST))
+        if begins in (b"", FIRST):
+            log.write(FIRST if not begins else b"")
+            return log
+        log.close()
     except OSError as error:
-        raise UsageError(f"{path} can't be written: {error.strerror}", "Name another file at --engine-log.") from None
-    return log
-
-
-def _is_log(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return path.is_file() and not path.is_symlink() and file.readline(len(FIRST)) == FIRST
-    except OSError:
-        return False  # `output_file` reports what is wrong with it
+        raise UsageError(f"{path} can't be written: {error.strerror or error}", hint) from None
+    raise UsageError(f"{path} exists already, and is no log of an engine", hint)

@@ -20,26 +20,25 @@ from msgspec.msgpack import decode
 
 from pathway_local.check import Check
 from pathway_local.engines.cluster import (
-    AUTO,
     LOOPBACK_ALONE,
     START,
     folder_check,
-    found_address,
     host_of,
     network_checks,
     on_loopback,
     refuse_problems,
 )
 from pathway_local.engines.wire import (
-    LENGTH,
     TO_ENGINE,
     Died,
     Failed,
     Found,
+    Frames,
     FromEngine,
     Load,
     Place,
     Said,
+    ToEngine,
     frame,
     write_whole,
 )
@@ -72,18 +71,17 @@ class Relay:
 
     def serve(self) -> int:
         """Serve one engine, or look at the cluster; return how the engine ended. Raises EngineError, RayError."""
-        place, load = self._first(), self._first()
+        place, load = self._asked()
         assert isinstance(place, Place) and isinstance(load, Load)
-        address = found_address(os.environ) if place.address == AUTO else place.address
-        _check_before(address)
+        _check_before(place.address)
         import ray
 
-        found = list(self._joined(address))
+        found = list(self._joined(place.address))
         found.append(folder_check(own_node()[0]))
         nodes = taking_workers(ray.nodes())
         if place.look:
             sizes = tuple((int(node.get("GPU", 0)), int(node["CPU"])) for node in nodes)
-            self.say(Found(*self._looked(found, nodes), sizes, address))
+            self.say(Found(*self._looked(found, nodes), sizes))
             return 0
         refuse_problems(place.address, found)
         room = {"num_cpus": processors(place.gpus, nodes), "num_gpus": place.gpus, "scheduling_strategy": "SPREAD"}
@@ -99,17 +97,14 @@ class Relay:
         """Write one message, whole."""
         self.write(frame(message))
 
-    def _first(self) -> object:
-        length = int.from_bytes(self._exactly(LENGTH))
-        return TO_ENGINE.decode(self._exactly(length))
-
-    def _exactly(self, count: int) -> bytes:
-        found = b""
-        while len(found) < count:
-            piece = os.read(self._requests, count - len(found))
-            if not piece:
+    def _asked(self) -> list[ToEngine]:
+        """Return the first two messages; end this process if the parent is gone or closes."""
+        frames, found = Frames(TO_ENGINE), list[ToEngine]()
+        while len(found) < 2:
+            piece = os.read(self._requests, PIECE)
+            found += frames.feed(piece)
+            if not piece or len(found) > 2:
                 self._end_alone()
-            found += piece
         return found
 
     def _joined(self, address: str) -> Iterator[Check]:

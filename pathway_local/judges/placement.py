@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Layers
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
-from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
@@ -30,6 +29,9 @@ RESERVE = 1.5
 GPU_MARGIN = 1.5
 """Decimal gigabytes of a GPU's free memory that the engine leaves alone. CUDA takes about 0.6 GB of them for the engine
 itself before vLLM compares its share with what is free; the rest is for other programs that grow meanwhile."""
+
+SMALL_ENOUGH_FOR_CPU = 3 * GB
+"""Bytes of weights up to which a judge runs on the processor, unless its entry says otherwise."""
 
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""

@@ -12,13 +12,13 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater
+from pathway_local.judging.planned_rater import PlannedRater, by_engine
 from pathway_local.judging.preparation import (
     Prepared,
     add_raters,
     engine_plan,
     local_rater,
-    prepare_fitting,
+    prepare,
     settings_here,
 )
 from pathway_local.judging.timings import Pace, Timings
@@ -114,22 +114,19 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
-        prepared = prepare_fitting(plan, run, loaded, watcher.notice)
-        numbered = _numbered(run, prepared.raters)
-        keys = dict.fromkeys(each.engine_key for each in prepared.raters)
+        prepared = prepare(plan, run, loaded, watcher.notice)
         forecast = _Forecast(prepared, run, loaded, watcher)
-        judges = tuple(forecast.of([pair for pair in numbered if pair[1].engine_key == key]) for key in keys)
+        judges = tuple(map(forecast.of, by_engine(_with_ids(run, prepared.raters))))
         return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 
-def _numbered(run: RunFile | None, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
-    """Return each rater with the id that it has or would get in the run. Raises RaterChanged."""
-    numbered = [(0, each) for each in raters]
+def _with_ids(run: RunFile | None, raters: Sequence[PlannedRater]) -> Sequence[PlannedRater]:
+    """Return the raters with the ids that they have or would get in the run. Raises RaterChanged."""
     if run:
         with suppress(_NothingStored), run.together():
-            numbered = add_raters(run, raters)
+            raters = add_raters(run, raters)
             raise _NothingStored
-    return numbered
+    return raters
 
 
 class _Forecast:
@@ -139,15 +136,14 @@ class _Forecast:
         self.prepared, self.run, self.loaded, self.watcher = prepared, run, loaded, watcher
         self.rows = 0
 
-    def of(self, own: Sequence[tuple[int, PlannedRater]]) -> JudgeForecast:
+    def of(self, raters: Sequence[PlannedRater]) -> JudgeForecast:
         """Return the forecast of one judge under all its rubrics."""
-        raters, first, plan = [rater for _, rater in own], own[0][1], self.prepared.plan
-        judge, settings = first.judge, first.settings
+        judge, settings, plan = raters[0].judge, raters[0].settings, self.prepared.plan
         _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
         options = settings_here(self.run, judge, settings)
         placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
-        local = [local_rater(number, rater, tokenizer, planned.context, plan) for number, rater in own]
+        local = [local_rater(each, tokenizer, planned.context, plan) for each in raters]
         timings = Timings([each.settings for each in raters], len(planned.gpus), plan.allocation.where)
         return JudgeForecast(
             judge.name,

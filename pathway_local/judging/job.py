@@ -20,13 +20,12 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, Settings
+from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare_fitting
+from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
-from pathway_local.rendering.rubric_check import check_room
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
@@ -71,11 +70,11 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         stack.enter_context(loaded.turn(watcher.notice))
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
-        prepared = prepare_fitting(plan, existing, loaded, watcher.notice)
+        prepared = prepare(plan, existing, loaded, watcher.notice)
         for rater in prepared.raters if plan.double_check else ():
             second_look(rater)  # refuses a rubric under which nothing would change
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
-        numbered = add_raters(run, prepared.raters)
+        raters = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
         job_id = run.jobs.begin(command, _job_facts(prepared, file_facts(prepared.cases.path, run.key, sha256)))
         remember(run, prepared.cases, plan.map)
@@ -84,7 +83,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
             run.set_setting(TEXTS, False)
         if plan.keep_samples:
             run.set_setting(DRAWS, True)
-        return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(numbered)
+        return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(raters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +99,13 @@ class _ScoringJob:
     loaded: EngineCache
     engines: list[Value] = field(default_factory=list)
 
-    def judge(self, raters: Sequence[tuple[int, PlannedRater]]) -> list[Tally]:
-        """Judge under these raters, each with its id in the run; return a tally for each engine."""
+    def judge(self, raters: Sequence[PlannedRater]) -> list[Tally]:
+        """Judge under these raters of the run; return a tally for each engine."""
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for key in dict.fromkeys(each.engine_key for _, each in raters):
-                tallies.append(self._judge_with_one_engine([pair for pair in raters if pair[1].engine_key == key]))
+            for own in by_engine(raters):
+                tallies.append(self._judge_with_one_engine(own))
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
@@ -122,27 +121,33 @@ class _ScoringJob:
         except CasesError:
             return True
 
-    def _judge_with_one_engine(self, own: Sequence[tuple[int, PlannedRater]]) -> Tally:
-        judge, settings = own[0][1].judge, own[0][1].settings
+    def _judge_with_one_engine(self, own: Sequence[PlannedRater]) -> Tally:
+        judge, settings = own[0].judge, own[0].settings
         tokenizer, engine = self.loaded.tokenizer(judge), engine_kind(settings.engine)
-        config, planned = engine_plan(self.prepared, [rater for _, rater in own], self.run, self.loaded)
-        for _, rater in own:
+        config, planned = engine_plan(self.prepared, own, self.run, self.loaded)
+        for rater in own:
             self.run.set_setting(f"{LABEL}{rater.name}", judge.label)
         if judge.label:
             unnamed = "" if self.plan.judge or not self.plan.rubric else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
-        timings = Timings([rater.settings for _, rater in own], len(planned.gpus), self.plan.allocation.where)
+        timings = Timings([rater.settings for rater in own], len(planned.gpus), self.plan.allocation.where)
         pool = Pool(lambda: self._load_engine(judge, settings, config, planned, timings), tokenizer, planned.context)
         try:
-            raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in own]
+            raters = [local_rater(rater, tokenizer, planned.context, self.plan) for rater in own]
             window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
-            tally = self._run_loop(judge, self._first_verdicts(), raters, pool, window, self.prepared.count())
+            task = FirstVerdicts(
+                self.run,
+                source=self.prepared.cases.path.name,
+                keep=self.prepared.plan.keep,
+                texts=self.run.get_setting(TEXTS) is not False,
+                whole=self.prepared.limit is None,
+            )
+            tally = self._run_loop(judge, task, raters, pool, window, self.prepared.count())
             if not self.plan.alone:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
-                again = [(number, second_look(rater)) for number, rater in own]
-                raters = [local_rater(number, rater, tokenizer, planned.context, self.plan) for number, rater in again]
-                self._double_check(judge, raters, pool, window)
+                again = [local_rater(second_look(rater), tokenizer, planned.context, self.plan) for rater in own]
+                self._double_check(judge, again, pool, window)
             return tally
         finally:
             if pool.in_flight:
@@ -179,15 +184,6 @@ class _ScoringJob:
         failed = f", {tally.failures.total()} without a second verdict" if tally.failures else ""
         self.watcher.notice(f"{tally.judged} verdicts of {judge.name} double-checked{failed}")
 
-    def _first_verdicts(self) -> FirstVerdicts:
-        return FirstVerdicts(
-            self.run,
-            source=self.prepared.cases.path.name,
-            keep=self.prepared.plan.keep,
-            texts=self.run.get_setting(TEXTS) is not False,
-            whole=self.prepared.limit is None,
-        )
-
     def _run_loop(
         self,
         judge: JudgeSpec,
@@ -197,39 +193,28 @@ class _ScoringJob:
         window: int,
         total: int | None,
     ) -> Tally:
-        for rater in raters:
-            check_room(rater.writer)
-        progress = _Progress(self.run, self.watcher)
+        shown = time.monotonic()
+
+        def show(tally: Tally, *, now: bool = False) -> None:
+            nonlocal shown
+            if now or time.monotonic() - shown >= SHOW_SECONDS:
+                self.run.commit()  # before the user sees a verdict as done: then it is never lost
+                self.watcher.watch(tally)
+                shown = time.monotonic()
+
         judging = JudgingLoop(
             task,
             raters,
             pool,
             draws=self.run.get_setting(DRAWS) is True,
             window=window,
-            watch=progress.show_sometimes,
+            watch=show,
             stopped=self.watcher.stopped,
         )
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
         tally = judging.judge(self.prepared.rows())
-        progress.show(tally)
+        show(tally, now=True)
         return tally
-
-
-class _Progress:
-    """Shows outcomes only after they are on the disk: a verdict that a user saw as done is never lost."""
-
-    def __init__(self, run: RunFile, watcher: Watcher) -> None:
-        self._run, self._watcher = run, watcher
-        self._shown = time.monotonic()
-
-    def show_sometimes(self, tally: Tally) -> None:
-        if time.monotonic() - self._shown >= SHOW_SECONDS:
-            self.show(tally)
-
-    def show(self, tally: Tally) -> None:
-        self._run.commit()
-        self._watcher.watch(tally)
-        self._shown = time.monotonic()
 
 
 def _job_facts(prepared: Prepared, cases: dict[str, Value]) -> dict[str, Value]:

@@ -31,24 +31,6 @@ from pathway_local.runs.file_errors import RunKind
 from pathway_local.sealing.levels import Wanted
 from pathway_local.sheets.kinds import Sheet
 
-ENGINE = Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)
-DETAIL = Option(
-    "DETAIL",
-    "How much the judge writes: full, through-score (stop after the last score) or score.",
-    REPLY,
-    of_rater=True,
-)
-TEMPERATURE = Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True)
-THINK = Option(
-    "[TOKENS]",
-    "Let the judge think first, for at most this many tokens.",
-    REPLY,
-    typed=str,
-    read=str,
-    of_rater=True,
-)
-
-
 Names = str | os.PathLike[str]
 
 
@@ -102,7 +84,6 @@ class Plan:
         ),
     ] = ()
     truncate: Annotated[str | None, Option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None
-    strict: Annotated[bool, Option("", "Stop at the first invalid row.", CASES)] = False
     limit: Annotated[
         int | None,
         Option(
@@ -129,16 +110,27 @@ class Plan:
         str | None, Option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE, of_rater=True)
     ] = None
     models: Annotated[Path | None, MODELS] = None
-    engine: Annotated[str, ENGINE] = "auto"
+    engine: Annotated[str, Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)] = "auto"
     deterministic: Annotated[
         bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
     ] = False
-    detail: Annotated[Detail, DETAIL] = "full"
+    detail: Annotated[
+        Detail,
+        Option(
+            "DETAIL",
+            "How much the judge writes: full, through-score (stop after the last score) or score.",
+            REPLY,
+            of_rater=True,
+        ),
+    ] = "full"
     samples: Annotated[
         int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)
     ] = 1
     keep_samples: Annotated[bool, Option("", "Also store and export what each of --samples says.", REPLY)] = False
-    temperature: Annotated[float | None, TEMPERATURE] = None
+    temperature: Annotated[
+        float | None,
+        Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True),
+    ] = None
     orders: Annotated[
         Orders | None,
         Option(
@@ -159,7 +151,17 @@ class Plan:
             of_rater=True,
         ),
     ] = None
-    think: Annotated[str, THINK] = "0"
+    think: Annotated[
+        str,
+        Option(
+            "[TOKENS]",
+            "Let the judge think first, for at most this many tokens.",
+            REPLY,
+            typed=str,
+            read=str,
+            of_rater=True,
+        ),
+    ] = "0"
     double_check: Annotated[
         float,
         Option(
@@ -179,9 +181,7 @@ class Plan:
     engines: Annotated[
         int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
     ] = 1
-    cluster: Annotated[
-        str, Option("ADDRESS", "Judge on a Ray cluster: auto (the one of this machine) or HOST:PORT.", MACHINE)
-    ] = ""
+    cluster: Annotated[str, Option("ADDRESS", "Judge on a Ray cluster at HOST:PORT.", MACHINE)] = ""
     workers: Annotated[
         int,
         Option(

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -39,15 +39,13 @@ class Settings(BaseModel):
     engine: str
     dtype: str
     think: int = 0
-    chat: dict[str, JsonValue] | None = None
+    chat: dict[str, JsonValue]
     orders: Orders | None = None
     options: dict[str, JsonValue]
 
     def spec(self) -> dict[str, JsonValue]:
-        """Return the settings as JSON; raters of old runs have no `chat`, and `orders` belong to comparisons alone."""
-        return self.model_dump(
-            mode="json", exclude={name for name in ("chat", "orders") if getattr(self, name) is None}
-        )
+        """Return the settings as JSON; `orders` belong to comparisons alone."""
+        return self.model_dump(mode="json", exclude=None if self.orders else {"orders"})
 
     @property
     def replies(self) -> int:
@@ -57,12 +55,13 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRater:
-    """One judge under one rubric, with its name in the run."""
+    """One judge under one rubric, with its name in the run, and its id there once it was added."""
 
     name: str
     judge: JudgeSpec
     rubric: Rubric
     settings: Settings
+    id: int = 0
 
     @property
     def rater(self) -> Rater:
@@ -74,6 +73,14 @@ class PlannedRater:
         """Return a key: raters with the same one can share an engine."""
         own = self.settings
         return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
+
+
+def by_engine(raters: Iterable[PlannedRater]) -> list[list[PlannedRater]]:
+    """Return the raters in groups that share an engine."""
+    groups: dict[tuple[str, ...], list[PlannedRater]] = {}
+    for each in raters:
+        groups.setdefault(each.engine_key, []).append(each)
+    return list(groups.values())
 
 
 def judging_raters(run: RunFile) -> list[Rater]:
@@ -147,7 +154,7 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
     """Return a rater of the run, with the weights that are on the disk now."""
     settings = Settings.model_validate(rater.spec)
     judge = registry.get(settings.judge)
-    chat = settings.chat and chat_settings(judge, settings.think, settings.sampling)
+    chat = chat_settings(judge, settings.think, settings.sampling)
     weights = checked_hash(judge, weights_folder(judge))
     now = settings.model_copy(update={"weights": weights, "chat": chat})
     return PlannedRater(rater.name, judge, rubric, now)

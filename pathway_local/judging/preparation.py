@@ -2,7 +2,7 @@
 are loaded; stores nothing.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
@@ -11,10 +11,9 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.allocation import ONE_ENGINE
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.errors import CasesError, EngineError, UsageError
+from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.chat.turns import chat_of
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.pinned_folder import pinned_folder
@@ -22,7 +21,7 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine, planned_raters, planned_rubrics
 from pathway_local.judging.reply_reading import is_draw
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
@@ -58,15 +57,8 @@ class Prepared:
     part: Part | None = None
 
     def rows(self) -> Iterator[Case | BadRow]:
-        """Yield the rows to judge in the order of the file. Raises CasesError for a bad one if the plan is strict."""
-        for row in self.cases:
-            if not self._takes(row):
-                continue
-            if self.plan.strict and isinstance(row, BadRow):
-                raise CasesError(
-                    f"{row.where}: {row.reason}", "Fix the row, or leave --strict out to record it as a failure."
-                )
-            yield row
+        """Return the rows to judge in the order of the file."""
+        return filter(self._takes, self.cases)
 
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
@@ -81,24 +73,12 @@ class Prepared:
         within = not self.limit or rank(row.id, self.limit.seed) <= self.last
         return within and (not self.part or row.id in self.part)
 
-    def load_plan(self, raters: Collection[PlannedRater], options: Mapping[str, JsonValue]) -> LoadPlan:
-        """Return how the one judge of these raters is loaded here, with these settings. Raises EngineError."""
-        first = next(iter(raters))
-        kind, steps = engine_kind(first.settings.engine), partial(self._steps, raters)
-        engines = self.plan.allocation
-        return engines.load_plan(kind, first.judge, engines.machine, options, first.settings.dtype, steps)
 
-    def _steps(self, raters: Collection[PlannedRater], engines: int) -> float | None:
-        """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted."""
-        cases = self.count()
-        if cases is None:
-            return None
-        replies = ((cases * rater.settings.replies, _written(rater)) for rater in raters)
-        return sum(max(1.0, count / (WINDOW * engines)) * written for count, written in replies)
+def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
+    """Read and check everything that the plan names, and tell the user how it was read.
 
-
-def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
-    """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
+    Raises PathwayError; for contexts that are too short, one that names all their rubrics.
+    """
     part = part_of(run) if run else None
     registry = load_registry(plan.models)
     rubrics = planned_rubrics(plan, run)
@@ -107,12 +87,17 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
     raters = planned_raters(plan, run, rubrics, registry)
     if plan.keep_samples:
         _check_samples(raters)
-    if plan.allocation != ONE_ENGINE:
-        for each in raters:
-            plan.allocation.parts(each.judge, plan.allocation.machine, each.settings.options)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
-    return _limited(Prepared(plan, cases, raters, part=part), run, notify)
+    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify)
+    unfit: dict[str, None] = {}
+    for own in by_engine(raters):
+        context = engine_plan(prepared, own, run, loaded)[1].context
+        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, plan) for each in own)
+        unfit |= dict.fromkeys(filter(None, map(too_short, writers)))
+    if unfit:
+        raise EngineError("; ".join(unfit), LONGER)
+    return prepared
 
 
 def _check_samples(raters: Sequence[PlannedRater]) -> None:
@@ -149,11 +134,11 @@ def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]
     return replace(whole, limit=limit, last=drawn[-1])
 
 
-def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[tuple[int, PlannedRater]]:
+def add_raters(run: RunFile, raters: Sequence[PlannedRater]) -> list[PlannedRater]:
     """Add these raters and their rubrics to the run; return each rater with its id there. Raises RaterChanged."""
     for each in raters:
         store_rubric(run, each.rubric)
-    return [(run.add_rater(each.rater), each) for each in raters]
+    return [replace(each, id=run.add_rater(each.rater)) for each in raters]
 
 
 def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> dict[str, JsonValue]:
@@ -183,20 +168,11 @@ def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int
     )
 
 
-def local_rater(
-    rater_id: int, planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan
-) -> LocalRater:
+def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
     """Return a rater as the loop takes it."""
     writer = prompt_writer(planned, tokenizer, context, plan)
     settings = planned.settings
-    return LocalRater(rater_id, writer, settings.sampling, settings.samples, settings.orders or "both")
-
-
-def _written(rater: PlannedRater) -> float:
-    """Estimate the tokens that the judge writes for a case: a third of its limit, as real judges write."""
-    settings, rubric = rater.settings, rater.rubric
-    reply = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail)
-    return (reply.form.limit + settings.think) / 3
+    return LocalRater(planned.id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
 
 def _open_cases(
@@ -251,20 +227,24 @@ def engine_plan(
     folder = pinned_folder(weights_folder(judge))
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
     options = settings_here(run, judge, settings)
-    estimate = partial(prepared.load_plan, raters, options)
+
+    def estimate() -> LoadPlan:
+        kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
+        return engines.load_plan(kind, judge, engines.machine, options, settings.dtype, steps)
+
     planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
     return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
 
 
-def prepare_fitting(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
-    """Prepare a job. Raises PathwayError; for contexts that are too short, one that names all their rubrics."""
-    prepared = prepare(plan, run, notify)
-    found: dict[str, None] = {}
-    for key in dict.fromkeys(each.engine_key for each in prepared.raters):
-        own = [each for each in prepared.raters if each.engine_key == key]
-        context = engine_plan(prepared, own, run, loaded)[1].context
-        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, prepared.plan) for each in own)
-        found |= dict.fromkeys(filter(None, map(too_short, writers)))
-    if found:
-        raise EngineError("; ".join(found), LONGER)
-    return prepared
+def _steps(prepared: Prepared, raters: Sequence[PlannedRater], engines: int) -> float | None:
+    """Estimate the decoding steps of each engine if no case is judged yet; None if the cases can't be counted.
+
+    A reply takes a third of its limit, as real judges write.
+    """
+    cases, steps = prepared.count(), 0.0
+    if cases is None:
+        return None
+    for settings, rubric in ((rater.settings, rater.rubric) for rater in raters):
+        limit = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail).form.limit + settings.think
+        steps += max(1.0, cases * settings.replies / (WINDOW * engines)) * limit / 3
+    return steps

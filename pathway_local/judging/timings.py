@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
@@ -24,25 +23,17 @@ from pathway_local.system.private_process import own_cache
 FEWEST = 8
 """Fewest cases for which a pace is stored: with fewer, the first and the last reply take most of the time."""
 
-REMEMBERED = 200
+REMEMBERED = 400
 """Judges and sets of raters; the oldest are forgotten."""
-
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds for a case, without loading: as measured over this number of cases on this day."""
+    """Seconds to load, or for a case of so many without loading; as measured on this day."""
 
     seconds: float
     cases: int
     day: str
-
-
-class _Known(msgspec.Struct):
-    loads: dict[str, float] = {}
-    paces: dict[str, Pace] = {}
 
 
 class Timings:
@@ -62,11 +53,12 @@ class Timings:
 
     def load_seconds(self) -> float | None:
         """Return how long the judge took to load the last time here; None if unknown."""
-        return _known().loads.get(self._load)
+        known = _known().get(self._load)
+        return known.seconds if known else None
 
     def pace(self) -> Pace | None:
         """Return how fast the judge judged the last time under these raters here; None if unknown."""
-        return _known().paces.get(self._pace)
+        return _known().get(self._pace)
 
     def begin(self) -> None:
         """Measure from now on."""
@@ -75,23 +67,13 @@ class Timings:
     def loaded(self, *, fresh: bool) -> None:
         """Remember how long the judge took to load, unless it was loaded before; measure the pace from now on."""
         if fresh and self._began is not None:
-            known = _known()
-            known.loads = {**_others(known.loads, self._load), self._load: round(time.monotonic() - self._began, 2)}
-            _remember(known)
+            _remember(self._load, time.monotonic() - self._began, 1)
         self.begin()
 
     def judged(self, cases: int) -> None:
         """Remember the pace at which these cases were judged."""
-        if self._began is None or cases < FEWEST:
-            return
-        known, seconds = _known(), (time.monotonic() - self._began) / cases
-        pace = Pace(round(seconds, 6), cases, datetime.now(UTC).date().isoformat())
-        known.paces = {**_others(known.paces, self._pace), self._pace: pace}
-        _remember(known)
-
-
-def _others(known: dict[str, _T], key: str) -> dict[str, _T]:
-    return dict([(name, value) for name, value in known.items() if name != key][1 - REMEMBERED :])
+        if self._began is not None and cases >= FEWEST:
+            _remember(self._pace, (time.monotonic() - self._began) / cases, cases)
 
 
 def _digest(parts: object) -> str:
@@ -102,14 +84,16 @@ def _file() -> Path:
     return own_cache() / "timings.json"
 
 
-def _known() -> _Known:
+def _known() -> dict[str, Pace]:
     # Ignore a file that can't be read: no job depends on it.
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(_file().read_bytes(), type=_Known)
-    return _Known()
+        return msgspec.json.decode(_file().read_bytes(), type=dict[str, Pace])
+    return {}
 
 
-def _remember(known: _Known) -> None:
+def _remember(key: str, seconds: float, cases: int) -> None:
+    others = [(name, pace) for name, pace in _known().items() if name != key][1 - REMEMBERED :]
+    known = {**dict(others), key: Pace(round(seconds, 6), cases, datetime.now(UTC).date().isoformat())}
     with suppress(OSError):  # a home without space, or one that may not be written
         _file().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(_file(), replace=True) as file:

@@ -256,7 +256,7 @@ def _of_judge(facts: Mapping[str, Value]) -> bool:
 
 def _moved(case: Case) -> CasesError:
     said = f"row {case.row} of the sheet has other texts than the row of that number that was judged"
-    return CasesError(said, "Rows that move need ids: judge with --id COLUMN.")
+    return CasesError(said, "Rows that move need ids: judge with a column of ids.")
 
 
 def _prefix(rater: str, rubric: str, several: bool) -> str:

@@ -79,7 +79,7 @@ class RatingPages:
         shares = [field.score for field in rubric.format.fields.values() if isinstance(field, VerdictListField)]
         if shares:
             said = f"{shares[0]!r} is a share of verdicts, which a page can't ask for"
-            raise UsageError(said, "Write a workbook: --out rate.xlsx. People type the share there.")
+            raise UsageError(said, "Write a workbook (.xlsx): people type the share there.")
         texts = tuple(_case(rubric, row) for row in rows)
         made = page(
             "rate.html",

@@ -1,4 +1,4 @@
-"""Cases to read, with their texts and what every rater said, as a page or as a part of one."""
+"""Cases to read, with their texts and what every rater said, as a page."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,6 @@ from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
-
-NO_GROUPS = Groups()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +59,11 @@ def reading_page(run: str, lists: Sequence[ReadingList], groups: Groups, say: La
         name=visible(run),
         lead=say(f"read_by_{by}"),
         filters=[Filter(outside(each.name, 120), tuple(outside(v, 120) for v in each.values)) for each in filters],
-        lists=list(cards(lists, say, groups, filters)),
+        lists=list(_cards(lists, say, groups, filters)),
     )
 
 
-def cards(
-    lists: Sequence[ReadingList],
-    say: Language,
-    groups: Groups = NO_GROUPS,
-    filters: Sequence[Filter] = (),
-) -> Iterator[Cards]:
+def _cards(lists: Sequence[ReadingList], say: Language, groups: Groups, filters: Sequence[Filter]) -> Iterator[Cards]:
     """Each list as cards; of several with the same score, the first has its levels."""
     explained: set[str] = set()
     for number, each in enumerate(lists, 1):

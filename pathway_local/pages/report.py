@@ -1,63 +1,73 @@
-"""A report of a run as one page."""
+"""A report of a run as one page: what came out, what a reader must not miss, the tables, and how it was made."""
 
+import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from pathway_local.pages.findings import findings, warnings
+from pathway_local.note import Note
+from pathway_local.output.wording import Wording
 from pathway_local.pages.page import page
-from pathway_local.pages.provenance import provenance
-from pathway_local.pages.reading import cards
 from pathway_local.pages.tables import sections
-from pathway_local.results.reading_list import ReadingList
 from pathway_local.results.report import Report
+from pathway_local.runs.audit import recorded
+from pathway_local.runs.jobs import Job
 from pathway_local.sealing.levels import CLUSTER, FILTER, is_closed
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language
 
+FEW_LABELS = 50
+"""With fewer labelled cases, intervals of agreement are wide."""
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a report says and shows beside its results.
-
-    `title` stands in place of the run's name. A `logo` is the address of an image that holds it. The appendix has
-    commands, settings and hashes.
-    """
-
-    title: str = ""
-    logo: str = ""
-    has_appendix: bool = True
+Facts = Iterator[tuple[str, str]]
+"""Names with values."""
 
 
 def report_page(
-    found: Report, say: Language, command: Sequence[str], now: str, look: Look, to_read: Sequence[ReadingList] = ()
-) -> str:
+    found: Report, say: Language, command: Sequence[str], now: str, *, title: str = "", logo: str = "",
+    has_appendix: bool = True,
+) -> str:  # fmt: skip
     """The page; `command` made it, at the time `now` in ISO 8601.
 
-    It holds ids and texts only of the cases `to_read`; without them it holds no id and no text of a case.
+    `title` stands in place of the run's name. A `logo` is the address of an image that holds it. The appendix has
+    commands, settings and hashes. The page holds no id and no text of a case.
     """
     return page(
         "report.html",
         say,
-        look.title or say("report_title", name=visible(found.name)),
-        logo=look.logo,
+        title or say("report_title", name=visible(found.name)),
+        logo=logo,
         made=say.time(now),
-        heading=look.title or found.name,
+        heading=title or found.name,
         found=found,
-        findings=findings(found, say),
-        warnings=list(warnings(found, say)),
+        findings=[say.note(note) for note in found.findings if note.kind == "answer"],
+        warnings=list(_warnings(found, say)),
         facts=list(_facts(found, say)),
-        sections=sections(found.tables, say),
-        lists=list(cards(to_read, say)),
-        provenance=list(provenance(found, say, command)) if look.has_appendix else [],
+        sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
+        provenance=list(_provenance(found, say, command)) if has_appendix else [],
     )
+
+
+def _warnings(found: Report, say: Language) -> Iterator[str]:
+    """Yield what a reader must not miss."""
+    yield from Wording(say).notes(found.tables, "warning")
+    notes = [note for note in found.findings if note.kind == "warning"]
+    unrated = {group.rubric for group in found.groups} - set(found.labelled)
+    if unrated and not found.labelled:
+        notes.append(Note("no_people"))
+    elif unrated:
+        notes.append(Note("no_people_under", {"rubrics": sorted(unrated)}))
+    few = {rubric: count for rubric, count in found.labelled.items() if count < FEW_LABELS}
+    notes += [Note("few_labels", {"count": count, "rubric": rubric}) for rubric, count in few.items()]
+    yield from map(say.note, notes)
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
     files = ", ".join(map(visible, _each_once("file", (job.fact("cases") for job in found.jobs))))
     yield say("judged"), [say("cases", count=found.cases), *([files] if files else [])]
     yield say("under"), [visible(name) for name in found.rubrics]
-    yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in _raters(found)]
+    raters = dict.fromkeys((rater.name, rater.kind) for rater in found.raters)
+    yield say("by_whom"), [f"{visible(name)} ({say(f'kind_{kind}')})" for name, kind in raters]
     if found.jobs:
         days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
         yield say("when"), [" – ".join(days)]
@@ -78,5 +88,33 @@ def _each_once(key: str, facts: Iterable[Mapping[str, Value]]) -> list[str]:
     return list(dict.fromkeys(str(each[key]) for each in facts if key in each))
 
 
-def _raters(found: Report) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((rater.name, rater.kind) for rater in found.raters))
+def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield facts with their headings: this page first, then rubrics, raters and the commands that wrote to the run."""
+    said = shlex.join(map(str, recorded(command)))
+    yield say("this_page"), [(say("command"), said), (say("audit_hash"), found.head)]
+    yield say("rubrics_by_hash"), [(visible(name), rubric.sha256) for name, rubric in found.rubrics.items()]
+    for rater in found.raters:
+        settings = _told(dict(sorted(rater.spec.items())))
+        yield f"{visible(rater.name)} · {visible(rater.rubric)} · {say(f'kind_{rater.kind}')}", list(settings)
+    for job in found.jobs:
+        yield say("job", number=job.id, began=say.time(job.started)), list(_job(job, say))
+
+
+def _job(job: Job, say: Language) -> Facts:
+    yield say("command"), visible(shlex.join(job.command))
+    yield say("ended"), f"{say.time(job.ended)}, {job.status}" if job.ended else say("not_ended")
+    yield from _told({name: value for name, value in job.facts.items() if name != "raters"})
+    if job.counts:
+        yield say("counted"), ", ".join(f"{visible(name)} {say.count(count)}" for name, count in job.counts.items())
+
+
+def _told(facts: Mapping[str, Value]) -> Facts:
+    yield from ((visible(name), _worded(value)) for name, value in facts.items() if value not in ({}, "", []))
+
+
+def _worded(value: Value) -> str:
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return " | ".join(map(_worded, value))
+    if isinstance(value, dict):
+        return visible("; ".join(f"{name} {_worded(each)}" for name, each in value.items() if each not in ({}, [], "")))
+    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

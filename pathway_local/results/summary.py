@@ -14,10 +14,9 @@ from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.runs.limit import limits_of
+from pathway_local.runs.limit import shares_judged
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.split import parts_judged
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
@@ -66,8 +65,7 @@ def summary_tables(
         *_hidden(groups, by, smallest),
         *_without(data, groups),
     ]
-    limits, split = limits_of(data.run), parts_judged(data.run)
-    parts = {key: [*map(str, limits.get(key, ())), *split.get(key, ())] for key in {**limits, **split}}
+    parts = shares_judged(data.run)
     notes += [note for group in shown for note in _on_group(group, by, parts)]
     each = [(group, score) for group in scored for score in group.scores.values()]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]

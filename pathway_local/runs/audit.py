@@ -58,11 +58,6 @@ class AuditTrail:
         self._db = db
 
     def append(self, event: str, facts: Mapping[str, Value]) -> None:
-        """Add an entry and commit it."""
-        with self._db.writing(commit=True):
-            self.append_within(event, facts)
-
-    def append_within(self, event: str, facts: Mapping[str, Value]) -> None:
         """Add an entry inside `Database.writing`, to be committed with the other changes there."""
         last = self._db.rows(_LAST)
         number, before = (int(last[0][0]) + 1, str(last[0][1])) if last else (1, BEFORE_ALL)
@@ -111,7 +106,9 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
     try:
         with run_file_errors(path), closing(connect(path, "rw")) as connection:
             check_schema(path, connection)
-            AuditTrail(Database(path, connection, None)).append(event, facts)
+            db = Database(path, connection, None)
+            with db.writing(commit=True):
+                AuditTrail(db).append(event, facts)
     except RunFileError:
         return False
     return True

@@ -63,7 +63,7 @@ def recorded_change(db: Database, event: str, command: Sequence[str]) -> Iterato
     found = found_facts(db)
     facts: dict[str, Value] = {"command": recorded(command)}
     yield facts
-    AuditTrail(db).append_within(event, facts | left_facts(db) | found)
+    AuditTrail(db).append(event, facts | left_facts(db) | found)
 
 
 def check_content(db: Database) -> None:

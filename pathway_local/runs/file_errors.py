@@ -6,25 +6,13 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shlex import quote
 from types import TracebackType
 from typing import Literal
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
-from pathway_local.sheets.kinds import KINDS, OTHER_WORKBOOKS
 from pathway_local.system.private_file import LOCKED_HINT
 
 _DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
-OTHERS = dict.fromkeys(KINDS, "a file of rows") | {
-    **dict.fromkeys((".xlsx", *OTHER_WORKBOOKS), "a workbook"),
-    **dict.fromkeys((".html", ".htm"), "a page"),
-    ".prompty": "a rubric",
-    ".md": "a text",
-    ".pdf": "a document",
-    ".docx": "a document",
-}
-"""Endings of files that people name instead of a run, and what such files are."""
-
 _FULL = "Free some space and run the same command again: committed outcomes are still there."
 _FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
 _DISK = "Check the disk's health, its free space and your quota, then run the same command again."
@@ -66,20 +54,10 @@ def _from_sqlite(path: Path, code: int) -> RunFileError:
         case sqlite3.SQLITE_IOERR:
             return RunFileError(f"{path}: its disk failed to read or write", _DISK)
         case sqlite3.SQLITE_NOTADB:
-            return _no_run(path)
+            hint = f"Name the run that `judge` wrote; its name usually ends in .run. {_DAMAGED}"
+            return RunDamaged(f"{path}: it is not a run file, or its beginning is damaged", hint)
         case _:
             return damaged(path, "the run file is damaged")
-
-
-def _no_run(path: Path) -> RunFileError:
-    """Return the error for a file that is no SQLite file: by its name, another kind of file, or else a damaged run."""
-    if path.suffix.lower() not in OTHERS:
-        return damaged(path, "it is not a run file, or its beginning is damaged")
-    named = quote(str(path))
-    hint = f"Name the run that `judge` wrote, or judge this file first: pathway-local judge {named} --run my.run"
-    if path.suffix.lower() not in KINDS:
-        hint = "Name the run that `judge` wrote; its name usually ends in .run."
-    return RunDamaged(f"{path} is {OTHERS[path.suffix.lower()]}, not a run", hint)
 
 
 def _from_system(path: Path, error: OSError) -> RunFileError:

@@ -36,24 +36,21 @@ class Job:
     @property
     def judges(self) -> list[tuple[str, str]]:
         """The judges with which it judged: the name and the rubric of each."""
-        return [(each["rater"], each["rubric"]) for each in self.rows("raters") if {"rater", "rubric"} <= each.keys()]
+        return [(str(each["rater"]), str(each["rubric"])) for each in self._rows("raters") if "rubric" in each]
 
     @property
     def engines(self) -> list[Mapping[str, Value]]:
         """The engines with which it judged, in turn: judge, version, device, seal and settings of each."""
-        found = self.facts.get(ENGINES)
-        return [facts for facts in found if isinstance(facts, dict)] if isinstance(found, list) else []
+        return self._rows(ENGINES)
 
     def fact(self, name: str) -> Mapping[str, Value]:
         """Return the fact of that name if it is a mapping; an empty one if it is not."""
         fact = self.facts.get(name)
         return fact if isinstance(fact, dict) else {}
 
-    def rows(self, name: str) -> list[dict[str, str]]:
-        """Return the fact of that name if it is a list of mappings, as texts; an empty list if it is not."""
+    def _rows(self, name: str) -> list[Mapping[str, Value]]:
         facts = self.facts.get(name)
-        listed = facts if isinstance(facts, list) else []
-        return [{key: str(value) for key, value in each.items()} for each in listed if isinstance(each, dict)]
+        return [each for each in facts if isinstance(each, dict)] if isinstance(facts, list) else []
 
 
 class Jobs:
@@ -70,7 +67,7 @@ class Jobs:
             found = found_facts(self._db)
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
-            self._trail.append_within("job begins", {"job": job, "command": said, **facts, **found})
+            self._trail.append("job begins", {"job": job, "command": said, **facts, **found})
         return job
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
@@ -78,7 +75,7 @@ class Jobs:
         with self._db.writing(commit=True):
             [(known,)] = self._db.rows("SELECT facts FROM jobs WHERE id = ?", job)
             self._db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (to_json(json.loads(known) | facts), job))
-            self._trail.append_within("job goes on", {"job": job, **facts})
+            self._trail.append("job goes on", {"job": job, **facts})
 
     def end(self, job: int, status: str, counts: Mapping[str, int]) -> None:
         """Record how a command ended."""
@@ -86,7 +83,7 @@ class Jobs:
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
             left = left_facts(self._db)
-            self._trail.append_within("job ends", {"job": job, "status": status, **counts, **left})
+            self._trail.append("job ends", {"job": job, "status": status, **counts, **left})
 
     def all(self) -> list[Job]:
         """Return every command that wrote to the run, oldest first."""

@@ -1,11 +1,14 @@
-"""Reads and records the limit of `judge --limit` in a run's jobs."""
+"""The limit of `judge --limit`, and which share of a cases file a run's jobs judged."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from msgspec import ValidationError, convert
 
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.split import FACT as PART
+from pathway_local.runs.split import Part
 from pathway_local.verdict import Value
 
 FACT = "limit"
@@ -28,22 +31,37 @@ class Limit:
         return {FACT: asdict(self)}
 
 
-def limits_of(run: RunFile) -> dict[tuple[str, str], list[Limit]]:
-    """Return for each rater and rubric the largest limit on each cases file that no job has begun to judge whole.
+def shares_judged(run: RunFile) -> dict[tuple[str, str], list[str]]:
+    """Return in words, for each rater and rubric, the share of each cases file that was judged, if it is not all.
 
-    After a job on the whole file, even a stopped one, the judged cases are no longer a random part.
+    That is the largest limit, unless a job had none: after it, even a stopped one, the judged cases are no longer a
+    random part. And it is the parts of a split run, unless all of them or the whole were begun.
     """
-    found: dict[tuple[str, str], dict[str, Limit]] = {}
-    whole: set[tuple[tuple[str, str], str]] = set()
+    limits: dict[tuple[tuple[str, str], str], Limit] = {}
+    parts = defaultdict[tuple[tuple[str, str], str, int], set[int]](set)
+    unlimited, whole = set(), set()
     for job in run.jobs.all():
-        limit, file = _limit(job.facts), str(job.fact("cases").get("file"))
-        for rater in job.judges:
-            own = found.setdefault(rater, {})
+        limit, part, file = _limit(job.facts), Part.read(job.facts.get(PART)), str(job.fact("cases").get("file"))
+        for own in ((rater, file) for rater in job.judges):
             if limit:
-                own[limit.file] = max(limit, own.get(limit.file, limit), key=lambda each: each.size)
+                limits[own] = max(limit, limits.get(own, limit), key=lambda each: each.size)
             else:
-                whole.add((rater, file))
-    return {rater: [limit for file, limit in own.items() if (rater, file) not in whole] for rater, own in found.items()}
+                unlimited.add(own)
+            if part:
+                parts[*own, part.of].add(part.number)
+            else:
+                whole.add(own)
+    found = defaultdict[tuple[str, str], list[str]](list)
+    for (rater, file), limit in limits.items():
+        if (rater, file) not in unlimited:
+            found[rater].append(str(limit))
+    whole |= {(rater, file) for (rater, file, of), have in parts.items() if len(have) == of}
+    for (rater, file, of), have in parts.items():
+        if (rater, file) not in whole:
+            more = f" and {len(have) - 10} more" if len(have) > 10 else ""
+            numbers = ", ".join(map(str, sorted(have)[:10])) + more
+            found[rater].append(f"part{'s' * (len(have) > 1)} {numbers} of {of} of {file} (runs split)")
+    return found
 
 
 def last_seed(run: RunFile, file: str) -> int | None:

@@ -25,7 +25,6 @@ from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Failure, Value, Verdict
 
 Notify = Callable[[str], None]
-_JudgedLast = Callable[[str, str], bool]
 
 _BATCH = 1_000
 _REPLACED = "SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key WHERE rater_id = ? AND superseded = 1"
@@ -66,7 +65,7 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
             [(outcomes,)] = db.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")
             with db.writing():
                 facts: dict[str, Value] = {"command": recorded(command), "parts": told, "outcomes": outcomes}
-                trail.append_within(MERGED, facts | left_facts(db) | found)
+                trail.append(MERGED, facts | left_facts(db) | found)
         if versions := _versions_that_differ(run):
             notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
         taken = sum(each["taken"] for each in told if isinstance(each, dict) and isinstance(each["taken"], int))
@@ -213,9 +212,7 @@ def _take_settings(run: RunFile, part: RunFile) -> None:
 def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: Notify) -> int:
     """Add the outcomes of a judge, each with its case; return how many the run did not have."""
     rater_id = run.add_rater(rater)
-    last = _judged_last(run, part)
-    _forget_mended(run, part, id, rater_id, last)
-    stale = {case_id for source, case_id in part.database.rows(_BAD_ROWS, id) if not last(source, case_id)}
+    stale = _settle_bad_rows(run, part, id, rater_id)
     replaced = defaultdict[str, set[str]](set)
     for case_id, case_hash in part.database.rows(_REPLACED, id):
         replaced[case_id].add(case_hash)
@@ -237,31 +234,28 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     return taken
 
 
-def _forget_mended(run: RunFile, part: RunFile, id: int, rater_id: int, last: _JudgedLast) -> None:
-    """Remove the run's failures on bad rows of this part that it no longer has, unless they were judged later."""
-    own = part_of(part)
-    still = set(part.database.rows(_BAD_ROWS, id))
-    bad: list[tuple[str, str]] = run.database.rows(_BAD_ROWS, rater_id)
-    mended = {row for row in bad if own and row[1] in own and row not in still and last(*row)}
-    for source in {source for source, _ in mended}:
-        run.forget_bad_rows(rater_id, source, {id for file, id in bad if (file, id) not in mended})
+def _settle_bad_rows(run: RunFile, part: RunFile, id: int, rater_id: int) -> set[str]:
+    """Remove the run's failures on bad rows that this part no longer has; return those of the part that do not count.
 
-
-def _judged_last(run: RunFile, part: RunFile) -> _JudgedLast:
-    """Return whether a case in a file was judged by this part last: not later by the run, nor by any other part.
-
-    A part of another split, or a newer copy of this one, may have judged the case since.
+    Both only as far as this part judged a row last: neither the run nor any other part, such as one of another split or
+    a newer copy of this one, did so later.
     """
-    theirs = {str(job.fact("cases").get("file")): job.started for job in part.jobs.all()}  # the last one counts
-    ours = [(job.fact("cases").get("file"), Part.read(job.facts.get(PART)), job.started) for job in run.jobs.all()]
+    began = {str(job.fact("cases").get("file")): job.started for job in part.jobs.all()}  # the last one counts
+    others = [(job.fact("cases").get("file"), Part.read(job.facts.get(PART)), job.started) for job in run.jobs.all()]
 
-    def last(source: str, case_id: str) -> bool:
-        began = theirs.get(source)
-        return began is not None and not any(
-            file == source and started > began and (own is None or case_id in own) for file, own, started in ours
+    def judged_last(source: str, case_id: str) -> bool:
+        return source in began and not any(
+            file == source and started > began[source] and (other is None or case_id in other)
+            for file, other, started in others
         )
 
-    return last
+    own = part_of(part)
+    theirs: set[tuple[str, str]] = {*part.database.rows(_BAD_ROWS, id)}
+    ours: set[tuple[str, str]] = {*run.database.rows(_BAD_ROWS, rater_id)}
+    mended = {row for row in ours - theirs if own and row[1] in own and judged_last(*row)}
+    for source in {source for source, _ in mended}:
+        run.forget_bad_rows(rater_id, source, {id for file, id in ours - mended if file == source})
+    return {case_id for source, case_id in theirs if not judged_last(source, case_id)}
 
 
 def _counts(new: Record, current: Record, replaced: set[str]) -> bool:

@@ -4,7 +4,6 @@ A part has the run's key, so that `merge` tells by hashes alone which texts a pa
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,32 +96,9 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
                 own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
                 db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
             db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(settings)))
-            AuditTrail(db).append_within(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
+            AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
 
     try:
         RunFile.create(file, run.key, fill=fill).close()
     except FileExistsError:
         raise OutputExists(file) from None
-
-
-def parts_judged(run: RunFile) -> dict[tuple[str, str], list[str]]:
-    """Return for each rater and rubric the parts of each cases file in words, unless all or the whole were begun."""
-    found: defaultdict[tuple[str, str], defaultdict[tuple[str, int], set[int]]] = defaultdict(lambda: defaultdict(set))
-    whole: set[tuple[tuple[str, str], str]] = set()
-    for job in run.jobs.all():
-        part, file = Part.read(job.facts.get(FACT)), str(job.fact("cases").get("file"))
-        for rater in job.judges:
-            if part is None:
-                whole.add((rater, file))
-            else:
-                found[rater][file, part.of].add(part.number)
-    complete = {(rater, file) for rater, own in found.items() for (file, of), have in own.items() if len(have) == of}
-    return {
-        rater: [_told(file, of, have) for (file, of), have in own.items() if (rater, file) not in whole | complete]
-        for rater, own in found.items()
-    }
-
-
-def _told(file: str, of: int, have: set[int]) -> str:
-    numbers = ", ".join(map(str, sorted(have)[:10])) + ("" if len(have) <= 10 else f" and {len(have) - 10} more")
-    return f"part{'s' * (len(have) > 1)} {numbers} of {of} of {file} (runs split)"

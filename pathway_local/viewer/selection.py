@@ -1,10 +1,11 @@
-"""Which cases a table shows, and in which order, as SQL on the `VerdictIndex`."""
+"""Which cases a table shows, and in which order."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 from typing import Final
 
-from pathway_local.viewer.case_texts import fold
+from pathway_local.rater import Rater
 
 VERDICTS, FAILURES = "verdicts", "failures"
 """The outcomes that a table can be limited to, besides single kinds of failures."""
@@ -12,19 +13,48 @@ VERDICTS, FAILURES = "verdicts", "failures"
 KIND: Final = "kind:"
 """Begins the choice of one kind of failure."""
 
-ORDERS: Mapping[str, str] = {
-    "case": "",
-    "low": "MIN(first_score) IS NULL, MIN(first_score), ",
-    "high": "MAX(first_score) IS NULL, MAX(first_score) DESC, ",
-    "unsure": "MIN(confidence) IS NULL, MIN(confidence), ",
+
+@dataclass(frozen=True, slots=True)
+class IndexedCase:
+    """A case with its kept metadata, and these as the run stores them."""
+
+    key: int
+    id: str
+    row: int
+    metadata: dict[str, str]
+    stored: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedVerdict:
+    """What can be chosen, searched and sorted by of a verdict, or of a failure, which has a kind."""
+
+    id: int
+    case: int
+    rater: int
+    failure: str
+    marks: Sequence[str]
+    scores: Mapping[str, float]
+    confidence: float | None
+    words: str
+
+    @property
+    def first_score(self) -> float | None:
+        """The value of its first score."""
+        return next(iter(self.scores.values()), None)
+
+
+def _least(values: Iterable[float | None]) -> float:
+    return min((value for value in values if value is not None), default=inf)
+
+
+ORDERS: Mapping[str, Callable[[Sequence[IndexedVerdict]], float]] = {
+    "case": lambda own: 0.0,
+    "low": lambda own: _least(each.first_score for each in own),
+    "high": lambda own: _least(None if each.first_score is None else -each.first_score for each in own),
+    "unsure": lambda own: _least(each.confidence for each in own),
 }
 """What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
-
-# A case's texts are searched once, however many raters it has.
-_HOLDS = """(
-    instr(verdicts.words, ?) OR case_key IN (SELECT key FROM cases WHERE instr(folded, ?))
-    OR cases.case_id IN (SELECT case_id FROM texts WHERE instr(folded, ?))
-)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +75,19 @@ class Selection:
     order: str = "case"
     by: str = ""
 
-    def where(self) -> tuple[str, list[object]]:
-        """Return the condition on the index's `verdicts`, `cases` and `raters`, and its values."""
-        chosen = _Conditions()
-        if self.rubric:
-            chosen.add("raters.rubric = ?", self.rubric)
-        if self.rater:
-            chosen.add("raters.name = ?", self.rater)
-        if self.level:
-            chosen.add("verdicts.id IN (SELECT verdict FROM scores WHERE name = ? AND value = ?)", *self.level)
-        if self.outcome == VERDICTS:
-            chosen.add("verdicts.failure IS NULL")
-        elif self.outcome == FAILURES:
-            chosen.add("verdicts.failure IS NOT NULL")
-        elif self.outcome:
-            chosen.add("verdicts.failure = ?", self.outcome.removeprefix(KIND))
-        if self.mark:
-            chosen.add("EXISTS (SELECT 1 FROM json_each(verdicts.marks) WHERE value = ?)", self.mark)
-        for group in self.groups:
-            chosen.add(
-                "EXISTS (SELECT 1 FROM json_each(cases.metadata) AS kept WHERE kept.key = ? AND value = ?)", *group
-            )
-        if self.text.strip():
-            chosen.add(_HOLDS, *[fold(self.text.strip())] * 3)
-        return " AND ".join(chosen.conditions) or "1", chosen.values
+    def fits(self, verdict: IndexedVerdict, rater: Rater, case: IndexedCase, found: Collection[int], text: str) -> bool:
+        """Whether a verdict fits; `found` are the keys of the cases that hold the folded `text` in their own texts."""
+        return (
+            self.rubric in ("", rater.rubric)
+            and self.rater in ("", rater.name)
+            and (self.level is None or verdict.scores.get(self.level[0]) == self.level[1])
+            and self._has_outcome(verdict.failure)
+            and (not self.mark or self.mark in verdict.marks)
+            and all(case.metadata.get(name) == value for name, value in self.groups)
+            and (not text or text in verdict.words or case.key in found)
+        )
 
-
-@dataclass(slots=True)
-class _Conditions:
-    conditions: list[str] = field(default_factory=list)
-    values: list[object] = field(default_factory=list)
-
-    def add(self, condition: str, *values: object) -> None:
-        self.conditions.append(condition)
-        self.values += values
+    def _has_outcome(self, failure: str) -> bool:
+        if self.outcome in (VERDICTS, FAILURES):
+            return bool(failure) is (self.outcome == FAILURES)
+        return self.outcome in ("", f"{KIND}{failure}")

@@ -7,14 +7,13 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import typer
 import yaml
 from rich.console import Console
 
 from benchmark.compare import Found, Wanted, compare
-from benchmark.core_loop import COLUMNS, CoreLoop, measure_loop, rows
 from benchmark.own import RUBRIC, measure_own
 from benchmark.report import hardware, hardware_line, tables, told, write
 from benchmark.shape import SHAPES
@@ -28,7 +27,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.system.machine import this_machine, uses_gpu
 
 GPU_SHARE = 0.9
-WORK, ENGINE, OWN, LOOP = "Work", "Engine", "Our own Python", "vLLM's core"
+WORK, ENGINE, OWN = "Work", "Engine", "Our own Python"
 DETAILS = ", ".join(get_args(Detail))
 Core = Literal["same", "own"]
 console = Console(width=200)
@@ -52,30 +51,13 @@ def bench(
     detail: Annotated[
         str, option("DETAIL", f"How much the judge writes, separated by commas: {DETAILS}.", WORK)
     ] = "full",
-    variants: Annotated[
-        str, option("VARIANTS", "Separated by commas; prometheus-eval needs to be installed.", WORK)
-    ] = ",".join(USUAL),
-    reply_tokens: Annotated[
-        int | None, option("N", "Cut the budgets so that replies have about this many tokens.", WORK)
-    ] = None,
+    variants: Annotated[str, option("VARIANTS", "Separated by commas.", WORK)] = ",".join(USUAL),
+    reply_tokens: Annotated[int | None, option("N", "Cut budgets to replies of about this many tokens.", WORK)] = None,
     setting: Annotated[list[str], option("NAME=VALUE", "An engine setting; repeat for more.", ENGINE, "--set")] = [],  # noqa: B006
-    core: Annotated[
-        Core, option("CORE", "Run vLLM's core in the engine's process (same) or in its own.", ENGINE)
-    ] = "same",
+    core: Annotated[Core, option("CORE", "vLLM's core in the engine's process (same) or its own.", ENGINE)] = "same",
     own: Annotated[bool, option("", "Measure only our own Python, with an engine that replies at once.", OWN)] = False,
-    engines: Annotated[
-        str, option("N,...", "With --own: engines side by side; several numbers are compared with the first.", OWN)
-    ] = "1",
-    pace: Annotated[
-        float | None, option("X", "With --own: passes that an engine answers in a second (default: at once).", OWN)
-    ] = None,
-    cluster: Annotated[
-        bool, option("", "With --own: measure each number of engines on a Ray cluster of this machine, too.", OWN)
-    ] = False,
-    core_loop: Annotated[
-        bool,
-        option("", "Measure the processor time of vLLM's core in the loop that a GPU uses; needs no GPU.", LOOP),
-    ] = False,
+    engines: Annotated[str, option("N,...", "With --own: engines; several numbers: the first is the base.", OWN)] = "1",
+    pace: Annotated[float | None, option("X", "With --own: passes a second of an engine (default: any).", OWN)] = None,
     words: Annotated[int, option("N", "With --own: words in each text of a case.", OWN)] = 30,
     minutes: Annotated[float | None, option("N", "Minutes for all rounds together; loading does not count.")] = None,
     out: Annotated[Path | None, option("FILE", "Write all figures here as JSON, after every round.")] = None,
@@ -84,12 +66,9 @@ def bench(
     signal.signal(signal.SIGTERM, _end)
     try:
         if own:
-            _own(shape, cases, words, _details(detail)[0], _numbers(engines), pace, cluster, out)
+            _own(shape, cases, words, _details(detail)[0], _numbers(engines), pace, out)
             return
         given = {name: yaml.safe_load(value) for name, _, value in (item.partition("=") for item in setting)}
-        if core_loop:
-            _core_loop(shape, rubric or [RUBRIC], _details(detail)[0], cases, rounds, reply_tokens, given, out)
-            return
         gpu = uses_gpu() and bool(this_machine().gpus)
         if gpu:
             given.setdefault("gpu_memory_utilization", GPU_SHARE)
@@ -147,11 +126,10 @@ def _own(
     detail: Detail,
     engines: list[int],
     pace: float | None,
-    cluster: bool,
     out: Path | None,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        measured = measure_own(Path(folder), shape, cases, words, detail, engines, pace, cluster)
+        measured = measure_own(Path(folder), shape, cases, words, detail, engines, pace)
     found = [asdict(each) for each in measured]
     console.print(hardware_line(), markup=False)
     rows = [[name, *(_figure(each[name]) for each in found)] for name in found[0] if any(each[name] for each in found)]
@@ -160,27 +138,6 @@ def _own(
     console.print(table(title, ["figure", *["value"] * len(found)], rows))
     if out:
         write(out, {"hardware": hardware(), "own": found, "detail": detail, "pace": pace})
-
-
-def _core_loop(
-    shape: str,
-    rubrics: list[str],
-    detail: Detail,
-    cases: int,
-    rounds: int,
-    reply_tokens: int | None,
-    settings: dict[str, Any],
-    out: Path | None,
-) -> None:
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        loop = CoreLoop(shape, Path(folder), rubrics, reply_tokens, settings)
-        found = measure_loop(loop, detail, cases, rounds)
-    console.print(hardware_line(), markup=False)
-    title = f"main thread of vLLM's core as on a GPU, {shape}, {', '.join(rubrics)}, --detail {detail}, {cases} cases"
-    console.print(table(title, COLUMNS, rows(found)))
-    if out:
-        jobs = {name: [asdict(job) for job in each] for name, each in found.items()}
-        write(out, {"hardware": hardware(), "core_loop": jobs, "detail": detail, "settings": settings})
 
 
 def _figure(value: float) -> str:

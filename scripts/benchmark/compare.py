@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark.stage import Stage
-from benchmark.variants import BASE, Load, Measured, groups
+from benchmark.variants import Load, Measured, groups
 from pathway_local.errors import PathwayError
 from pathway_local.rubrics.output_format import Detail
 
@@ -48,7 +48,6 @@ class Found:
     dtype: str = ""
     runs: dict[str, Runs] = field(default_factory=dict)
     loads: dict[str, Load] = field(default_factory=dict)
-    roof: dict[str, float] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
 
@@ -100,5 +99,3 @@ def _measure(
                 rate = measured.cases / measured.seconds
                 note(f"round {number + 1}, {detail}: {name} {measured.seconds:.1f} s, {rate:.1f} cases/s")
         save()
-    if BASE in part:
-        found.roof = stage.roof()

@@ -100,9 +100,6 @@ class _Instant(EngineKind):
         """Needs no memory."""
         return LoadPlan(sure_context(judge))
 
-    def check_weights(self, config: EngineConfig) -> None:
-        """Needs no weights."""
-
 
 INSTANT = _Instant()
 

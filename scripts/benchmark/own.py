@@ -3,8 +3,6 @@
 import json
 import os
 import resource
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +11,10 @@ from unittest.mock import patch
 
 import yaml
 
-from benchmark import counted_relay
 from benchmark.instant_engine import INSTANT, PACE, REPLY, register, times_file
-from benchmark.local_cluster import local_cluster
 from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
-from pathway_local.engines import process
 from pathway_local.engines.allocation import Engines
-from pathway_local.engines.cluster import Cluster
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
@@ -45,12 +39,10 @@ class Own:
 
     `per_second` is cases per second of its processor time, all threads together, without tokenising; `ratio` divides it
     by that of the first column. `engines_waiting` is the share of the time, from an engine's first pass to its last,
-    in which it held none. For engines on a cluster, the relays' calls, MiB and processor seconds follow; what comes
-    back is counted in pieces, each of one call.
+    in which it held none.
     """
 
     engines: int
-    on_cluster: bool
     cases: int
     wall_seconds: float
     processor_seconds: float
@@ -60,11 +52,6 @@ class Own:
     engines_waiting: float
     first_outcome_seconds: float
     peak_growth_mib: float
-    calls_there: int = 0
-    mib_there: float = 0.0
-    pieces_back: int = 0
-    mib_back: float = 0.0
-    relay_seconds: float = 0.0
 
 
 class _Watch(Watcher):
@@ -87,12 +74,10 @@ def measure_own(
     detail: Detail,
     engines: Sequence[int] = (1,),
     pace: float | None = None,
-    cluster: bool = False,
 ) -> list[Own]:
     """Judge `count` cases with each of these numbers of engines, each in its own process.
 
-    An engine answers at once, or `pace` passes in a second. With `cluster`, measure each number once more on a Ray
-    cluster of as many raylets, which is started for it on this machine.
+    An engine answers at once, or `pace` passes in a second.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # all tokenising on the main thread, whose time can be taken off
     os.environ.update({PACE: str(pace)} if pace else {})
@@ -101,29 +86,21 @@ def measure_own(
     cases = write_cases(folder / "cases.csv", rubric.inputs, count, 1, words=words)
     found: list[Own] = []
 
-    def measure(chosen: Engines) -> None:
+    for number in engines:
         plans = [
             Plan(
                 path,
                 folder / f"{path.stem}-{len(found)}.run",
-                rubric=[load_rubric(RUBRIC)],
+                rubric=[rubric],
                 judge=["bench"],
                 models=registry,
                 engine=INSTANT.name,
                 detail=detail,
-                allocation=chosen,
+                allocation=Engines(number=number),
             )
             for path in (few, cases)
         ]
-        found.append(_measured(plans, count, chosen, found[0].per_second if found else None))
-
-    for number in engines:
-        measure(Engines(number=number))
-        if cluster:
-            environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            with local_cluster(number, environment) as raylets, patch.object(process, "RELAY", counted_relay.__name__):
-                os.environ[counted_relay.COUNTS] = tempfile.mkdtemp(dir=folder)
-                measure(Engines(cluster=Cluster(raylets.address, number)))
+        found.append(_measured(plans, count, number, found[0].per_second if found else None))
     return found
 
 
@@ -139,9 +116,8 @@ def _instant_judge(folder: Path, shape: str, detail: Detail) -> Path:
     return registry
 
 
-def _measured(plans: Sequence[Plan], count: int, engines: Engines, base: float | None) -> Own:
+def _measured(plans: Sequence[Plan], count: int, number: int, base: float | None) -> Own:
     """Run a short plan, which loads the engines, and measure the second."""
-    number = engines.cluster.workers if engines.cluster else engines.number
     spent, encode = 0.0, JudgeTokenizer.encode_cases
 
     def timed(self: JudgeTokenizer, texts: list[str]) -> list[tuple[int, ...]]:
@@ -166,17 +142,7 @@ def _measured(plans: Sequence[Plan], count: int, engines: Engines, base: float |
     waiting = 1 - sum(held for held, _ in times) / max(sum(whole for _, whole in times), 1e-9)
     rate = count / (taken - spent)
     ratio = rate / base if base else 1.0
-    first, growth, on = watch.first - began, _peak() - peak, engines.cluster is not None
-    return Own(number, on, count, wall, taken, spent, rate, ratio, waiting, first, growth, *_carried(on))
-
-
-def _carried(on_cluster: bool) -> tuple[int, float, int, float, float]:
-    """Return what the relays carried, in the order of the last fields of `Own`."""
-    files = Path(os.environ[counted_relay.COUNTS]).iterdir() if on_cluster else ()
-    counts = [json.loads(file.read_text()) for file in files]
-    there, back = (sum(each[f"bytes_{way}"] for each in counts) / (1 << 20) for way in ("there", "back"))
-    calls, pieces = (sum(each[name] for each in counts) for name in ("calls_there", "pieces_back"))
-    return calls, there, pieces, back, sum(each["processor_seconds"] for each in counts)
+    return Own(number, count, wall, taken, spent, rate, ratio, waiting, watch.first - began, _peak() - peak)
 
 
 def _peak() -> float:

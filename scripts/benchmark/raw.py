@@ -29,16 +29,12 @@ Told = dict[str, Any]
 
 
 class Asked(Struct, frozen=True):
-    """The work of one measurement: passes and the lengths of their replies, or `naive`'s chats.
-
-    `graded` is for prometheus-eval: each case's instruction, response, score rubric and reference answer.
-    """
+    """The work of one measurement: passes and the lengths of their replies, or `naive`'s chats."""
 
     passes: tuple[Work, ...] = ()
     lengths: tuple[int, ...] = ()
     chats: list[Any] = []
     schema: dict[str, Any] = {}
-    graded: tuple[tuple[str, str, str, str], ...] = ()
     max_tokens: int = 0
 
 
@@ -58,8 +54,6 @@ class Raw:
             "constrained": self.constrained,
             "free": self.free,
             "naive": self.naive,
-            "prometheus-eval": self.prometheus_eval,
-            "roof": self.roof,
         }
 
     def settled(self) -> Told:
@@ -139,67 +133,6 @@ class Raw:
             failed += len(chats)
         seconds = time.perf_counter() - began
         return {"seconds": seconds, "generated": generated, "asked": asked, "failed": failed}
-
-    def prometheus_eval(self, work: Asked) -> Told:
-        """Run that library's batch path: no constraint, a regex, and up to ten more tries."""
-        from prometheus_eval import ABSOLUTE_PROMPT, PrometheusEval
-
-        model = _Counted(self._llm)
-        grader = PrometheusEval(model=model, absolute_grade_template=ABSOLUTE_PROMPT)
-        # Its default settings name `best_of`, which vLLM no longer accepts.
-        params = {"max_tokens": work.max_tokens, "temperature": 0.0}
-        instructions, responses, rubrics, references = map(list, zip(*work.graded, strict=True))
-        self._llm.reset_prefix_cache()
-        began = time.perf_counter()
-        _, scores = grader.absolute_grade(
-            instructions=instructions, responses=responses, rubric=rubrics, reference_answers=references, params=params
-        )
-        seconds, failed = time.perf_counter() - began, sum(score is None for score in scores)
-        return {"seconds": seconds, "generated": model.generated, "asked": model.asked, "failed": failed}
-
-    def roof(self, work: Asked) -> Told:
-        """Measure this machine: operations per second of matrix products, and bytes copied per second."""
-        import torch
-
-        gpu = torch.cuda.is_available()
-        device, size = ("cuda", 8192) if gpu else ("cpu", 1024)
-        kind = torch.bfloat16 if gpu else torch.float32
-        left, right = (torch.randn(size, size, device=device, dtype=kind) for _ in range(2))
-        block = torch.empty((1 << 30) if gpu else (1 << 27), device=device, dtype=torch.uint8)
-        target = torch.empty_like(block)
-
-        def rate(work: Callable[[], object], amount: float) -> float:
-            best = 0.0
-            for _ in range(10):
-                if gpu:
-                    torch.cuda.synchronize()
-                began = time.perf_counter()
-                work()
-                if gpu:
-                    torch.cuda.synchronize()
-                best = max(best, amount / (time.perf_counter() - began))
-            return best
-
-        flops = rate(lambda: left @ right, 2.0 * size**3)
-        return {"flops": flops, "bytes": rate(lambda: target.copy_(block), 2.0 * block.numel())}
-
-
-class _Counted:
-    """A model for prometheus-eval that uses the loaded vLLM and counts prompts and tokens."""
-
-    validate_vllm = True
-
-    def __init__(self, llm: Any) -> None:
-        self._llm = llm
-        self.asked = self.generated = 0
-
-    def completions(self, prompts: Sequence[str], use_tqdm: bool, **settings: Any) -> list[str]:
-        from vllm import SamplingParams
-
-        replies = self._llm.generate([each.strip() for each in prompts], SamplingParams(**settings), use_tqdm=False)
-        self.asked += len(replies)
-        self.generated += sum(len(reply.outputs[0].token_ids) for reply in replies)
-        return [reply.outputs[0].text for reply in replies]
 
 
 def _score(text: str) -> bool:

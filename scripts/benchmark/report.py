@@ -12,8 +12,6 @@ from typing import Any
 from rich.table import Table
 
 from benchmark.compare import Found, Runs, Wanted
-from benchmark.roofline import shortest
-from benchmark.shape import SHAPES
 from benchmark.variants import BASE, ENGINES, FREE, Measured
 from pathway_local.cli.terminal import table
 from pathway_local.system.machine import this_machine, vllm_version
@@ -34,14 +32,10 @@ COLUMNS = [
     "cached",
     "written",
     *RATIOS,
-    "roofline",
     "remark",
 ]
 AIM = 0.95
 """The least share of `free`'s cases per second that a judge should come to on a GPU."""
-
-EIGHT_BITS = ("quantization", "kv_cache_dtype")
-"""Settings that give weights or cache another type than the judge's: the roofline does not hold for them."""
 
 
 def ratios(runs: Mapping[str, Sequence[Measured]], name: str) -> dict[str, list[float]]:
@@ -61,7 +55,7 @@ def ratios(runs: Mapping[str, Sequence[Measured]], name: str) -> dict[str, list[
 def tables(wanted: Wanted, found: Found) -> Iterator[Table]:
     """Yield a table for each detail and one of the engines."""
     for detail, runs in found.runs.items():
-        rows = [_row(name, runs, _shares(wanted, found, measured)) for name, measured in runs.items() if measured]
+        rows = [_row(name, runs) for name, measured in runs.items() if measured]
         if rows:
             yield table(f"{_title(wanted, found, detail)}; aim: judge {AIM} of {FREE}", COLUMNS, rows)
     rows = []
@@ -80,10 +74,6 @@ def told(wanted: Wanted, found: Found, hardware: Mapping[str, Any]) -> dict[str,
         "wanted": asdict(wanted),
         "found": asdict(found),
         "ratios": {detail: {name: ratios(runs, name) for name in runs} for detail, runs in found.runs.items()},
-        "roofline_shares": {
-            detail: {name: _shares(wanted, found, each) for name, each in runs.items()}
-            for detail, runs in found.runs.items()
-        },
     }
 
 
@@ -125,7 +115,7 @@ def _title(wanted: Wanted, found: Found, detail: str) -> str:
     return f"{what}{length}, core in {wanted.core} process{f', {given}' if given else ''}"
 
 
-def _row(name: str, runs: Runs, shares: Sequence[float]) -> list[str]:
+def _row(name: str, runs: Runs) -> list[str]:
     own, last = runs[name], runs[name][-1]
     compared = ratios(runs, name)
     return [
@@ -136,18 +126,8 @@ def _row(name: str, runs: Runs, shares: Sequence[float]) -> list[str]:
         f"{last.cached / last.prompt:.0%}" if last.prompt else "",
         f"{last.generated / last.cases:.1f}",
         *map(spread, compared.values()),
-        f"{statistics.median(shares):.1%}" if shares else "",
         last.remark,
     ]
-
-
-def _shares(wanted: Wanted, found: Found, measured: Sequence[Measured]) -> list[float]:
-    """Return the share of the roofline that each round reached; empty if unknown."""
-    base = found.loads.get(ENGINES[BASE])
-    if not found.roof or base is None or any(name in wanted.settings for name in EIGHT_BITS):
-        return []
-    shape, seats = SHAPES[wanted.shape], int(base.settled["max_num_seqs"])
-    return [shortest(shape, found.dtype, each, found.roof, seats) / each.seconds for each in measured]
 
 
 def spread(values: Sequence[float]) -> str:

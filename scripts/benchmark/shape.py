@@ -34,22 +34,6 @@ class Shape:
     tied: bool
     dtype: str
 
-    @property
-    def linear(self) -> int:
-        """The number of weights in all layers, without the few of the norms."""
-        attention = 2 * self.width * self.head * (self.heads + self.kv_heads)
-        return self.layers * (attention + 3 * self.width * self.inner)
-
-    @property
-    def output(self) -> int:
-        """The number of weights that choose a token. A row of the input's table is looked up, which costs nothing."""
-        return self.vocabulary * self.width
-
-    @property
-    def token_bytes(self) -> int:
-        """Bytes of cache per token, at two bytes per number."""
-        return 2 * 2 * self.layers * self.kv_heads * self.head
-
 
 SHAPES = {
     "tiny": Shape(2, 128, 256, 4, 2, 32, LEARNT, True, "float32"),

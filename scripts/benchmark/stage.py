@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import yaml
@@ -92,12 +92,7 @@ class Stage:
             sum(each.prompt for each in tokens),
             sum(each.cached for each in tokens),
             sum(each.generated for each in tokens),
-            self._work.shared(detail, count),
         )
-
-    def roof(self) -> dict[str, float]:
-        """Measure the machine: `flops` and `bytes` per second."""
-        return cast("dict[str, float]", self._worker(ENGINES[BASE]).ask("roof", None))
 
     def _judged(self, cases: Path, rubric: str, detail: Detail) -> Tally:
         self._runs += 1
@@ -133,8 +128,7 @@ class Stage:
         remark = f"{found['asked']} asked, {found['failed']} without a score" if "asked" in found else ""
         cases = count * len(self._rubrics)
         prompt, cached = found.get("prompt", 0), found.get("cached", 0)
-        shared = self._work.shared(detail, count) if prompt else 0
-        return Measured(found["seconds"], cpu, cases, prompt, cached, generated, shared, remark)
+        return Measured(found["seconds"], cpu, cases, prompt, cached, generated, remark)
 
     def _worker(self, backend: str) -> RawProcess:
         if backend not in self._raw:

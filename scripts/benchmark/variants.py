@@ -11,22 +11,20 @@ JUDGES = ("judge", "judge without probabilities")
 ENGINES = {
     BASE: "guidance",
     FREE: "guidance",
-    "prometheus-eval": "guidance",
     **dict.fromkeys(JUDGES, "judge"),
     "naive": "auto",
 }
 """The engine of each variant: `judge` is the product's, the others are vLLM with that backend for grammars."""
 
 USUAL = (BASE, "judge", FREE, "judge without probabilities", "naive")
-"""The default; prometheus-eval is rarely installed."""
+"""The default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """One measurement: wall seconds, processor seconds of all processes, cases and tokens.
 
-    `generated` leaves out the tokens that end replies and those of passes for probabilities. `shared` are tokens of the
-    prompts' rubrics.
+    `generated` leaves out the tokens that end replies and those of passes for probabilities.
     """
 
     seconds: float
@@ -35,7 +33,6 @@ class Measured:
     prompt: int
     cached: int
     generated: int
-    shared: int = 0
     remark: str = ""
 
 

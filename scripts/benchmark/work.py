@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import mean
 
-from benchmark.made_cases import SHARED, write_cases
+from benchmark.made_cases import write_cases
 from benchmark.raw import Asked
 from pathway_local.case import Case
 from pathway_local.engines.wire import PassWriter
@@ -17,9 +16,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import cases_of
 
 CONTEXT = 4096
-
-REFERENCES = ("ideal_answer", "gold_answer")
-"""Inputs that hold the reference answer."""
 
 SCHEMA = {
     "type": "object",
@@ -44,13 +40,7 @@ class WorkWriter:
         plan = max(r.format.reply(dict.fromkeys(r.inputs, "x"), detail).form.reserve for r in self.rubrics)
         if variant == "naive":
             return Asked(chats=list(self._chats(count, seed)), schema=SCHEMA, max_tokens=plan)
-        if variant == "prometheus-eval":
-            return Asked(graded=tuple(self._graded(count, seed)), max_tokens=round(mean(lengths)) if lengths else plan)
         return Asked(tuple(map(PassWriter().message, self.passes(detail, count, seed))), tuple(lengths))
-
-    def shared(self, detail: Detail, count: int) -> int:
-        """Return the tokens of the rubrics in the prompts of so many cases."""
-        return count * sum(len(writer.shared_prefix()) for writer in self._writers(detail))
 
     def passes(self, detail: Detail, count: int, seed: int) -> Iterator[Pass]:
         """Yield the pass of each reply."""
@@ -79,14 +69,6 @@ class WorkWriter:
             for case in self._read(rubric, count, seed):
                 content = f"{_named(case.inputs)}\n\n{rubric.turns[0].template}\n\nReply in JSON."
                 yield [{"role": "user", "content": content}]
-
-    def _graded(self, count: int, seed: int) -> Iterator[tuple[str, str, str, str]]:
-        for rubric in self.rubrics:
-            for case in self._read(rubric, count, seed):
-                answer = next(name for name in rubric.inputs if name not in SHARED)
-                reference = next((case.inputs[name] for name in REFERENCES if name in case.inputs), "")
-                asked = _named({name: text for name, text in case.inputs.items() if name != answer})
-                yield asked, case.inputs[answer], rubric.turns[0].template, reference
 
 
 def _named(inputs: Mapping[str, str]) -> str:

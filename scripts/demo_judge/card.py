@@ -3,13 +3,13 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from demo_judge.cases import MAKERS
-from demo_judge.score_figures import ScoreFigures
 from demo_judge.self_test_card import self_test_section
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
@@ -79,6 +79,25 @@ on a busy machine of two cores. On the cases worded by hand the adapted model ga
 `pathway-answer`, 6 of 16 under `groundedness`, 7 of 18 under `contextual-relevance`, and 4 and 6 of 16 under
 `gold-answer`. To replace this judge it would have had to reach 10 of 16 under each.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFigures:
+    """The figures for one score of one rubric on one split: shares of `cases`, of which `read` have a verdict.
+
+    A case without one is neither exact nor named. `within_one` and `kappa` (quadratic weights) leave special levels
+    out; `named` counts verdicts that contain the deciding words.
+    """
+
+    rubric: str
+    split: str
+    score: str
+    cases: int
+    read: int
+    exact: float
+    within_one: float
+    kappa: float | None
+    named: float
 
 
 def options(prog: str, about: str | None, work: str, size: int) -> argparse.ArgumentParser:

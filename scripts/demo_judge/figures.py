@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from demo_judge.card import HAND_WRITTEN, options, write_card
+from demo_judge.card import HAND_WRITTEN, ScoreFigures, options, write_card
 from demo_judge.cases import MAKERS, write_cases
-from demo_judge.score_figures import ScoreFigures
 from demo_judge.world import Split
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job

@@ -4,9 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from demo_judge.card import options, write_card
+from demo_judge.card import ScoreFigures, options, write_card
 from demo_judge.cases import write_cases
-from demo_judge.score_figures import ScoreFigures
 from demo_judge.self_test_card import write_results
 from demo_judge.world import Split
 from pathway_local.api.judging import LineProgress

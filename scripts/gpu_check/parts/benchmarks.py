@@ -68,9 +68,6 @@ def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
                 work.found.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
         if values := ratios[detail].get("judge", {}).get(f"of {FREE}"):
             work.found.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
-        for name, shares in told["roofline_shares"].get(detail, {}).items():
-            if shares:
-                work.found.figures[f"{name} at {detail}, share of the roofline"] = statistics.median(shares)
     loads = [[name, load["seconds"], load["gpu_gib"]] for name, load in found["loads"].items()]
     work.found.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
     work.found.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]

@@ -3,17 +3,15 @@
 Imports vLLM. It reads from each step what a GPU's worker reads, and nothing else.
 """
 
-import time
 import zlib
 from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
+from gpu_loop import prompt_hash
 from vllm.v1.executor.abstract import Executor
 from vllm.v1.kv_cache_interface import FullAttentionSpec
 from vllm.v1.outputs import EMPTY_MODEL_RUNNER_OUTPUT, LogprobsLists, ModelRunnerOutput
-
-from benchmark.gpu_loop import prompt_hash
 
 BLOCKS = 30_000
 """Blocks of the cache, as an 8B model has on a card of 80 GB, unless `kv_cache_memory_bytes` says otherwise."""
@@ -25,15 +23,14 @@ STOPS = 16
 class InstantExecutor(Executor):  # type: ignore[misc]
     """Draws each token from those that the mask allows, by the request's prompt and the token's position alone.
 
-    So a request gets the same tokens in any batch. `seconds` is the main thread's time spent here, `steps` counts steps
-    that had work, and `mixed` those in which a request read its prompt beside one that was writing: they run outside of
-    the CUDA graphs for decoding.
+    So a request gets the same tokens in any batch. `steps` counts steps that had work, and `mixed` those in which a
+    request read its prompt beside one that was writing: they run outside of the CUDA graphs for decoding.
     """
 
     supports_pp = False
 
     def _init_executor(self) -> None:
-        self.seconds, self.steps, self.mixed = 0.0, 0, 0
+        self.steps, self.mixed = 0, 0
         self._known: dict[str, tuple[Any, int]] = {}  # each request's data and the hash of its prompt
         self._scheduled: Any = None
 
@@ -65,7 +62,6 @@ class InstantExecutor(Executor):  # type: ignore[misc]
 
     def execute_model(self, scheduled: Any, non_block: bool = False) -> Any:
         """Remember what the step computes; `sample_tokens` follows, unless it computes nothing."""
-        began = time.thread_time()
         self._scheduled = scheduled
         for name in scheduled.finished_req_ids:
             self._known.pop(name, None)
@@ -74,12 +70,10 @@ class InstantExecutor(Executor):  # type: ignore[misc]
         counts = scheduled.num_scheduled_tokens.values()
         self.steps += bool(counts)
         self.mixed += bool(counts) and max(counts) > min(counts) == 1
-        self.seconds += time.thread_time() - began
         return _done(None if counts else EMPTY_MODEL_RUNNER_OUTPUT, non_block)
 
     def sample_tokens(self, masks: Any, non_block: bool = False) -> Any:
         """Draw a token for each request that has read all of its prompt."""
-        began = time.thread_time()
         named = {} if masks is None else zip(masks.structured_output_request_ids, masks.grammar_bitmask, strict=False)
         rows, positions = dict(named), self._positions()
         names = list(self._scheduled.num_scheduled_tokens)
@@ -90,7 +84,6 @@ class InstantExecutor(Executor):  # type: ignore[misc]
             sampled_token_ids=tokens,
             logprobs=self._logprobs(names, tokens, positions, rows),
         )
-        self.seconds += time.thread_time() - began
         return _done(output, non_block)
 
     def draw(self, prompt: int, position: int, row: Any, stops: list[int]) -> int:

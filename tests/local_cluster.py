@@ -1,4 +1,4 @@
-"""A Ray cluster of several raylets on this machine's loopback, for measurements and tests."""
+"""A Ray cluster of several raylets on this machine's loopback."""
 
 import os
 import secrets
