@@ -330,6 +330,19 @@ def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about(
     assert "the prompt also lists CORRECT, WRONG" in asked(f"Judge {{answer}}. {told}")
 
 
+def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
+    sections = (
+        "<criteria>\nIs it polite?\n</criteria>\nWrite your reasons in <why> tags and a number in <score> tags.\n"
+    )
+    assert fields(f"Rate {{answer}} from 1 to 5.\n{sections}") == {"why": "text", "score": "1-5"}
+    more = 'Return JSON: {{"checks": {{"first": "yes or no", ...}}, "all": "yes or no"}}'
+    assert not fields(f"Check {{answer}}.\n{more}")
+    bands = "Rate {answer}.\n- 4-6 points: the answer gives only a part.\n- 7-9 points: it gives only small errors.\n"
+    assert not fields(bands)
+    said = 'A good reply has praise (such as "just what I needed", "great answer").\nIs {answer} one?'
+    assert not fields(said)
+
+
 def test_a_range_that_an_input_ends_stays_open() -> None:
     prompt = 'Judge {answer}. Return JSON: {{"points": <0 to {most}>, "sure": <0.0-1.0>}}'
     assert fields(prompt)["points"] == "?"
@@ -577,9 +590,11 @@ def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:
     assert fields(f"{prompt} Score it from 0 to 10.") == {"certainty": "0-10"}
 
 
-def test_bands_that_make_up_a_scale_are_no_scales() -> None:
-    prompt = "Score {answer} between 1 and 9. 1-3 is weak, 4-6 is fair, 7-9 is strong. Return JSON with a `score`.\n"
-    assert fields(prompt.replace("a `score`", 'the keys "why" and "score"')) == {"why": "text", "score": "1-9"}
+def test_bands_of_a_scale_are_no_scales_below_it_and_leave_it_open_beside_it() -> None:
+    bands = ("1-3: weak", "4-6: fair", "7-9: strong scores")
+    prompt = 'Score {answer} between 1 and 9.%s\nReturn JSON with the keys "why" and "score".\n'
+    assert fields(prompt % "".join(f"\n- {band}" for band in bands)) == {"why": "text", "score": "1-9"}
+    assert fields(prompt % f" {', '.join(bands)}") == {"why": "text", "score": "?"}
     apart = 'Score clarity 1-5 and depth 1-10 of {answer}. Return JSON with the keys "clarity" and "score".'
     assert fields(apart)["score"] == "?"
 

@@ -50,7 +50,8 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if slot.kind in ("objects", "list"):
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
-        words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
+        found = words_in(text) if is_list(text) else in_quotes(text) if text != slot.said else []
+        words, scale, said = words or tuple(found if len(found) > 1 else ()), scale_in(BESIDE.sub("", text), row), text
         words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
@@ -119,6 +120,11 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
     beyond = [value for value, word in names.items() if is_in("nothing", word)]
     told = " < ".join(f"{value} {quoted_word(word)}" for value, word in names.items() if value not in beyond)
     return told + "".join(f" or {value} {quoted_word(names[value])}" for value in beyond) if told else spelling
+
+
+def is_list(text: str) -> bool:
+    """Return whether what stands in a slot is short enough for a list of words; a longer text only mentions some."""
+    return len(text) < 90 or "|" in text
 
 
 def words_in(text: str) -> list[str]:
@@ -196,7 +202,7 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
 
 def _rank(word: str) -> int | None:
     """Return 0 for a bad word, 2 for a good one, 1 for one between them; None if that is not sure."""
-    word = " ".join(word.lower().replace("_", " ").split())
+    word = " ".join(word.lower().replace("_", " ").strip("[]() ").split())
     if is_in("negative", word) or is_in("positive", word):
         return 2 * is_in("positive", word)
     opposite = re.sub(rf"^(?:{table()['opposites']})", "", word)
