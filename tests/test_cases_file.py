@@ -86,6 +86,14 @@ def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
         make("a.csv", "nr,question,answer\n9,q,a\n", id_column="no")
 
 
+def test_a_column_of_metadata_is_none_of_ids_or_inputs(make: Make) -> None:
+    cases = make("a.csv", "id,question,answer,bot\nk1,q,a,A\n")
+    assert cases.metadata_column("Bot") == "bot"
+    for name, what in (("ID", "id is the column of the ids"), ("question", "question is an input of the rubric")):
+        with pytest.raises(UsageError, match=what):
+            cases.metadata_column(name)
+
+
 def test_an_input_may_serve_as_the_id(make: Make) -> None:
     (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
     assert case.id == "q1" and case.inputs["question"] == "q1"

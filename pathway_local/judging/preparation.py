@@ -207,12 +207,8 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], No
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in map(cases.column, plan.keep or ()):
-        if name not in cases.metadata:
-            what = "the ids" if name == cases.id_column else "an input"
-            raise UsageError(
-                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
-            )
+    for name in plan.keep or ():
+        cases.metadata_column(name)
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
-from pathway_local.errors import CasesError, ColumnsError, UnknownName
+from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.columns import (
     has_column,
     is_known,
@@ -112,6 +112,14 @@ class CasesFile:
         if found := same_column(name, self.columns):
             return found
         raise no_column(name, self.columns, self.path.name, self._source.guessed_header)
+
+    def metadata_column(self, name: str) -> str:
+        """Return the column of metadata of that name. Raises UnknownName, and UsageError for one with ids or inputs."""
+        column = self.column(name)
+        if column not in self.metadata:
+            what = "the column of the ids" if column == self.id_column else "an input of the rubric"
+            raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
+        return column
 
     def count(self) -> int | None:
         """Return the approximate number of rows, for showing progress; None if counting them would take long."""
