@@ -305,8 +305,13 @@ def test_a_set_of_words_holds_the_alternatives_and_nothing_else(told: str, wante
 
 
 def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> None:
-    told = "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'."
-    assert "alone, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    for told in (
+        "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'.",
+        "List the errors, then answer only with PASS or FAIL on the last line.",
+        "For each of its sentences answer only with yes or no.",
+    ):
+        assert "alone, once, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    assert "a sum: does it go from 0 to 5?" in asked("Grade {answer}: output only the total score of parts worth 0-5.")
     assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
 
 
@@ -339,8 +344,14 @@ def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
     assert not fields(f"Check {{answer}}.\n{more}")
     bands = "Rate {answer}.\n- 4-6 points: the answer gives only a part.\n- 7-9 points: it gives only small errors.\n"
     assert not fields(bands)
+    assert not fields("Judge {answer}. Write it as: Score: <score from 1 to 5>, Reason: <reason>")
     said = 'A good reply has praise (such as "just what I needed", "great answer").\nIs {answer} one?'
     assert not fields(said)
+
+
+def test_a_second_object_of_the_reply_is_asked_about() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"score": <1-5>}, or {"error": "language"} if it is not in English.'
+    assert "the prompt shows 2 different objects" in asked(prompt)
 
 
 def test_a_range_that_an_input_ends_stays_open() -> None:

@@ -29,8 +29,12 @@ def json_blocks(source: Source) -> Iterator[Found]:
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
     blocks = list(_blocks(source))
     asked = [found for found, before in blocks if any_of("reply").search(before) and not data.search(before[-80:])]
-    told = "is this object the reply? no line before it says so"
-    yield from asked or (replace(found, question=told) for found, _ in blocks)
+    told = "is this object the reply? no line before it says so" * (not asked)
+    forms = {tuple(slot.name for slot in found.slots) for found in asked}
+    told = told or f"the prompt shows {len(forms)} different objects: does the judge write this one alone?" * (
+        len(forms) > 1
+    )
+    yield from (replace(found, question=told) for found in asked or [found for found, _ in blocks])
 
 
 def _blocks(source: Source) -> Iterator[tuple[Found, str]]:

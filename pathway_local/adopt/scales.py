@@ -93,9 +93,13 @@ def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scal
 
 
 def stated(source: Source, keys: str = "") -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores, each line up to the first of the `keys` in it."""
+    """Return the whole scales in the lines that speak of scoring, each line up to the first of the `keys` in it."""
     cut = re.compile(rf"[\"'](?:{keys})[\"']\s*:" if keys else r"\Z")
-    lines = ((row, cut.split(line)[0]) for row, line in enumerate(source.lines) if any_of("score").search(line))
+    lines = (
+        (row, cut.split(line)[0])
+        for row, line in enumerate(source.lines)
+        if any_of("score").search(line) or any_of("judges").search(line)
+    )
     return [scale for row, line in lines for scale in scales(line, row) if not scale.band]
 
 

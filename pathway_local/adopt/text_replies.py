@@ -39,7 +39,10 @@ _FENCED = re.compile(
     r"(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
-_TWO_LABELS = re.compile(r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S")
+_TWO_LABELS = re.compile(
+    r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>,;] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S"
+    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>][.,;]? [A-Z]\w+: ?[\[<(]"
+)
 """A reply of several parts that are written in one line."""
 _ITEM = re.compile(
     r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
@@ -189,7 +192,8 @@ def last_lines(source: Source) -> Iterator[Found]:
 def _line(source: Source) -> Iterator[Found]:
     quoted = _NAMED.finditer(source.text)
     cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
-    if any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
+    several = len({each["label"].strip() for each in cued}) > 1 or _TWO_LABELS.search(source.text)
+    if any_of("after").search(source.text) or several:
         return
     single = [run[0] for run in _runs(source) if len(run) == 1 and not run[0][0].startswith("#")]
     if cued:
@@ -292,7 +296,8 @@ def _short(source: Source, slot: Slot, recogniser: str) -> Found:
     text = any_of("silent").sub(" ", source.text)
     if not any_of("first").search(text) or not any_of("reasons").search(text):
         said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
-        asked = "does the judge write this alone, and no reasons before it?" * bool(said)
+        more = said or any_of("last_line").search(source.text) or any_of("each").search(source.text)
+        asked = "does the judge write this alone, once, and no reasons before it?" * bool(more)
         return Found(recogniser, f"{{{slot.name}}}", (slot,), question=asked)
     label = slot.name.capitalize()
     told = f'End your reply with one line that begins with "{label}: ".'

@@ -94,6 +94,9 @@ def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> 
         return scale.listed, ""
     shown = source.text if scale.high <= 1 else f"{slot.sample} {slot.said} {scale.said}"
     decimals = {float(each) for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown)}
+    if any_of("sum").search(slot.said):
+        asked = f"the prompt speaks of a sum: does it go from {scale.low:g} to {scale.high:g}?"
+        return scale.spelled(scale.step or 1), asked
     if scale.step or not (decimals or scale.high <= 1):
         return named(scale.spelled(scale.step or 1), slot.name, source, levels), ""
     tried = (0.1, 0.25) if len(decimals) > 2 else (0.1,)
