@@ -32,13 +32,13 @@ register()
 answer_of_a_process = chat_frame.answer
 chat_frame.answer = template_process.answer  # a process for each rendering takes a tenth of a second
 
-settings.register_profile("same-examples", derandomize=True, database=None)
+settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
 
 LONGEST = ("test_viewer", "test_nothing_lost", "test_sealed_runs")
 """Files that come late by their names and take long: at the end, one worker would wait for them alone.
 
-The first two load no vLLM: beside them, the tests that compare times in a vLLM have a processor.
+None loads vLLM: beside them, the tests that compare times in a vLLM have a processor.
 """
 
 IMPORT_VLLM = ("test_failures", "test_engine_settings", "test_gpu_loop")

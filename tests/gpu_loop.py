@@ -67,6 +67,6 @@ def _as_on_a_gpu(*, corrected: bool) -> Iterator[None]:
     with (
         patch.object(CpuPlatform, "check_and_update_config", classmethod(settled)),
         patch.object(vllm, "engine_options", lambda config, _: {**engine_options(config, False), **FIXED}),
-        patch.object(vllm_core, "correct", vllm_core.correct if corrected else lambda _: ""),
+        patch.object(vllm_core, "correct", vllm_core.correct if corrected else lambda *_: ""),
     ):
         yield

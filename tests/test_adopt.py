@@ -293,6 +293,7 @@ def test_tags_within_tags_keep_all_of_them_and_a_slot_takes_the_words_of_a_list_
     ("told", "wanted"),
     [
         ("Answer yes or no only.", "no < yes"),
+        ("Responda apenas com sim ou não.", "não < sim"),
         ('Answer only "safe" or "unsafe" (never begin your reply with "I").', "unsafe < safe"),
         ('End with "Verdict: [[verdict]]", such as "Verdict: [[Yes]]" or "Verdict: [[No]]".', "No < Yes"),
         ("Finish with \\boxed{{Yes or No}}, such as \\boxed{{Yes}} or \\boxed{{No}}.", "No < Yes"),
@@ -305,8 +306,13 @@ def test_a_set_of_words_holds_the_alternatives_and_nothing_else(told: str, wante
 
 
 def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> None:
-    told = "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'."
-    assert "alone, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    for told in (
+        "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'.",
+        "List the errors, then answer only with PASS or FAIL on the last line.",
+        "For each of its sentences answer only with yes or no.",
+    ):
+        assert "alone, once, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    assert "a sum: does it go from 0 to 5?" in asked("Grade {answer}: output only the total score of parts worth 0-5.")
     assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
 
 
@@ -328,6 +334,32 @@ def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about(
     told = 'Assign a grade of either "CORRECT" or "WRONG". Just return the letter "A" or "B".'
     assert fields(f"Judge {{answer}}. {told}") == {"verdict": "A | B"}
     assert "the prompt also lists CORRECT, WRONG" in asked(f"Judge {{answer}}. {told}")
+
+
+def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
+    sections = (
+        "<criteria>\nIs it polite?\n</criteria>\nWrite your reasons in <why> tags and a number in <score> tags.\n"
+    )
+    assert fields(f"Rate {{answer}} from 1 to 5.\n{sections}") == {"why": "text", "score": "1-5"}
+    more = 'Return JSON: {{"checks": {{"first": "yes or no", ...}}, "all": "yes or no"}}'
+    assert not fields(f"Check {{answer}}.\n{more}")
+    bands = "Rate {answer}.\n- 4-6 points: the answer gives only a part.\n- 7-9 points: it gives only small errors.\n"
+    assert not fields(bands)
+    assert not fields("Judge {answer}. Write it as: Score: <score from 1 to 5>, Reason: <reason>")
+    said = 'A good reply has praise (such as "just what I needed", "great answer").\nIs {answer} one?'
+    assert not fields(said)
+
+
+def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> None:
+    assert fields("Score {answer} 1-100. Respond with just the number, no text.") == {"score": "1-100"}
+    assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" < "2" < "3"'}
+    assert fields('Rate {answer} from 1 to 5. Return JSON: {"score": int, "label": str}')["label"] == "?"
+    assert "is correct better than odd?" in asked('Judge {answer}. Answer only with "correct" or "odd".')
+
+
+def test_a_second_object_of_the_reply_is_asked_about() -> None:
+    prompt = 'Judge {answer}. Return JSON: {"score": <1-5>}, or {"error": "language"} if it is not in English.'
+    assert "the prompt shows 2 different objects" in asked(prompt)
 
 
 def test_a_range_that_an_input_ends_stays_open() -> None:
@@ -577,9 +609,11 @@ def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:
     assert fields(f"{prompt} Score it from 0 to 10.") == {"certainty": "0-10"}
 
 
-def test_bands_that_make_up_a_scale_are_no_scales() -> None:
-    prompt = "Score {answer} between 1 and 9. 1-3 is weak, 4-6 is fair, 7-9 is strong. Return JSON with a `score`.\n"
-    assert fields(prompt.replace("a `score`", 'the keys "why" and "score"')) == {"why": "text", "score": "1-9"}
+def test_bands_of_a_scale_are_no_scales_below_it_and_leave_it_open_beside_it() -> None:
+    bands = ("1-3: weak", "4-6: fair", "7-9: strong scores")
+    prompt = 'Score {answer} between 1 and 9.%s\nReturn JSON with the keys "why" and "score".\n'
+    assert fields(prompt % "".join(f"\n- {band}" for band in bands)) == {"why": "text", "score": "1-9"}
+    assert fields(prompt % f" {', '.join(bands)}") == {"why": "text", "score": "?"}
     apart = 'Score clarity 1-5 and depth 1-10 of {answer}. Return JSON with the keys "clarity" and "score".'
     assert fields(apart)["score"] == "?"
 

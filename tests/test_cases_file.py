@@ -86,6 +86,14 @@ def test_only_id_and_case_id_are_taken_for_ids(make: Make) -> None:
         make("a.csv", "nr,question,answer\n9,q,a\n", id_column="no")
 
 
+def test_a_column_of_metadata_is_none_of_ids_or_inputs(make: Make) -> None:
+    cases = make("a.csv", "id,question,answer,bot\nk1,q,a,A\n")
+    assert cases.metadata_column("Bot") == "bot"
+    for name, what in (("ID", "id is the column of the ids"), ("question", "question is an input of the rubric")):
+        with pytest.raises(UsageError, match=what):
+            cases.metadata_column(name)
+
+
 def test_an_input_may_serve_as_the_id(make: Make) -> None:
     (case,) = make("a.csv", "question,answer\nq1,a\n", id_column="question")
     assert case.id == "q1" and case.inputs["question"] == "q1"
@@ -96,6 +104,12 @@ def test_a_csv_may_have_other_separators(make: Make, mark: str) -> None:
     rows = [["question", "answer"], ["a, b; c\td", "x"]]
     text = "".join(mark.join(f'"{cell}"' for cell in row) + "\r\n" for row in rows)
     assert inputs(make("a.CSV", text)) == [("a, b; c\td", "x")]
+
+
+def test_a_tsv_of_one_column_may_hold_commas(make: Make) -> None:
+    assert inputs(make("a.tsv", "answer\nYes, at eight; come.\n", needed={"r": ("answer",)})) == [
+        ("Yes, at eight; come.",)
+    ]
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])

@@ -80,7 +80,7 @@ def reply_text(text: str) -> str:
     return json.loads(text)[-1]["content"] if text.startswith("[{") else text
 
 
-def cases(rubric: str, split: Split = Split.TRAIN, count: int = 300) -> Iterator[MadeCase]:
+def cases(rubric: str, split: Split = Split.TRAIN, count: int = 150) -> Iterator[MadeCase]:
     return make_cases(rubric, split, count, seed=11)
 
 
@@ -216,13 +216,14 @@ def test_training_and_held_out_cases_share_no_name_and_no_value() -> None:
 
 @pytest.mark.parametrize("rubric", MAKERS)
 def test_held_out_wordings_are_in_their_split_alone(rubric: str) -> None:
-    new = [wording for kind in KINDS for wording in kind.statements[TRAINED_STATEMENTS:]]
-    new += [wording for kind in KINDS for wording in kind.questions[TRAINED_QUESTIONS:]]
+    kept = [wording for kind in KINDS for wording in kind.statements[TRAINED_STATEMENTS:]]
+    kept += [wording for kind in KINDS for wording in kind.questions[TRAINED_QUESTIONS:]]
+    new = [pattern(wording, ANY) for wording in kept]
     seen = dict.fromkeys(Split, 0)
     for split in Split:
         for case in cases(rubric, split, 60):
             found = [s for text in case.inputs.values() for s in sentences(text)]
-            seen[split] += sum(bool(pattern(wording, ANY).fullmatch(s)) for s in found for wording in new)
+            seen[split] += sum(bool(wording.fullmatch(s)) for s in found for wording in new)
     assert seen[Split.PHRASINGS] > 60
     assert seen[Split.TRAIN] == seen[Split.VALUES] == 0
 

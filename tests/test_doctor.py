@@ -188,11 +188,8 @@ def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = {"namespace+filter": "ok", "already-isolated+filter": "ok", "namespace": "note", "filter": "note"}
     for level, status in (levels | {"off-switches": "problem"}).items():
-        monkeypatch.setattr(
-            machine, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": "", "switches": ""}
-        )
+        monkeypatch.setattr(machine, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": ""})
         assert machine._seal({}, cuda=False).status == status
-    assert machine._switches({"switches": "HF_HUB_OFFLINE"}).status == "problem"
 
 
 def test_a_sheet_of_one_column_is_flagged_and_the_header_s_row_is_told(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""The command as a user types it, with real vLLM and a tiny judge of random weights."""
+"""Commands from cases to tables, with real vLLM and a tiny judge of random weights."""
 
 import csv
 import sqlite3
@@ -9,7 +9,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from shared_vllm import type_with
 from typed_here import Run, rows, typing_in
+
+from pathway_local.engines.hosts import Hosts
 
 ROOT = Path(__file__).parents[1]
 COMMAND = Path(sys.executable).with_name("pathway-local")
@@ -37,12 +40,13 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 @pytest.fixture(scope="module")
-def judged(folder: Path, tiny_judge: Path) -> Path:
+def judged(folder: Path, tiny_judge: Path, vllm_host: Hosts) -> Path:
     """A run of the sample answers under two rubrics in one pass, the second one fed by aliases."""
-    run(
-        "judge", ANSWERS, "--rubric", "pathway-answer", "--rubric", "gold-answer", "--judge", tiny_judge,
-        "--detail", "score", "--run", "may.run", "--out", "verdicts.csv", "--keep", "chatbot", cwd=folder,
+    done = type_with(
+        vllm_host, folder, "judge", ANSWERS, "--rubric", "pathway-answer", "--rubric", "gold-answer",
+        "--judge", tiny_judge, "--detail", "score", "--run", "may.run", "--out", "verdicts.csv", "--keep", "chatbot",
     )  # fmt: skip
+    assert done.code == 0, done.err
     return folder / "may.run"
 
 

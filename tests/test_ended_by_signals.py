@@ -86,7 +86,9 @@ def _left(desk: Desk) -> list[str]:
     return [path.name for path in others if WORD.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, *(pytest.param(each, marks=pytest.mark.soak) for each in (signal.SIGHUP, signal.SIGINT))]
+)
 def test_a_batch_file_that_is_ended_half_written_is_removed(desk: Desk, number: signal.Signals) -> None:
     assert _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], number) == INTERRUPTED
     assert _left(desk) == []
@@ -106,6 +108,7 @@ def test_a_rating_sheet_that_is_ended_half_written_is_removed(desk: Desk) -> Non
     assert not list(desk.work.glob(".*"))
 
 
+@pytest.mark.soak
 def test_what_is_told_to_outlive_its_terminal_does(desk: Desk) -> None:
     ignoring = ["env", "--ignore-signal=HUP"]
     assert _end_while_it_writes(desk, [*EXPORT, *RUBRIC, "--out", "req.jsonl"], signal.SIGHUP, *ignoring) == 0

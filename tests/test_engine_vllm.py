@@ -157,7 +157,7 @@ def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Hosts, make: Maker) ->
 def test_facts_say_what_was_loaded(vllm_host: Hosts) -> None:
     facts = vllm_host.facts
     assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 8192, "float32", "cpu")
-    assert facts.note == "", "vLLM has every name that our corrections of its core need"
+    assert facts.note == "", "we correct the core of this version"
     assert vllm_host.hosts[0].hang_limit == CPU_HANG_LIMIT
     assert facts.version.startswith("0.")
 

@@ -66,10 +66,11 @@ def test_no_field_is_dropped(run: RunFile, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "rows"), [("=cmd|'/C calc'!A1", 1), ("x;=1+1;y", 1), ("x; @SUM(1)", 1), ("fine; 5", 0), ("-5", 0)]
 )
+@pytest.mark.parametrize("ending", [".csv", ".txt"])
 def test_copied_cells_that_a_spreadsheet_may_run_are_counted(
-    cell: str, rows: int, run: RunFile, tmp_path: Path
+    cell: str, rows: int, ending: str, run: RunFile, tmp_path: Path
 ) -> None:
-    source, copy = tmp_path / "cases.csv", tmp_path / "out.csv"
+    source, copy = tmp_path / f"cases{ending}", tmp_path / f"out{ending}"
     texts = [["id", "question", "answer"], [IDS[0], cell, "no"], [IDS[1], "why?", "so"]]
     with source.open("w", newline="") as file:
         csv.writer(file).writerows(texts)

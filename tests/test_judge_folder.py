@@ -31,7 +31,7 @@ def _spec(**keys: object) -> JudgeSpec:
 
 def test_one_line_is_enough_and_all_that_was_read_is_told(tmp_path: Path) -> None:
     found = complete(_spec(), _folder(tmp_path))
-    assert (found.context, found.precision, found.weights_gb, found.cpu) == (4096, "fp16", 1e-6, True)
+    assert (found.context, found.precision, found.weights_gb) == (4096, "fp16", 1e-6)
     assert (found.layers, found.kv_heads, found.head_size) == (2, 2, 16)
     assert found.architecture is not None
     assert found.inferred == (
@@ -39,7 +39,6 @@ def test_one_line_is_enough_and_all_that_was_read_is_told(tmp_path: Path) -> Non
         "2 layers that keep 2 heads of 16 of every token, from config.json",
         "precision fp16, from config.json",
         "1e-06 GB of weights, from the files",
-        "small enough to run without a GPU",
     )
 
 

@@ -66,9 +66,8 @@ BOMBS: dict[str, Callable[[], Sequence[pa.Array]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=[] if each == "texts" else [pytest.mark.soak]) for each in BOMBS]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_that_says_gigabytes_takes_little_memory(name: str, tmp_path: Path) -> None:
     question, *more = BOMBS[name]()
     path = _written(tmp_path / "bomb.parquet", question, **{f"c{n}": column for n, column in enumerate(more)})
@@ -90,6 +89,7 @@ def test_impossible_statistics_do_not_end_the_process(tmp_path: Path) -> None:
     assert "damaged.parquet is not a Parquet file, or is damaged" in reading.stdout
 
 
+@pytest.mark.soak
 def test_an_interrupt_ends_the_reading(tmp_path: Path) -> None:
     path = _written(tmp_path / "bomb.parquet", *BOMBS["structs"]())
     reading = subprocess.Popen(
@@ -140,6 +140,7 @@ def test_a_copy_of_repeated_texts_has_the_types_of_the_file(tmp_path: Path) -> N
     assert pq.read_table(target)["new"].to_pylist() == [1, 2, 3, 4]
 
 
+@pytest.mark.soak
 def test_a_large_file_of_different_texts_is_read(tmp_path: Path) -> None:
     """Over 300 MB in one row group, as pyarrow writes it by default."""
     path, rows, random = tmp_path / "large.parquet", 40_000, np.random.default_rng(1)

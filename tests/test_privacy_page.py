@@ -34,6 +34,7 @@ def test_the_page_names_commands_that_are_there() -> None:
     assert {"judge", "runs", "doctor", "export"} <= named <= set(ORDER)
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
 def test_every_claim_can_be_checked_with_public_tools(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, environment={SECONDS: "0.2", "WORDS": WORDS})

@@ -69,7 +69,7 @@ def control_ids(judge: tuple[Family, JudgeTokenizer]) -> set[int]:
     return {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_no_control_token_comes_out_of_a_case(judge: tuple[Family, JudgeTokenizer], data: st.DataObject) -> None:
     pieces = st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=5).map("".join)
@@ -193,6 +193,7 @@ def test_a_folder_without_a_fast_tokenizer_is_named(tmp_path: Path) -> None:
         JudgeTokenizer(tmp_path)
 
 
+@pytest.mark.soak
 def test_a_large_tokenizer_is_mended_where_its_kind_was_saved_wrong_and_else_not_called_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

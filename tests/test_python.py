@@ -245,7 +245,7 @@ def test_hints_name_arguments_as_python_has_them(tmp_path: Path, engine: pl.Engi
     row = {"id": "a", "questons": "Why?", "ideal_answer": "", "retrieved_content": "", "Ai answer 1": "So."}
     with pytest.raises(pl.CasesError) as refused:
         pl.judge([row], "pathway-answer", engine=engine, progress=False)
-    assert "For example: map={'question': 'questons', 'ai_answer': 'Ai answer 1'}. pathway" in refused.value.hint
+    assert "For example: map={'question': 'COLUMN', 'ai_answer': 'COLUMN'}. pathway" in refused.value.hint
     with pytest.raises(pl.UsageError) as refused:
         pl.judge([ROW], "pathway-answer", samples=3, engine=engine, progress=False)
     assert refused.value.hint == "Give temperature, such as 0.7."

@@ -182,14 +182,14 @@ def test_random_text_is_refused_or_a_format_and_never_a_crash() -> None:
         "{",
     ]
     formats = 0
-    for _ in range(3_000):
+    for _ in range(1_000):
         spelling = "".join(draw.choices(pieces, k=draw.randint(1, 9)))
         try:
             OutputFormat.load(f"grade: {spelling}")
             formats += 1
         except FormatError:
             continue
-    assert formats > 50
+    assert formats > 15
 
 
 def test_a_last_line_follows_free_text() -> None:

@@ -140,7 +140,8 @@ def test_a_dry_run_knows_the_part_and_a_limit_draws_from_the_whole_file(shop: Sh
     found = dry_run(replace(shop.plan, run=parts[1]), Watcher())
     assert (found.part, found.rows) == (Part(2, N), len(outcomes(shop.work / PARTS[1])))
     with RunFile.read(parts[1]) as read:
-        assert prepare(replace(shop.plan, run=parts[1]), read, lambda note: None).count() == found.rows
+        prepared = prepare(replace(shop.plan, run=parts[1]), read, shop.loaded, lambda note: None)
+        assert prepared.count() == found.rows
     for part in parts:
         shop.judge(part, limit=9)
     shop.judge(here("nine.run"), limit=9)

@@ -13,7 +13,6 @@ _FOREIGN = re.compile(
     r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
 )
 """Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
-_LABEL = re.compile(r"^\s*[\[#*]*\s*([A-Za-z][\w '-]{2,30}?)\s*[\]*]*\s*:[*]*\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +87,6 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
             kind, others = kind_of(said), set(map(kind_of, said.split())) & have - {""}
             if kind in {"reference", "context", "answer"} - have and (kind == "reference" or not others):
                 missing.setdefault(kind, (said, row))
-    for row, line in enumerate(source.lines[:-2]):
-        label = _LABEL.match(line)
-        near = any(row < source.row(at) < row + 4 for at in marks)
-        alone = label and not near and not source.lines[row + 1].strip()
-        if label and alone and len(label[1].split()) < 4 and kind_of(label[1]) not in {"", "conversation"} | have:
-            missing.setdefault(kind_of(label[1]), (label[1], row))
     return list(missing.values())
 
 

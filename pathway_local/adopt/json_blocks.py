@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pathway_local.adopt.slots import Found, Slot, Source
-from pathway_local.adopt.values import words_in
+from pathway_local.adopt.values import is_list, words_in
 from pathway_local.adopt.words import any_of, table
 from pathway_local.rubrics.json_schema import Schema, properties_of
 
@@ -29,8 +29,12 @@ def json_blocks(source: Source) -> Iterator[Found]:
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
     blocks = list(_blocks(source))
     asked = [found for found, before in blocks if any_of("reply").search(before) and not data.search(before[-80:])]
-    told = "is this object the reply? no line before it says so"
-    yield from asked or (replace(found, question=told) for found, _ in blocks)
+    told = "is this object the reply? no line before it says so" * (not asked)
+    forms = {tuple(slot.name for slot in found.slots) for found in asked}
+    told = told or f"the prompt shows {len(forms)} different objects: does the judge write this one alone?" * (
+        len(forms) > 1
+    )
+    yield from (replace(found, question=told) for found in asked or [found for found, _ in blocks])
 
 
 def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
@@ -41,7 +45,8 @@ def _blocks(source: Source) -> Iterator[tuple[Found, str]]:
         if at >= end:
             keys, end = _keys(source, at)
             if keys and not re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
-                if any(set(key[1]) & set("<>{}") for key in keys):
+                plain = re.sub(r"\[[^\[\]]*\]|\"[^\"\n]*\"", " ", source.text[at:end])
+                if any(set(key[1]) & set("<>{}") for key in keys) or re.search(r"[,\n]\s*(?:\.\.\.|…)", plain):
                     continue  # The reply has keys that only the judge or the case knows.
                 slots = tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
                 yield (
@@ -97,7 +102,7 @@ def _slot(name: str, raw: str, row: int) -> Slot:
         return Slot(name, raw, row, "list" if '"' in shown or not re.search(r"\d|\|", shown) else "")
     if _BOOLEAN.fullmatch(bare):
         return Slot(name, null, row, "boolean")
-    words = words_in(bare) if '"' in bare or not shown.startswith("<") else []
+    words = words_in(bare) if ('"' in bare or not shown.startswith("<")) and is_list(bare) else []
     if len(words) > 1:
         return Slot(name, said, row, "text", words=tuple(words))
     if re.fullmatch(r'"[\w.+-]*"[\],}\s]*', shown):
@@ -125,18 +130,14 @@ def _of_schema(text: str, row: int) -> Iterator[Slot]:
 
 def _written(schema: Schema) -> str:
     """Return a property as a skeleton would show it."""
-    every = schema.get("anyOf", ())
-    options = [each for each in every if each.get("type") != "null"]
-    schema = {**schema, **(options[0] if options else {})}
     kind, said = str(schema.get("type")), str(schema.get("description", ""))[:200]
-    null = " or null" * ("null" in kind or len(options) < len(every))
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     if "minimum" in schema and "maximum" in schema:
-        step = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
-        return f"<{schema['minimum']}-{schema['maximum']}{step}{null}>"
-    shown = {"boolean": f"true or false{null}", "array": "[]", "string": f'"<text> {said}"', "integer": f"int {said}"}
-    return next((mark for known, mark in shown.items() if known in kind), f"float {said}" if "number" in kind else said)
+        fine = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
+        return f"<{schema['minimum']}-{schema['maximum']}{fine}{' or null' * ('null' in kind)}>"
+    shown = {"boolean": f"true or false{' or null' * ('null' in kind)}", "array": "[]", "string": f'"<text> {said}"'}
+    return next((mark for known, mark in shown.items() if known in kind), f"int {said}")
 
 
 def key_lists(source: Source) -> Iterator[Found]:

@@ -1,7 +1,7 @@
 """The ranges and levels of scores that a prompt states."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -79,7 +79,7 @@ def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scal
     """
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     lines = ((row, line) for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower())
-    own = _whole(scale for row, line in lines for scale in scales(line, row))
+    own = [scale for row, line in lines for scale in scales(line, row) if not scale.band]
     listed = [each.scale for each in levels]
     told = [
         each
@@ -93,23 +93,14 @@ def scale_of(name: str, keys: str, source: Source, levels: list[Levels]) -> Scal
 
 
 def stated(source: Source, keys: str = "") -> list[Scale]:
-    """Return the whole scales in the lines that speak of scores, each line up to the first of the `keys` in it."""
+    """Return the whole scales in the lines that speak of scoring, each line up to the first of the `keys` in it."""
     cut = re.compile(rf"[\"'](?:{keys})[\"']\s*:" if keys else r"\Z")
-    lines = ((row, cut.split(line)[0]) for row, line in enumerate(source.lines) if any_of("score").search(line))
-    return _whole(scale for row, line in lines for scale in scales(line, row))
-
-
-def _whole(every: Iterable[Scale]) -> list[Scale]:
-    """Return the scales but for bands: those called so, and those that together make up another scale."""
-    found = list(every)
-    bands = set[tuple[float, float]]()
-    for whole in found:
-        inside = {(each.low, each.high) for each in found if whole.low <= each.low and each.high <= whole.high}
-        parts = sorted(inside - {(whole.low, whole.high)})
-        meet = all(0 <= after[0] - before[1] <= 1 for before, after in pairwise(parts))
-        if len(parts) > 1 and meet and (parts[0][0], parts[-1][1]) == (whole.low, whole.high):
-            bands.update(parts)
-    return [each for each in found if not each.band and (each.low, each.high) not in bands]
+    lines = (
+        (row, cut.split(line)[0])
+        for row, line in enumerate(source.lines)
+        if any_of("score").search(line) or any_of("judges").search(line)
+    )
+    return [scale for row, line in lines for scale in scales(line, row) if not scale.band]
 
 
 def scales(text: str, row: int) -> Iterator[Scale]:
@@ -167,16 +158,15 @@ def levels_in(source: Source) -> list[Levels]:
         quoted = '"' in run[0][2]["mark"]
         counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
         if len(run) > 1 and min(run[0][1], run[-1][1]) in (0, 1) and (told or quoted) and not counted:
-            whole = {number: _title(found["name"] + _goes_on(source, row)) for row, number, found in run}
+            # A sentence that goes on in the next line is no name.
+            ends = {
+                row: not re.match(r"\s{2,}\w|[^\W\d_A-Z]", "".join(source.lines[row + 1 : row + 2]))
+                for row, _, _ in run
+            }
+            whole = {number: _title(found["name"]) * ends[row] for row, number, found in run}
             names = dict(sorted(whole.items()))
             made.append(Levels(names if all(names.values()) else dict.fromkeys(names, ""), run[0][0]))
     return made
-
-
-def _goes_on(source: Source, row: int) -> str:
-    """Return the rest of a sentence that goes on in the next line, which then begins with blanks or a small letter."""
-    rest = "".join(source.lines[row + 1 : row + 2])
-    return f" {rest.strip()}" if re.match(r"\s{2,}\w|[^\W\d_A-Z]", rest) else ""
 
 
 def _title(text: str) -> str:

@@ -23,13 +23,13 @@ _LABEL = re.compile(
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
 """A label of an input, such as `QUESTION: {query}`."""
-_NAME = r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)"
-_PLACE = r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
-_QUOTED = re.compile(rf"[\"“'`«*]{{1,3}}\s?{_NAME}\s*{_PLACE}\s?[\"”'`»*]")
-_SHOWN = re.compile(
-    rf"{any_of('shown').pattern}:?\s+(?P<label>[*#]*[A-Z][\w ]{{1,30}}?[*]*\s?:\s?[*]*)\s*"
-    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?[*]*(?=\s*(?:[.(,\n]|where|$))"
+_NAMED = re.compile(
+    rf"(?:{any_of('shown').pattern}:?\s+|(?P<quote>[\"“'`«*]{{1,3}})\s?)"
+    r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)\s*"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
+    rf"(?(quote)\s?[\"”'`»*]|[*]*(?=\s*(?:[.(,\n]|{any_of('where').pattern}|$)))"
 )
+"""A label with a value: in quotes, or behind a word such as "with"."""
 _RESULT = re.compile(
     r"(?P<feedback>Feedback:\s*)?[\[(<{][^\[\]()<>\n]{3,160}[\])>}]\s*\[RESULT\]\s*[\[(<{](?P<slot>[^\[\]()\n]{3,160}?)[\])>}]"
 )
@@ -39,7 +39,10 @@ _FENCED = re.compile(
     r"(?P<value>[^\[\]{}\n]{1,24}?)\s*(?:\]\]|>>>|\})"
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
-_TWO_LABELS = re.compile(r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S")
+_TWO_LABELS = re.compile(
+    r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>,;] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S"
+    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>][.,;]? [A-Z]\w+: ?[\[<(]"
+)
 """A reply of several parts that are written in one line."""
 _ITEM = re.compile(
     r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
@@ -50,7 +53,10 @@ _USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\
 def tagged_parts(source: Source) -> Iterator[Found]:
     """Yield the format of the tags that the reply is to hold."""
     said: dict[str, list[tuple[str, int]]] = {}
+    named = {found[1] for found in _TOLD.finditer(source.text)}
     for found in _PAIR.finditer(source.text):
+        if named and found[1] not in named and found[2].startswith("\n"):
+            continue  # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
         inside, short = " ".join(found[2].split()), found[2].strip().count("\n") < 2
         told = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
         if told and (_VAGUE.fullmatch(found[1]) or (len(inside) <= LONG and short)) and not _PAIR.search(found[2]):
@@ -184,9 +190,10 @@ def last_lines(source: Source) -> Iterator[Found]:
 
 
 def _line(source: Source) -> Iterator[Found]:
-    quoted = [*_QUOTED.finditer(source.text), *_SHOWN.finditer(source.text)]
+    quoted = _NAMED.finditer(source.text)
     cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
-    if any_of("after").search(source.text) or len({each["label"].strip() for each in cued}) > 1:
+    several = len({each["label"].strip() for each in cued}) > 1 or _TWO_LABELS.search(source.text)
+    if any_of("after").search(source.text) or several:
         return
     single = [run[0] for run in _runs(source) if len(run) == 1 and not run[0][0].startswith("#")]
     if cued:
@@ -227,7 +234,9 @@ def short_replies(source: Source) -> Iterator[Found]:
     otherwise = any(_runs(source)) or any_of("json").search(source.text) or _TWO_LABELS.search(source.text)
     for told in _SENTENCE.finditer(source.text) if not otherwise else ():
         text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
-        if any_of("reply").search(text) and any_of("only").search(text):
+        asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
+        band = re.match(r"\W*\d+\s*[-–]\s*\d+", text)
+        if not band and any_of("reply").search(asks) and any_of("only").search(asks):
             items = _items(source, row) if text.endswith(":") else []
             words = [word for word in items or words_in(text) if not any_of("number").search(word)]
             if any_of("after").search(text):
@@ -243,7 +252,8 @@ def short_replies(source: Source) -> Iterator[Found]:
         slot = Slot("verdict", "", min(words_told.values()), "text", words=tuple(words_told))
         yield replace(_short(source, slot, "words that the judge is told to write"), question=asked)
     if found:
-        others = {", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}}
+        every = [", ".join(slot.words) or "a number" for slot in found if {*slot.words} != {*found[-1].words}]
+        others = list(dict.fromkeys(every))
         made = _short(source, found[-1], "a set of words" if found[-1].words else "a number")
         asked = f"the prompt also lists {'; '.join(others)}: which does the judge write?" * bool(others)
         yield replace(made, question=asked) if asked else made
@@ -286,7 +296,8 @@ def _short(source: Source, slot: Slot, recogniser: str) -> Found:
     text = any_of("silent").sub(" ", source.text)
     if not any_of("first").search(text) or not any_of("reasons").search(text):
         said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
-        asked = "does the judge write this alone, and no reasons before it?" * bool(said)
+        more = said or any_of("last_line").search(source.text) or any_of("each").search(source.text)
+        asked = "does the judge write this alone, once, and no reasons before it?" * bool(more)
         return Found(recogniser, f"{{{slot.name}}}", (slot,), question=asked)
     label = slot.name.capitalize()
     told = f'End your reply with one line that begins with "{label}: ".'

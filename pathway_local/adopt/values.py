@@ -50,7 +50,16 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if slot.kind in ("objects", "list"):
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
-        words, scale, said = words or tuple(words_in(text)), scale_in(BESIDE.sub("", text), row), text
+        found = (
+            []
+            if slot.kind == "number"
+            else words_in(text)
+            if is_list(text)
+            else in_quotes(text)
+            if text != slot.said
+            else []
+        )
+        words, scale, said = words or tuple(found if len(found) > 1 else ()), scale_in(BESIDE.sub("", text), row), text
         words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
             rows = tuple(dict.fromkeys((slot.row, row)))
@@ -72,6 +81,9 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not explains
     if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
+        typed = any_of("verdicts").search(last) and re.fullmatch(r"(?i)str(?:ing)?", slot.said)
+        if typed:
+            return Value(OPEN, rows, scores=True)
         chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     if not scale and re.search(rf"(?:{any_of('to').pattern}|{any_of('and').pattern}|[-–])\s*\$?\{{\w", slot.said):
@@ -93,6 +105,9 @@ def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> 
         return scale.listed, ""
     shown = source.text if scale.high <= 1 else f"{slot.sample} {slot.said} {scale.said}"
     decimals = {float(each) for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown)}
+    if any_of("sum").search(slot.said):
+        asked = f"the prompt speaks of a sum: does it go from {scale.low:g} to {scale.high:g}?"
+        return scale.spelled(scale.step or 1), asked
     if scale.step or not (decimals or scale.high <= 1):
         return named(scale.spelled(scale.step or 1), slot.name, source, levels), ""
     tried = (0.1, 0.25) if len(decimals) > 2 else (0.1,)
@@ -121,6 +136,11 @@ def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str
     return told + "".join(f" or {value} {quoted_word(names[value])}" for value in beyond) if told else spelling
 
 
+def is_list(text: str) -> bool:
+    """Return whether what stands in a slot is short enough for a list of words; a longer text only mentions some."""
+    return len(text) < 90 or "|" in text
+
+
 def words_in(text: str) -> list[str]:
     """Return the words that a text lists: in quotes, in capitals, or between bars, slashes, commas and "or"."""
     whole = text
@@ -133,7 +153,8 @@ def words_in(text: str) -> list[str]:
     if capitals := _CAPITALS.search(text):
         return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    around = rf"(?i)^(?:{any_of('reply').pattern}\s+)+|\s+{any_of('only').pattern}$"
+    before = "|".join(any_of(group).pattern for group in ("reply", "only", "with"))
+    around = rf"(?i)^(?:(?:{before})\s+)+|\s+{any_of('only').pattern}$"
     parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
     texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
@@ -183,20 +204,23 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
     ranks = [ladder.index(word.lower()) if ladder else _rank(word) for word in rest]
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]
-    if len(rest) == 2 and ranks.count(None) == 1:
+    if all(re.fullmatch(r"\d+", word) for word in rest):
+        ranks = [int(word) for word in rest]
+    guessed = len(rest) == 2 and ranks.count(None) == 1
+    if guessed:
         ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
     spelling = (" < " if sure else " | ").join(map(quoted_word, best))
-    asked = (
-        "" if sure else f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
-    )
+    asked = f"is {best[1]} better than {best[0]}?" * guessed
+    if not sure:
+        asked = f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
     return spelling + "".join(f" or {quoted_word(word)}" for word in words if word not in rest), asked
 
 
 def _rank(word: str) -> int | None:
     """Return 0 for a bad word, 2 for a good one, 1 for one between them; None if that is not sure."""
-    word = " ".join(word.lower().replace("_", " ").split())
+    word = " ".join(word.lower().replace("_", " ").strip("[]() ").split())
     if is_in("negative", word) or is_in("positive", word):
         return 2 * is_in("positive", word)
     opposite = re.sub(rf"^(?:{table()['opposites']})", "", word)

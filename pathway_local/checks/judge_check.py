@@ -1,6 +1,6 @@
 """Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -43,17 +43,12 @@ class JudgeReport:
 
 def check_judge(spec: JudgeSpec, folder: Path, machine: Machine) -> JudgeReport:
     """Check everything that a run needs of a judge whose weights are in `folder`; no check raises."""
-    checks = list(file_checks(spec, folder, machine))
-    tokenizer, found = _tokenizer(spec, folder)
-    checks += found
-    if tokenizer is None:
-        return JudgeReport(tuple(checks))
-    talk = list(chat_checks(spec, tokenizer))
+    checks, tokenizer = _checks(spec, folder, file_checks(spec, folder, machine))
     prompts: list[str] = []
     # If the judge takes no conversation at all, each rubric would only repeat that.
-    if any(check.name == SYSTEM_TURN and check.status != "problem" for check in talk):
-        talk += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
-    return JudgeReport((*checks, *talk), prompts[0] if prompts else "")
+    if tokenizer and any(check.name == SYSTEM_TURN and check.status != "problem" for check in checks):
+        checks += [checked(f"rubric {w.rubric.name}", partial(_rubric, w, prompts)) for w in _writers(spec, tokenizer)]
+    return JudgeReport(tuple(checks), prompts[0] if prompts else "")
 
 
 def refusal(spec: JudgeSpec, folder: Path, machine: Machine) -> EngineError | None:
@@ -61,25 +56,20 @@ def refusal(spec: JudgeSpec, folder: Path, machine: Machine) -> EngineError | No
 
     The hash is left out: it reads every byte.
     """
-    checks = list(islice(file_checks(spec, folder, machine), 3))
-    tokenizer, found = _tokenizer(spec, folder)
-    checks += [*found, *(chat_checks(spec, tokenizer) if tokenizer else ())]
+    checks, _ = _checks(spec, folder, islice(file_checks(spec, folder, machine), 3))
     problem = next((check for check in checks if check.status == "problem"), None)
     return EngineError(f"{problem.name}: {problem.found}", problem.fix) if problem else None
 
 
-def _tokenizer(spec: JudgeSpec, folder: Path) -> tuple[JudgeTokenizer | None, list[Check]]:
-    """Return the tokenizer, None if it can't be loaded, and its checks; ignore an end of turn that is wrong."""
-    found: list[Check] = []
+def _checks(spec: JudgeSpec, folder: Path, files: Iterable[Check]) -> tuple[list[Check], JudgeTokenizer | None]:
+    """Return checks of a judge, those of its files first, and its tokenizer if that can be loaded."""
+    checks = list(files)
     try:
         tokenizer = JudgeTokenizer(folder, spec.end_of_turn)
     except EngineError as error:
-        found = [Check("tokenizer", "problem", str(error), error.hint)]
-        try:
-            tokenizer = JudgeTokenizer(folder)
-        except EngineError:
-            return None, found
-    return tokenizer, [*found, checked("vocabulary", lambda: _vocabulary(tokenizer, folder))]
+        return [*checks, Check("tokenizer", "problem", str(error), error.hint)], None
+    vocabulary = checked("vocabulary", lambda: _vocabulary(tokenizer, folder))
+    return [*checks, vocabulary, *chat_checks(spec, tokenizer)], tokenizer
 
 
 def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:

@@ -40,8 +40,6 @@ def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
     on_gpu = bool(machine.gpus) and uses_gpu()
     tried: dict[str, str] = {}
     yield checked("seal", lambda: _seal(tried, cuda=on_gpu))
-    if tried:
-        yield _switches(tried)
     yield _outside_code(os.environ)
     yield _gpu(machine)
     if on_gpu:
@@ -66,13 +64,6 @@ def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
         return Check("seal", "note", found, "" if why else _ALLOW)
     said = f"{level}: the engine could reach the network" + (f", since {why}" if why else "")
     return Check("seal", "problem", said, "" if why else _ALLOW)
-
-
-def _switches(tried: Mapping[str, str]) -> Check:
-    missing = tried["switches"]
-    if missing:
-        return Check("off-switches", "problem", f"not set in the engine: {missing}", "Reinstall pathway-local.")
-    return Check("off-switches", "ok", "telemetry and downloads are switched off in the engine")
 
 
 def _outside_code(environment: Mapping[str, str]) -> Check:

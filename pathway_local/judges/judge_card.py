@@ -10,9 +10,12 @@ from pydantic import JsonValue
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
 from pathway_local.judges.architecture import Layers
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import Placement, check_fits_here, usual_tokens
+from pathway_local.judges.placement import Placement, check_fits_here, gpus_that_hold, smallest_gpu, usual_tokens
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.system.machine import Machine
+
+A_FEW, USUAL_GPUS = 4, (8, 16, 24, 48, 80, 141)
+"""Cases at once that are enough to work with, and the gigabytes of GPUs in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class JudgeCard:
             "context_here": self.placement.context if self.placement else None,
             "why_not": str(self.why_not) if self.why_not else None,
         }
-        return {**self.spec.model_dump(mode="json"), "here": here}
+        return {**self.spec.model_dump(mode="json"), **_gpus(self.spec), "here": here}
 
 
 def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
@@ -89,9 +92,15 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
     """Return the entry in words without the keys that are unknown; those that describe its layers come last."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
+    told |= {key: value for key, value in _gpus(spec).items() if value}
     told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else spec.thinks}
     ordered = sorted(told, key=lambda key: key in Layers.model_fields)
     return {key: _words(told[key]) for key in ordered if told[key] not in ("", [], {})}
+
+
+def _gpus(spec: JudgeSpec) -> dict[str, JsonValue]:
+    """Return the gigabytes of the smallest GPU that holds a judge, and of usual ones that hold a few cases more."""
+    return {"min_gpu_gb": smallest_gpu(spec), "good_for": [*gpus_that_hold(spec, A_FEW, USUAL_GPUS)]}
 
 
 def _words(value: object) -> str:

@@ -8,8 +8,7 @@ from pathway_local.judges.architecture import Config, Layers, architecture, cont
 from pathway_local.judges.chat.template_reading import read_template
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import read_json, weight_files, weights_bytes
-
-SMALL_ENOUGH_FOR_CPU = 3 * 10**9
+from pathway_local.system.machine import GB
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
@@ -29,7 +28,10 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
         told["layers"] = found.layers, f"{_sketch(found)}, from config.json"
     if "precision" not in spec.model_fields_set and (stored := precision(config)):
         told["precision"] = stored, f"precision {stored}, from config.json"
-    told |= _size(spec, folder) | _template(spec, folder)
+    if spec.weights_gb is None and all(path.is_file() for path in weight_files(folder)):
+        size = weights_bytes(folder) / GB
+        told |= {"weights_gb": (size, f"{size:.3g} GB of weights, from the files")} if size else {}
+    told |= _template(spec, folder)
     if not told:
         return spec
     lines = tuple(line for _, line in told.values() if line)
@@ -65,18 +67,6 @@ def _compressed(quantized: Config) -> str | None:
             named = {"4 float": "nvfp4", "4 int": "w4a16", "8 float": "fp8", "8 int": "int8"}
             return named.get(f"{weights.get('num_bits')} {weights.get('type')}")
     return None
-
-
-def _size(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
-    told: dict[str, tuple[Any, str]] = {}
-    if spec.weights_gb is not None or not all(path.is_file() for path in weight_files(folder)):
-        return told
-    stored = weights_bytes(folder)
-    if stored:
-        told["weights_gb"] = stored / 1e9, f"{stored / 1e9:.3g} GB of weights, from the files"
-    if "cpu" not in spec.model_fields_set and 0 < stored <= SMALL_ENOUGH_FOR_CPU:
-        told["cpu"] = True, "small enough to run without a GPU"
-    return told
 
 
 def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:

@@ -85,7 +85,6 @@ class Variant(Keys):
     revision: Word | None = None
     precision: Precision
     weights_gb: Positive | None = None
-    min_gpu_gb: Positive | None = None
     licence: Text | None = None
     notes: Text = ""
 
@@ -117,8 +116,6 @@ class RegistryEntry(Layers):
     end_of_turn: tuple[Word, ...] = ()
     sampling: SamplingSpec = SamplingSpec()
     engine: Mapping[str, Any] = Field(default_factory=dict)
-    min_gpu_gb: Positive | None = None
-    good_for: tuple[Count, ...] = ()
     cpu: bool = False
     label: Text = ""
     notes: Text = ""
@@ -170,5 +167,5 @@ class JudgeSpec(RegistryEntry):
     def variant(self, name: str) -> "JudgeSpec":
         """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
         chosen = self.variants[name].model_dump(exclude_none=True)
-        unknown = dict.fromkeys(("revision", "sha256", "weights_gb", "min_gpu_gb"))
+        unknown = dict.fromkeys(("revision", "sha256", "weights_gb"))
         return self.model_copy(update={**unknown, "variants": {}, **chosen, "name": f"{self.name}:{name}"})

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -44,14 +45,13 @@ def pinned_folder(folder: Path, *, weights: bool = True) -> Path:
     links = {path.name: path.resolve() for path in [*describing_files(real), *shards]}
     index = b"" if [path.name for path in shards] in ([], [WHOLE]) else _index(shards)
     name = hashlib.sha256(os.fsencode("\0".join((str(real), *links)))).hexdigest()[:32]
-    try:
+    with suppress(OSError):  # a home that can't be written: this process alone gets the links
         return _linked(own_cache() / "judges" / name, links, index)
-    except OSError:
-        try:
-            return _linked(_temporary() / name, links, index)
-        except OSError as error:
-            hint = "Free space, or name a folder of yours with `export XDG_CACHE_HOME=FOLDER`."
-            raise EngineError(f"the links to the judge's files can't be made: {error.strerror}", hint) from None
+    try:
+        return _linked(_temporary() / name, links, index)
+    except OSError as error:
+        hint = "Free space, or name a folder of yours with `export XDG_CACHE_HOME=FOLDER`."
+        raise EngineError(f"the links to the judge's files can't be made: {error.strerror}", hint) from None
 
 
 def _refuse_redirects(folder: Path) -> None:

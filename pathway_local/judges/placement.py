@@ -9,13 +9,12 @@ a percent of a whole context.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.architecture import Layers
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in, most_parallel
-from pathway_local.judges.judge_folder import SMALL_ENOUGH_FOR_CPU
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
@@ -31,6 +30,9 @@ GPU_MARGIN = 1.5
 """Decimal gigabytes of a GPU's free memory that the engine leaves alone. CUDA takes about 0.6 GB of them for the engine
 itself before vLLM compares its share with what is free; the rest is for other programs that grow meanwhile."""
 
+SMALL_ENOUGH_FOR_CPU = 3 * GB
+"""Bytes of weights up to which a judge runs on the processor, unless its entry says otherwise."""
+
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
@@ -42,7 +44,7 @@ SURE_CONTEXT = 32_768
 estimate for cases: an engine does not start if it finds less memory than its context needs."""
 
 USUAL_TOKENS = 5000
-"""Tokens of a usual case, prompt and reply; the registry's figures are for cases of this length."""
+"""Tokens of a usual case, prompt and reply."""
 
 # Bits of one stored weight and its share of a scale: 16 bits for 32 weights under w4a16, 8 bits for 32 under mxfp4 and
 # for 16 under nvfp4. A scale of fp8 (32 bits for 128 x 128) adds nothing that counts.
@@ -116,6 +118,20 @@ def weights_bytes(spec: JudgeSpec, number: int = 2) -> float | None:
 def memory_for(gb: float, share: float = MOST_SHARE, parts: int = 1) -> float:
     """Return the bytes for weights and cases in this share of the memory of so many GPUs, `gb` gigabytes each."""
     return (gb * share - RESERVE) * parts * GB
+
+
+def gpus_that_hold(spec: JudgeSpec, cases: int, sizes: Iterable[int]) -> list[int]:
+    """Return those of these sizes of a GPU, in decimal gigabytes, that hold the judge and so many usual cases."""
+    own, layers = weights_bytes(spec), spec.architecture
+    if own is None or layers is None:
+        return []
+    needed = own + cases * case_bytes(layers, usual_tokens(spec))
+    return [gb for gb in sizes if memory_for(gb) >= needed]
+
+
+def smallest_gpu(spec: JudgeSpec) -> int | None:
+    """Return the decimal gigabytes of the smallest GPU that holds the judge and a usual case; None if not known."""
+    return next(iter(gpus_that_hold(spec, 1, range(1, 10_000))), None)
 
 
 def sure_context(spec: JudgeSpec) -> int:
@@ -205,7 +221,7 @@ def _refuse_without_gpu(spec: JudgeSpec, machine: Machine) -> None:
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
         raise EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
-    least = f" of {spec.min_gpu_gb:g} GB" if spec.min_gpu_gb else ""
+    least = f" of {gb} GB" if (gb := smallest_gpu(spec)) else ""
     raise EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")
 
 

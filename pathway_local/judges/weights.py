@@ -7,9 +7,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
 from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
@@ -266,14 +267,17 @@ TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
 """Files to fetch and record: weights, and the texts that describe model, tokenizer and chat template."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """A fetch: its commit, the SHA-256 of all files (`weights_hash`) and of each."""
 
     source: str
     revision: str
     sha256: str
-    files: dict[str, str]
+    files: dict[str, str] = {}
+
+    def as_json(self) -> bytes:
+        """Return the record as a file holds it."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
 def read_record(folder: Path) -> Fetched | None:
@@ -281,13 +285,11 @@ def read_record(folder: Path) -> Fetched | None:
     path = folder / RECORD
     if not path.is_file():
         return None
-    found = read_json(path)
-    source, revision, sha256, files = (found.get(key) for key in ("source", "revision", "sha256", "files"))
-    if not (isinstance(source, str) and isinstance(revision, str) and isinstance(sha256, str)):
+    try:
+        return msgspec.convert(read_json(path), Fetched)
+    except msgspec.ValidationError:
         hint = "Delete it and fetch the judge again; that fetch then trusts what it gets, as the first one did."
-        raise EngineError(f"{path} is not a valid record of a fetch", hint)
-    named = files if isinstance(files, dict) else {}
-    return Fetched(source, revision, sha256, {str(name): str(digest) for name, digest in named.items()})
+        raise EngineError(f"{path} is not a valid record of a fetch", hint) from None
 
 
 def changed_files(folder: Path, record: Fetched) -> list[str]:
@@ -299,7 +301,7 @@ def changed_files(folder: Path, record: Fetched) -> list[str]:
 def write_record(folder: Path, record: Fetched) -> None:
     """Write the record beside the weights, over an earlier one. Raises UsageError if it can't be written."""
     with output_file(folder / RECORD, force=True) as file:
-        file.write(f"{json.dumps(asdict(record), indent=2)}\n".encode())
+        file.write(record.as_json())
 
 
 def file_hashes(folder: Path) -> dict[str, str]:

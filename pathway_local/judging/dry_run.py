@@ -12,13 +12,13 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater
+from pathway_local.judging.planned_rater import PlannedRater, by_engine
 from pathway_local.judging.preparation import (
     Prepared,
     add_raters,
     engine_plan,
     local_rater,
-    prepare_fitting,
+    prepare,
     settings_here,
 )
 from pathway_local.judging.timings import Pace, Timings
@@ -114,11 +114,9 @@ def dry_run(plan: Plan, watcher: Watcher) -> DryRun:
     with ExitStack() as stack:
         run = stack.enter_context(RunFile.open(plan.run)) if plan.run.exists() else None
         loaded = stack.enter_context(EngineCache())
-        prepared = prepare_fitting(plan, run, loaded, watcher.notice)
-        raters = _with_ids(run, prepared.raters)
+        prepared = prepare(plan, run, loaded, watcher.notice)
         forecast = _Forecast(prepared, run, loaded, watcher)
-        keys = dict.fromkeys(each.engine_key for each in raters)
-        judges = tuple(forecast.of([each for each in raters if each.engine_key == key]) for key in keys)
+        judges = tuple(map(forecast.of, by_engine(_with_ids(run, prepared.raters))))
         return DryRun(forecast.rows, prepared.limit, prepared.part, judges)
 
 

@@ -20,9 +20,9 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, Settings
+from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare_fitting
+from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare
 from pathway_local.judging.timings import Timings
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
@@ -70,7 +70,7 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         stack.enter_context(loaded.turn(watcher.notice))
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
-        prepared = prepare_fitting(plan, existing, loaded, watcher.notice)
+        prepared = prepare(plan, existing, loaded, watcher.notice)
         for rater in prepared.raters if plan.double_check else ():
             second_look(rater)  # refuses a rubric under which nothing would change
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
@@ -104,8 +104,8 @@ class _ScoringJob:
         tallies: list[Tally] = []
         status = "failed"
         try:
-            for key in dict.fromkeys(each.engine_key for each in raters):
-                tallies.append(self._judge_with_one_engine([each for each in raters if each.engine_key == key]))
+            for own in by_engine(raters):
+                tallies.append(self._judge_with_one_engine(own))
             status = "stopped" if self.watcher.stopped() else "done"
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})

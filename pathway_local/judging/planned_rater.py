@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -73,6 +73,14 @@ class PlannedRater:
         """Return a key: raters with the same one can share an engine."""
         own = self.settings
         return self.judge.key, own.weights, own.engine, own.dtype, json.dumps(own.options, sort_keys=True)
+
+
+def by_engine(raters: Iterable[PlannedRater]) -> list[list[PlannedRater]]:
+    """Return the raters in groups that share an engine."""
+    groups: dict[tuple[str, ...], list[PlannedRater]] = {}
+    for each in raters:
+        groups.setdefault(each.engine_key, []).append(each)
+    return list(groups.values())
 
 
 def judging_raters(run: RunFile) -> list[Rater]:

@@ -21,7 +21,7 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.planned_rater import PlannedRater, Settings, planned_raters, planned_rubrics
+from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine, planned_raters, planned_rubrics
 from pathway_local.judging.reply_reading import is_draw
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
@@ -74,8 +74,11 @@ class Prepared:
         return within and (not self.part or row.id in self.part)
 
 
-def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
-    """Read and check everything that the plan names, and tell the user how it was read. Raises PathwayError."""
+def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
+    """Read and check everything that the plan names, and tell the user how it was read.
+
+    Raises PathwayError; for contexts that are too short, one that names all their rubrics.
+    """
     part = part_of(run) if run else None
     registry = load_registry(plan.models)
     rubrics = planned_rubrics(plan, run)
@@ -86,7 +89,15 @@ def prepare(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> P
         _check_samples(raters)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
-    return _limited(Prepared(plan, cases, raters, part=part), run, notify)
+    prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify)
+    unfit: dict[str, None] = {}
+    for own in by_engine(raters):
+        context = engine_plan(prepared, own, run, loaded)[1].context
+        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, plan) for each in own)
+        unfit |= dict.fromkeys(filter(None, map(too_short, writers)))
+    if unfit:
+        raise EngineError("; ".join(unfit), LONGER)
+    return prepared
 
 
 def _check_samples(raters: Sequence[PlannedRater]) -> None:
@@ -196,12 +207,8 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], No
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in map(cases.column, plan.keep or ()):
-        if name not in cases.metadata:
-            what = "the ids" if name == cases.id_column else "an input"
-            raise UsageError(
-                f"--keep names {shown(name)!r}, the column of {what}", "A run always keeps ids, and never inputs."
-            )
+    for name in plan.keep or ():
+        cases.metadata_column(name)
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(
             f"--truncate names {plan.truncate!r}, which is not an input", f"There are: {', '.join(cases.inputs)}."
@@ -237,17 +244,3 @@ def _steps(prepared: Prepared, raters: Sequence[PlannedRater], engines: int) -> 
         limit = rubric.format.reply(dict.fromkeys(rubric.inputs, ""), settings.detail).form.limit + settings.think
         steps += max(1.0, cases * settings.replies / (WINDOW * engines)) * limit / 3
     return steps
-
-
-def prepare_fitting(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callable[[str], None]) -> Prepared:
-    """Prepare a job. Raises PathwayError; for contexts that are too short, one that names all their rubrics."""
-    prepared = prepare(plan, run, notify)
-    found: dict[str, None] = {}
-    for key in dict.fromkeys(each.engine_key for each in prepared.raters):
-        own = [each for each in prepared.raters if each.engine_key == key]
-        context = engine_plan(prepared, own, run, loaded)[1].context
-        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, prepared.plan) for each in own)
-        found |= dict.fromkeys(filter(None, map(too_short, writers)))
-    if found:
-        raise EngineError("; ".join(found), LONGER)
-    return prepared

@@ -11,7 +11,6 @@ from pathway_local.runs.run_cases import remember_kept
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.row import shown
 
 TOGETHER = 1_000
 """Cases that are stored in one step."""
@@ -33,7 +32,7 @@ def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command
 
     Raises UnknownName for a column that the file lacks, UsageError for one with inputs or ids.
     """
-    names = tuple(dict.fromkeys(_metadata_column(cases, name) for name in columns))
+    names = tuple(dict.fromkeys(map(cases.metadata_column, columns)))
     known: dict[str, set[str]] = {}
     for case_id, case_hash in run.database.stream(_HASHES):
         known.setdefault(case_id, set()).add(case_hash)
@@ -50,15 +49,6 @@ def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command
         remember_kept(run, names)
         run.jobs.end(job, "done", {"kept": count})
     return Kept(names, count, len(known) - count)
-
-
-def _metadata_column(cases: CasesFile, asked: str) -> str:
-    column = cases.column(asked)
-    if column not in cases.metadata:
-        raise UsageError(
-            f"{shown(column)} holds inputs or ids, which a run does not keep", "Name a column such as chatbot."
-        )
-    return column
 
 
 def _same(run: RunFile, cases: CasesFile, known: dict[str, set[str]]) -> Iterator[CaseRef]:

@@ -191,19 +191,13 @@ def combined(ratings: Sequence[Rating], handouts: Mapping[str, Handout], rubric:
 
 
 def _rating(own: Mapping[Order, Rating], rubric: Rubric) -> Rating:
-    both = [own[order] for order in BOTH if order in own]
-    tokens = sum((rating.tokens for rating in both), Tokens())
-    return replace(both[0], outcome=_outcome({order: own[order].outcome for order in own}, rubric), tokens=tokens)
-
-
-def _outcome(outcomes: Mapping[Order, Outcome], rubric: Rubric) -> Outcome:
-    verdicts: dict[Order, Verdict] = {}
-    for order in BOTH:
-        outcome = outcomes.get(order)
-        if outcome is None:
-            return Failure(ONE_ORDER, f"the file has no reply on the order {order}")
-        if isinstance(outcome, Failure):
-            return outcome
-        verdicts[order] = outcome
-    assert rubric.pair is not None
-    return verdict_of_orders(verdicts, rubric.pair, rubric.format)
+    found = {order: own[order] for order in BOTH if order in own}
+    verdicts = {order: each.outcome for order, each in found.items() if isinstance(each.outcome, Verdict)}
+    if len(verdicts) == len(BOTH) and rubric.pair:
+        outcome: Outcome = verdict_of_orders(verdicts, rubric.pair, rubric.format)
+    else:
+        missing = next((order for order in BOTH if order not in own), "")
+        one = Failure(ONE_ORDER, f"the file has no reply on the order {missing}")
+        outcome = next((each.outcome for each in found.values() if isinstance(each.outcome, Failure)), one)
+    first, *_ = found.values()
+    return replace(first, outcome=outcome, tokens=sum((each.tokens for each in found.values()), Tokens()))

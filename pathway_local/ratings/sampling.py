@@ -89,7 +89,7 @@ def sample(
         if taken:
             said = f"a rating sheet has a column {shown(taken[0])}, and {given.rubric.name!r} a score of that name"
             raise UsageError(said, "Rename the score in a copy of the rubric, and judge under that.")
-        plan = replace(plan, strata=_strata(given, plan.strata)) if plan.strata else plan
+        plan = replace(plan, strata=given.file.metadata_column(plan.strata)) if plan.strata else plan
         stratum_by_id = {case.id: case.metadata.get(plan.strata, "") for case in given}
         ids, strata = list(stratum_by_id), list(stratum_by_id.values())
         if plan.only:
@@ -115,19 +115,6 @@ def sample(
                     cut += write(file, given.rubric, rater, rows)
             counts |= {"cases": len(ids), "drawn": len(chosen), "in_sheets": sum(in_sheets.values())}
         return Drawn(len(ids), given.left_out, len(chosen), in_sheets, len(set(strata)), cut, given.file.notes)
-
-
-def _strata(given: CasesGiven, asked: str) -> str:
-    """Return the column of the strata in the file's own spelling. Raises UsageError."""
-    column = given.file.column(asked)
-    if column == given.file.id_column:
-        raise UsageError(f"{shown(column)} is the column of the ids", "Name another column with --strata.")
-    if column in given.file.inputs.values():
-        raise UsageError(
-            f"{shown(column)} is an input of the rubric {given.rubric.name!r}, a text to judge",
-            "Name a column such as language or chatbot with --strata.",
-        )
-    return column
 
 
 def _read_again(

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pathway_local.sealing.filter import install
@@ -96,23 +97,29 @@ def initialize_cuda() -> int:
 
 
 def cuda_under(put_on_seal: Callable[[], object]) -> int:
-    """Return what cuInit returns under a seal; NO_DRIVER if the process that tries it ends first.
+    """Return what cuInit returns under a seal; NO_DRIVER if the process that tries it ends first."""
 
-    A forked process tries it, since this one could remove neither the seal nor the driver.
-    """
+    def try_it() -> int:
+        put_on_seal()
+        return initialize_cuda()
+
+    return int(_in_fork(try_it) or NO_DRIVER)
+
+
+def _in_fork(work: Callable[[], object]) -> bytes:
+    """Return as text what this returns in a forked process, which can't be unsealed; nothing if that process fails."""
     read, write = os.pipe()
     trial = os.fork()
     if trial == 0:
         try:
-            put_on_seal()
-            os.write(write, str(initialize_cuda()).encode())
+            os.write(write, str(work()).encode())
         finally:
             os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:  # noqa: PTH123  a descriptor, not a path
         told = pipe.read()
     os.waitpid(trial, 0)
-    return int(told or NO_DRIVER)
+    return told
 
 
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
@@ -129,7 +136,8 @@ def seal() -> str:
     if _isolated():
         return ISOLATED
     for flags in _attempts():
-        if _works(flags):
+        # Tried in a forked process first: if it fails halfway (a new user without its ids), nobody can undo it.
+        if _in_fork(partial(_enter, flags)):
             _enter(flags)
             return NAMESPACE
     return OFF_SWITCHES
@@ -138,19 +146,6 @@ def seal() -> str:
 def _attempts() -> list[int]:
     alone = [_NEW_NETWORK] if os.geteuid() == 0 else []
     return [*alone, _NEW_USER | _NEW_NETWORK]
-
-
-def _works(flags: int) -> bool:
-    """Try it in a forked process first: if it fails halfway (a new user without its ids), nobody can undo it."""
-    trial = os.fork()
-    if trial == 0:
-        code = 1
-        try:
-            _enter(flags)
-            code = 0
-        finally:
-            os._exit(code)
-    return os.waitpid(trial, 0)[1] == 0
 
 
 def _enter(flags: int) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pathway_local.errors import EngineError
-from pathway_local.sealing.environment import SWITCHES, settle
+from pathway_local.sealing.environment import settle
 from pathway_local.sealing.levels import Wanted, require
 from pathway_local.sealing.seal import close_off
 from pathway_local.system.shipped import python_path
@@ -19,9 +19,8 @@ _PATIENCE = 300.0
 def try_seal(*, cuda: bool = False) -> dict[str, str]:
     """Return what an engine's process finds here, tried in another process, since a seal can't be taken off.
 
-    `seal` is its level, `seal_limit` why that is not stronger, `switches` the off-switches that are not set in it. With
-    `cuda` also what torch finds inside: the first GPU's name, or "no: " and why it finds none. Raises EngineError if
-    the process fails.
+    `seal` is its level, and `seal_limit` why that is not stronger. With `cuda` also what torch finds inside: the first
+    GPU's name, or "no: " and why it finds none. Raises EngineError if the process fails.
     """
     environment = os.environ | {"PYTHONPATH": python_path()}
     try:
@@ -56,9 +55,8 @@ def _cuda() -> str:
 def main(arguments: Sequence[str]) -> None:
     """Seal this process and print what it then finds."""
     settle()
-    unset = [name for name, value in SWITCHES.items() if os.environ.get(name) != value]
     level, why = close_off("auto", -1)
-    found = {"seal": level, "seal_limit": why, "switches": ", ".join(unset)}
+    found = {"seal": level, "seal_limit": why}
     if "cuda" in arguments:
         found["cuda"] = _cuda()
     print(json.dumps(found))

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
-from pathway_local.errors import CasesError, ColumnsError, UnknownName
+from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.columns import (
     has_column,
     is_known,
@@ -113,6 +113,14 @@ class CasesFile:
             return found
         raise no_column(name, self.columns, self.path.name, self._source.guessed_header)
 
+    def metadata_column(self, name: str) -> str:
+        """Return the column of metadata of that name. Raises UnknownName, and UsageError for one with ids or inputs."""
+        column = self.column(name)
+        if column not in self.metadata:
+            what = "the column of the ids" if column == self.id_column else "an input of the rubric"
+            raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
+        return column
+
     def count(self) -> int | None:
         """Return the approximate number of rows, for showing progress; None if counting them would take long."""
         return self.sheet.count()
@@ -154,7 +162,7 @@ class CasesFile:
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
         full = with_nested(row, self._nested) if self._nested else row
-        reason = self._flaw(full)
+        inputs, reason = self._texts(full)
         name, place, kind = str(row.number), self.sheet.place(row), BAD_ROW
         if self.id_column is not None:
             name = row.cells.get(self.id_column, "")
@@ -175,13 +183,7 @@ class CasesFile:
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
             return BadRow(name, row.number, self.path.name, place, reason, readable, kind, kinds)
-        inputs = {
-            wanted: full.cells[column] if (texts := listed_texts(full, column)) is None else SEPARATOR.join(texts)
-            for wanted, column in self.inputs.items()
-            if column in full.cells
-        }
-        metadata = dict.fromkeys(self.metadata, "") | own
-        return Case(name, inputs, metadata, row.number, kinds)
+        return Case(name, inputs, dict.fromkeys(self.metadata, "") | own, row.number, kinds)
 
     def _kinds(self, row: Row, id: str) -> dict[str, str] | None:
         """Return the kinds of the row's metadata, and under "" that of its id if the case has the sheet's own."""
@@ -199,23 +201,29 @@ class CasesFile:
         epochs = {"epoch", "uuid"} <= set(self.columns) and self.id_column != "uuid"
         return f"duplicate id{named}: {first} already has it{'; --id uuid tells epochs apart' if epochs else ''}"
 
-    def _flaw(self, row: Row) -> str:
-        """Return why the row can't be a case, apart from its id; "" if it can."""
+    def _texts(self, row: Row) -> tuple[dict[str, str], str]:
+        """Return the row's inputs, and why it can't be a case, apart from its id; "" if it can."""
         if row.problem:
-            return row.problem
+            return {}, row.problem
         for column, text in row.cells.items():
             if found := flaw(text):
-                return f"its {shown(column)} holds {found}"
+                return {}, f"its {shown(column)} holds {found}"
+        inputs: dict[str, str] = {}
         for name, column in self.inputs.items():
             if column in row.bad_cells:
-                return f"its {shown(column)} holds {row.bad_cells[column]}"
-            if column not in row.cells and name not in self.optional:
-                return f"the input {name} is missing: it has no {shown(column)}"
+                return {}, f"its {shown(column)} holds {row.bad_cells[column]}"
+            if column not in row.cells:
+                if name in self.optional:
+                    continue
+                return {}, f"the input {name} is missing: it has no {shown(column)}"
+            text = row.cells[column]
             try:
-                texts = listed_texts(row, column) or ()
+                texts = listed_texts(row, column)
             except ValueError:
-                return f"its {shown(column)} is a list with more than texts: write it as one text"
-            if len(texts) > 1 and not any(means_the_same(each, name) for each in JOINED):
-                place = ".0" * (len(row.cells[column]) - len(row.cells[column].lstrip("[")))
-                return f"its {shown(column)} lists {len(texts)} texts: name one, such as --map {name}={column}{place}"
-        return ""
+                return {}, f"its {shown(column)} is a list with more than texts: write it as one text"
+            if texts and len(texts) > 1 and not any(means_the_same(each, name) for each in JOINED):
+                place = ".0" * (len(text) - len(text.lstrip("[")))
+                named = f"name one, such as --map {name}={column}{place}"
+                return {}, f"its {shown(column)} lists {len(texts)} texts: {named}"
+            inputs[name] = text if texts is None else SEPARATOR.join(texts)
+        return inputs, ""

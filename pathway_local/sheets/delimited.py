@@ -24,15 +24,15 @@ TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, 
 
 
 class DelimitedSheet(Sheet):
-    """A file of records with fields separated by `delimiter`; if that is empty, as in the header."""
+    """A file of records with fields separated by the delimiter that its header shows."""
 
     unit = "line"
 
-    def __init__(self, path: Path, delimiter: str = "", encoding: str = "", header_row: int | None = None) -> None:
+    def __init__(self, path: Path, encoding: str = "", header_row: int | None = None) -> None:
         self.path = path
         self.encoding = find_encoding(path, header=True, chosen=encoding)
         self.notes = self.encoding.notes(path)
-        self.delimiter = delimiter or self._sniff(header_row)
+        self.delimiter = self._sniff(header_row)
         rows = looked_at((fields for _, fields in self._records()), header_row or 0)
         place = find_header(rows, header_row, path.name)
         # A record that can't be read looks blank. It may be the header, so none may stand above the one found.
@@ -118,7 +118,8 @@ class DelimitedSheet(Sheet):
     def _sniff(self, header_row: int | None) -> str:
         """Return the delimiter that splits the header into most names of columns that are known, else into most fields.
 
-        Without a known name, the first line counts, which is a title if no delimiter splits it.
+        Without a known name, the first line counts, which is a title if no delimiter splits it. If all split the header
+        alike, it is the one that goes with the file's ending.
         """
         with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
             sample = []
@@ -134,7 +135,7 @@ class DelimitedSheet(Sheet):
             names = [] if place is None else names_in(rows[place])
             return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
-        return max(",;\t", key=split)
+        return max("\t,;" if self.path.suffix.lower() == ".tsv" else ",;\t", key=split)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:
@@ -161,13 +162,5 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, C
 CSV = SheetKind(DelimitedSheet, partial(_write, delimiter=","), DelimitedSheet.copy, encodings=True, header_rows=True)
 """Read with commas, semicolons or tabs, whichever its header shows; written with commas."""
 
-TSV = SheetKind(
-    partial(DelimitedSheet, delimiter="\t"),
-    partial(_write, delimiter="\t"),
-    DelimitedSheet.copy,
-    encodings=True,
-    header_rows=True,
-)
-
-TEXT = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
-"""Spreadsheets save this as text; it is read like CSV and written with tabs."""
+TSV = SheetKind(DelimitedSheet, partial(_write, delimiter="\t"), DelimitedSheet.copy, encodings=True, header_rows=True)
+"""Read like CSV, since spreadsheets save text with any separator; written with tabs."""

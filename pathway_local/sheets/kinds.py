@@ -15,7 +15,7 @@ from pathway_local.system.similar_file import similar_file
 KINDS = {
     ".csv": "pathway_local.sheets.delimited.CSV",
     ".tsv": "pathway_local.sheets.delimited.TSV",
-    ".txt": "pathway_local.sheets.delimited.TEXT",
+    ".txt": "pathway_local.sheets.delimited.TSV",
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
     ".json": "pathway_local.sheets.json_lines.JSON_LIST",

@@ -25,7 +25,7 @@ def nested_keys(sheet: Sheet, named: Iterable[str]) -> dict[str, Path]:
     filled = (row for row in sheet.rows() if not row.blank)
     for row in islice(filled, SAMPLE_ROWS):
         for column, text in row.cells.items():
-            for path in _paths((column,), _object(text)):
+            for path in _paths((column,), _parsed(text)):
                 found.setdefault(".".join(path), path)
         for name in named:
             column, *keys = name.split(".")
@@ -92,16 +92,11 @@ def _parsed(text: str) -> object:
         return None
 
 
-def _object(text: str) -> Mapping[str, object]:
-    value = _parsed(text)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _paths(path: Path, value: Mapping[str, object]) -> Iterator[Path]:
-    for key, inner in value.items():
+def _paths(path: Path, value: object) -> Iterator[Path]:
+    """Yield the path of each key in an object and in the objects inside it."""
+    for key, inner in value.items() if isinstance(value, Mapping) and len(path) <= DEPTH else ():
         # With a dot in a key, a dotted name could mean two paths.
         if not key.strip() or "." in key or flaw(key):
             continue
         yield (*path, key)
-        if isinstance(inner, Mapping) and len(path) < DEPTH:
-            yield from _paths((*path, key), inner)
+        yield from _paths((*path, key), inner)

@@ -1,10 +1,8 @@
 """A judge's files as a bundle holds them: in a folder of the name by which it is found, with a record of hashes."""
 
-import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from bundling.parts import put
@@ -45,7 +43,7 @@ def put_judge(name: str, judges: Path, part_bytes: int | None) -> None:
                 f"judge {name!r}: {folder} holds a file {ascii(file)[:80]}", "Rename it: use a-z, 0-9 . - _"
             )
         put(folder / file, target / file, part_bytes)
-    (target / RECORD).write_text(f"{json.dumps(asdict(record), indent=2)}\n", "utf-8")
+    (target / RECORD).write_bytes(record.as_json())
     if spec.origin not in (FOLDER, str(shipped("models.yaml"))):
         print(f"note: {spec.name!r} has an entry in {spec.origin}: copy that, too", file=sys.stderr)
 
