@@ -65,6 +65,13 @@ def test_parquet_has_sensible_types(tmp_path: Path) -> None:
     assert table.to_pylist()[0] == ROWS[0] | {"mixed": '{"a": [1]}', "none": None, "huge": str(2**70)}
 
 
+def test_parquet_rounds_no_whole_number_beside_fractions(tmp_path: Path) -> None:
+    rows = [{"small": 1.5, "large": 0.5}, {"small": 2**53 - 1, "large": 2**62}]
+    write_table(tmp_path / "t.parquet", ["small", "large"], rows)
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert table.to_pylist() == [{"small": 1.5, "large": "0.5"}, {"small": 2**53 - 1, "large": str(2**62)}]
+
+
 def test_workbook_keeps_numbers_and_booleans(tmp_path: Path) -> None:
     write_table(tmp_path / "t.xlsx", COLUMNS, ROWS)
     assert workbook_rows(tmp_path / "t.xlsx") == [

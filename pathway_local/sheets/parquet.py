@@ -235,7 +235,8 @@ def _arrow_type(values: Sequence[CellValue]) -> pa.DataType | None:
     aware = {bool(getattr(value, "tzinfo", None)) for value in values}
     if kinds == {bool}:
         return pa.bool_()
-    if kinds and kinds <= {int, float} and all(abs(value) < 2**63 for value in values if isinstance(value, int)):
+    largest = 2**53 if float in kinds else 2**63  # a float holds no larger integer exactly
+    if kinds and kinds <= {int, float} and all(abs(value) < largest for value in values if isinstance(value, int)):
         return pa.float64() if float in kinds else pa.int64()
     if kinds == {list} and all(isinstance(item, str) for value in values if isinstance(value, list) for item in value):
         return pa.list_(pa.string())
