@@ -293,6 +293,7 @@ def test_tags_within_tags_keep_all_of_them_and_a_slot_takes_the_words_of_a_list_
     ("told", "wanted"),
     [
         ("Answer yes or no only.", "no < yes"),
+        ("Responda apenas com sim ou não.", "não < sim"),
         ('Answer only "safe" or "unsafe" (never begin your reply with "I").', "unsafe < safe"),
         ('End with "Verdict: [[verdict]]", such as "Verdict: [[Yes]]" or "Verdict: [[No]]".', "No < Yes"),
         ("Finish with \\boxed{{Yes or No}}, such as \\boxed{{Yes}} or \\boxed{{No}}.", "No < Yes"),
@@ -347,6 +348,13 @@ def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
     assert not fields("Judge {answer}. Write it as: Score: <score from 1 to 5>, Reason: <reason>")
     said = 'A good reply has praise (such as "just what I needed", "great answer").\nIs {answer} one?'
     assert not fields(said)
+
+
+def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> None:
+    assert fields("Score {answer} 1-100. Respond with just the number, no text.") == {"score": "1-100"}
+    assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" < "2" < "3"'}
+    assert fields('Rate {answer} from 1 to 5. Return JSON: {"score": int, "label": str}')["label"] == "?"
+    assert "is correct better than odd?" in asked('Judge {answer}. Answer only with "correct" or "odd".')
 
 
 def test_a_second_object_of_the_reply_is_asked_about() -> None:

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from pathway_local.results.ranking import Ranking, RankingPlan
+from pathway_local.results.ranking import Ranking
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
 from pathway_local.statistics.figure import FloatArray, IntArray, Interval, Undefined
 
@@ -108,8 +108,7 @@ def test_strengths_without_a_maximum_are_undefined(
 
 def test_the_lead_of_the_first_is_held_to_the_level_of_the_places() -> None:
     found = Strengths(np.array([1.65, -0.55, -0.55, -0.55]), np.eye(4) / 2, 1000)
-    plan = RankingPlan("first", "second")
-    ranking = Ranking("r", "preference", "demo", plan, tuple("abcd"), ((0, 0, 0),) * 4, 1000, 0, found)
+    ranking = Ranking("r", "demo", tuple("abcd"), ((0, 0, 0),) * 4, 1000, 0, found)
     alone, lead = found.chance(0, 1).interval, ranking.lead(found).interval
     assert isinstance(alone, Interval) and isinstance(lead, Interval)
     assert ranking.places() == dict.fromkeys("abcd", (1, 4))
@@ -118,8 +117,7 @@ def test_the_lead_of_the_first_is_held_to_the_level_of_the_places() -> None:
 
 def test_the_places_are_those_that_holm_s_tests_of_all_differences_leave_open() -> None:
     found = fitted(bradley_terry(*games(), TEAMS))
-    plan = RankingPlan("first", "second")
-    ranking = Ranking("r", "preference", "demo", plan, TEAMS, ((0, 0, 0),) * len(TEAMS), len(games()[2]), 0, found)
+    ranking = Ranking("r", "demo", TEAMS, ((0, 0, 0),) * len(TEAMS), len(games()[2]), 0, found)
     pairs = list(combinations(range(len(TEAMS)), 2))
     apart = np.array([found.values[one] - found.values[other] for one, other in pairs])
     spread = found.covariance

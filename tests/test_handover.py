@@ -25,7 +25,7 @@ from pathway_local.results.handover import Decision, HandoverOptions, _expected,
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.doubt import doubt_figures
+from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import (
     chance_in_file,
@@ -149,7 +149,7 @@ def test_prospects_grow_with_labels() -> None:
     rng = np.random.default_rng(2)
     sure = rng.random(200)
     found = hand_over(sure, (rng.random(200) < 0.4 * (1 - sure) ** 2).astype(float), 0.1)
-    shares = [each.share for each in prospects(found, (50, 200, 1000))]
+    shares = prospects(found, (50, 200, 1000))
     assert shares[0] <= shares[1] <= shares[2] and shares[2] > 0.4
 
 
@@ -398,7 +398,7 @@ def test_a_plan_says_what_labels_would_let_it_keep(tmp_path: Path, run: Run) -> 
 def test_no_more_labels_are_planned_than_the_file_has_cases_and_thinning_is_said(tmp_path: Path, run: Run) -> None:
     found = _decided(handed_run(tmp_path / "my.run"))
     for size, planned in ((100, []), (151, [100, 150])):
-        assert [each.labels for each in _expected(replace(found, sure=found.sure[:size]))] == planned
+        assert list(_expected(replace(found, sure=found.sure[:size]))) == planned
     words = (
         "plan",
         handed_run(tmp_path / "uneven.run", group="bot", least=50),
@@ -445,7 +445,8 @@ def test_a_model_needs_twice_the_labels(tmp_path: Path, run: Run) -> None:
     few = run("handover", handed_run(tmp_path / "few.run", labels=40, worst=0.9), *words).words
     assert "There are 40 labels" in few and "so about 58 labels" in few
     path = handed_run(tmp_path / "my.run", labels=200)
-    found = {each.labels: each.share for each in prospects(_decided(path, by="model").found, (50, 100, 200))}
+    tried = (50, 100, 200)
+    found = dict(zip(tried, prospects(_decided(path, by="model").found, tried), strict=True))
     [told] = [each["rows"] for each in json.loads(run("plan", path, *words, "--json").out)]
     shares = {each["labels"]: each["share"] for each in told}
     assert shares[100] == found[50] and shares[200] == found[100] < found[200] == shares[400]

@@ -50,7 +50,15 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if slot.kind in ("objects", "list"):
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
-        found = words_in(text) if is_list(text) else in_quotes(text) if text != slot.said else []
+        found = (
+            []
+            if slot.kind == "number"
+            else words_in(text)
+            if is_list(text)
+            else in_quotes(text)
+            if text != slot.said
+            else []
+        )
         words, scale, said = words or tuple(found if len(found) > 1 else ()), scale_in(BESIDE.sub("", text), row), text
         words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
@@ -73,6 +81,9 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.said) and len(slot.said) < 80 and not explains
     if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
+        typed = any_of("verdicts").search(last) and re.fullmatch(r"(?i)str(?:ing)?", slot.said)
+        if typed:
+            return Value(OPEN, rows, scores=True)
         chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
         return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
     if not scale and re.search(rf"(?:{any_of('to').pattern}|{any_of('and').pattern}|[-–])\s*\$?\{{\w", slot.said):
@@ -142,7 +153,8 @@ def words_in(text: str) -> list[str]:
     if capitals := _CAPITALS.search(text):
         return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
     plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    around = rf"(?i)^(?:{any_of('reply').pattern}\s+)+|\s+{any_of('only').pattern}$"
+    before = "|".join(any_of(group).pattern for group in ("reply", "only", "with"))
+    around = rf"(?i)^(?:(?:{before})\s+)+|\s+{any_of('only').pattern}$"
     parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
     texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
@@ -192,14 +204,17 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
     ranks = [ladder.index(word.lower()) if ladder else _rank(word) for word in rest]
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]
-    if len(rest) == 2 and ranks.count(None) == 1:
+    if all(re.fullmatch(r"\d+", word) for word in rest):
+        ranks = [int(word) for word in rest]
+    guessed = len(rest) == 2 and ranks.count(None) == 1
+    if guessed:
         ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     sure = None not in ranks and len(set(ranks)) == len(rest)
     best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
     spelling = (" < " if sure else " | ").join(map(quoted_word, best))
-    asked = (
-        "" if sure else f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
-    )
+    asked = f"is {best[1]} better than {best[0]}?" * guessed
+    if not sure:
+        asked = f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
     return spelling + "".join(f" or {quoted_word(word)}" for word in words if word not in rest), asked
 
 

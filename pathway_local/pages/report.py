@@ -4,7 +4,6 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pathway_local.note import Note
 from pathway_local.output.wording import Wording
 from pathway_local.pages.page import page
 from pathway_local.pages.tables import sections
@@ -15,9 +14,6 @@ from pathway_local.sealing.levels import CLUSTER, FILTER, is_closed
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language
-
-FEW_LABELS = 50
-"""With fewer labelled cases, intervals of agreement are wide."""
 
 Facts = Iterator[tuple[str, str]]
 """Names with values."""
@@ -40,26 +36,12 @@ def report_page(
         made=say.time(now),
         heading=title or found.name,
         found=found,
-        findings=[say.note(note) for note in found.findings if note.kind == "answer"],
-        warnings=list(_warnings(found, say)),
+        findings=[say.note(note) for note in found.findings],
+        warnings=[*Wording(say).notes(found.tables, "warning"), *map(say.note, found.warnings)],
         facts=list(_facts(found, say)),
         sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
         provenance=list(_provenance(found, say, command)) if has_appendix else [],
     )
-
-
-def _warnings(found: Report, say: Language) -> Iterator[str]:
-    """Yield what a reader must not miss."""
-    yield from Wording(say).notes(found.tables, "warning")
-    notes = [note for note in found.findings if note.kind == "warning"]
-    unrated = {group.rubric for group in found.groups} - set(found.labelled)
-    if unrated and not found.labelled:
-        notes.append(Note("no_people"))
-    elif unrated:
-        notes.append(Note("no_people_under", {"rubrics": sorted(unrated)}))
-    few = {rubric: count for rubric, count in found.labelled.items() if count < FEW_LABELS}
-    notes += [Note("few_labels", {"count": count, "rubric": rubric}) for rubric, count in few.items()]
-    yield from map(say.note, notes)
 
 
 def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:

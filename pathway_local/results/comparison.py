@@ -120,9 +120,9 @@ def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list
     """
     found = []
     for matrix in matrices:
-        coded = _coded(matrix, plan)
+        compared = _Compared(matrix, plan)
         for place in matrix.places(plan.raters) or matrix.scoring():
-            found += [_compare(coded, place, names, plan) for names in combinations(plan.values, 2)]
+            found += [compared.comparison(place, names) for names in combinations(plan.values, 2)]
     return _one_family(found, level_of_looks(plan.looks))
 
 
@@ -146,27 +146,6 @@ def _one_family(found: Sequence[Comparison], level: float) -> list[Comparison]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Coded:
-    """A matrix with each case's value, question and cluster as codes; `known` counts the questions, None: not paired.
-
-    Without clusters, each question depends on itself alone, or each case where they are not paired.
-    """
-
-    matrix: RatingsMatrix
-    sides: IntArray
-    names: Sequence[str]
-    questions: IntArray | None
-    known: int
-    clusters: IntArray | None
-
-
-def _coded(matrix: RatingsMatrix, plan: ComparisonPlan) -> _Coded:
-    sides, names = matrix.codes(plan.between)
-    questions, known = plan.pairing.codes(matrix) if plan.pair_by else (None, 0)
-    return _Coded(matrix, sides, names, questions, known, matrix.clusters(plan.cluster) if plan.cluster else None)
-
-
-@dataclass(frozen=True, slots=True)
 class _Sides:
     """Which cases are on which side, their clusters, and what came out."""
 
@@ -177,31 +156,72 @@ class _Sides:
     several: int = 0
 
 
-def _compare(coded: _Coded, place: int, names: tuple[str, str], plan: ComparisonPlan) -> Comparison:
-    matrix = coded.matrix
-    scores = matrix.on_scale[:, place]
-    own = [coded.sides == (coded.names.index(name) if name in coded.names else len(coded.names)) for name in names]
-    both = _by_questions(coded, scores, own) if plan.pair_by else _apart(coded, scores, own)
-    found: PairedComparison | Undefined = both.found
-    if matrix.nominal:
-        found = Undefined("the scale is nominal, so no score is above another")
-    elif both.found.pairs < plan.smallest:
-        found = Undefined(_too_few(both.found.pairs, plan))
-    corrected = None
-    if isinstance(found, PairedComparison) and matrix.raters[place].kind in JUDGES:
-        corrected = corrected_comparison(matrix, place, both.own, coded.questions, both.clusters)
-    first, second = (_side(coded, name, side, scores) for name, side in zip(names, both.own, strict=True))
-    return Comparison(
-        rubric=matrix.rubric,
-        score=matrix.score,
-        rater=matrix.raters[place].name,
-        first=first,
-        second=second,
-        unpaired=both.unpaired,
-        several=both.several,
-        found=found,
-        corrected=corrected,
-    )
+class _Compared:
+    """Compares a matrix's raters by the plan: each case has its value, question and cluster as codes.
+
+    Without clusters, each question depends on itself alone, or each case where they are not paired.
+    """
+
+    def __init__(self, matrix: RatingsMatrix, plan: ComparisonPlan) -> None:
+        self.matrix, self.plan, self.scores = matrix, plan, matrix.on_scale
+        self.sides, self.names = matrix.codes(plan.between)
+        self.questions: IntArray | None = None
+        self.known = 0
+        if plan.pair_by:
+            self.questions, self.known = plan.pairing.codes(matrix)
+        self.clusters = matrix.clusters(plan.cluster) if plan.cluster else None
+
+    def comparison(self, place: int, names: tuple[str, str]) -> Comparison:
+        """How a rater's scores of one value differ from those of the other."""
+        matrix, scores = self.matrix, self.scores[:, place]
+        own = [self.sides == (self.names.index(name) if name in self.names else len(self.names)) for name in names]
+        both = self._apart(scores, own) if self.questions is None else self._by_questions(scores, own, self.questions)
+        found: PairedComparison | Undefined = both.found
+        if matrix.nominal:
+            found = Undefined("the scale is nominal, so no score is above another")
+        elif both.found.pairs < self.plan.smallest:
+            found = Undefined(_too_few(both.found.pairs, self.plan))
+        corrected = None
+        if isinstance(found, PairedComparison) and matrix.raters[place].kind in JUDGES:
+            corrected = corrected_comparison(matrix, place, both.own, self.questions, both.clusters)
+        first, second = (self._side(name, side, scores) for name, side in zip(names, both.own, strict=True))
+        rater = matrix.raters[place].name
+        return Comparison(
+            matrix.rubric, matrix.score, rater, first, second, both.unpaired, both.several, found, corrected
+        )
+
+    def _by_questions(self, scores: FloatArray, own: Sequence[NDArray[np.bool_]], questions: IntArray) -> _Sides:
+        """Compare the sides question by question."""
+        # A case with an empty cell or text belongs to no question, so it has no partner.
+        own = [(questions >= 0) & side for side in own]
+        means, counts = zip(*(_by_question(scores, questions, side, self.known) for side in own), strict=True)
+        both = np.isfinite(means[0]) & np.isfinite(means[1])
+        clusters = None
+        if self.clusters is not None and self.known:
+            # Questions that share a value on either side, through others too, belong together.
+            used = own[0] | own[1]
+            clusters = linked_clusters(questions[used], self.clusters[used], self.known)
+        return _Sides(
+            own,
+            questions if clusters is None else clusters[questions],
+            paired_comparison(means[0], means[1], clusters=clusters),
+            int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
+            int(np.sum(both & ((counts[0] > 1) | (counts[1] > 1)))),
+        )
+
+    def _apart(self, scores: FloatArray, own: Sequence[NDArray[np.bool_]]) -> _Sides:
+        """Compare the means of the sides as two groups; a cluster may reach into both."""
+        clusters = np.arange(len(scores), dtype=np.int64) if self.clusters is None else self.clusters
+        return _Sides(own, clusters, unpaired_comparison(scores, own, clusters))
+
+    def _side(self, name: str, side: NDArray[np.bool_], scores: FloatArray) -> Side:
+        kept = side & np.isfinite(scores)
+        scored, levels = scores[kept], self.matrix.levels
+        if not len(scored) or self.matrix.nominal:
+            return Side(name, int(side.sum()), len(scored))
+        clusters = self.questions if self.clusters is None else self.clusters
+        mean = scale_mean(scored, (float(levels[0]), float(levels[-1])), None if clusters is None else clusters[kept])
+        return Side(name, int(side.sum()), len(scored), float(scored.var(ddof=1)) if len(scored) > 1 else 0.0, mean)
 
 
 def _too_few(pairs: int, plan: ComparisonPlan) -> str:
@@ -209,44 +229,6 @@ def _too_few(pairs: int, plan: ComparisonPlan) -> str:
         return Reason("under {smallest} cases of one side got a score", smallest=plan.smallest)
     few = Reason("under {smallest} questions got a score on both sides", smallest=plan.smallest)
     return few if pairs else "no question got scores of both"
-
-
-def _by_questions(coded: _Coded, scores: FloatArray, own: Sequence[NDArray[np.bool_]]) -> _Sides:
-    """Compare the sides question by question."""
-    # A case with an empty cell or text belongs to no question, so it has no partner.
-    questions, known = coded.questions, coded.known
-    assert questions is not None, "callers compare groups where cases are not paired"
-    own = [(questions >= 0) & side for side in own]
-    means, counts = zip(*(_by_question(scores, questions, side, known) for side in own), strict=True)
-    both = np.isfinite(means[0]) & np.isfinite(means[1])
-    clusters = None
-    if coded.clusters is not None and known:
-        # Questions that share a value on either side, through others too, belong together.
-        used = own[0] | own[1]
-        clusters = linked_clusters(questions[used], coded.clusters[used], known)
-    return _Sides(
-        own,
-        questions if clusters is None else clusters[questions],
-        paired_comparison(means[0], means[1], clusters=clusters),
-        int(np.sum(np.isfinite(means[0]) != np.isfinite(means[1]))),
-        int(np.sum(both & ((counts[0] > 1) | (counts[1] > 1)))),
-    )
-
-
-def _apart(coded: _Coded, scores: FloatArray, own: Sequence[NDArray[np.bool_]]) -> _Sides:
-    """Compare the means of the sides as two groups; a cluster may reach into both."""
-    clusters = np.arange(len(scores), dtype=np.int64) if coded.clusters is None else coded.clusters
-    return _Sides(own, clusters, unpaired_comparison(scores, own, clusters))
-
-
-def _side(coded: _Coded, name: str, side: NDArray[np.bool_], scores: FloatArray) -> Side:
-    kept = side & np.isfinite(scores)
-    scored, levels = scores[kept], coded.matrix.levels
-    if not len(scored) or coded.matrix.nominal:
-        return Side(name, int(side.sum()), len(scored))
-    clusters = coded.questions if coded.clusters is None else coded.clusters
-    mean = scale_mean(scored, (float(levels[0]), float(levels[-1])), None if clusters is None else clusters[kept])
-    return Side(name, int(side.sum()), len(scored), float(scored.var(ddof=1)) if len(scored) > 1 else 0.0, mean)
 
 
 def paired_comparison(first: FloatArray, second: FloatArray, *, clusters: IntArray | None = None) -> PairedComparison:

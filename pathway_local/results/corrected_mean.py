@@ -24,7 +24,6 @@ from pathway_local.statistics.prediction_powered import (
     BoolArray,
     Correction,
     Survey,
-    corrected_mean,
     label_noise,
     unseen_errors,
 )
@@ -80,10 +79,7 @@ class SampledLabels:
         expected = self.matrix.expected_or_given[self.inside, judge]
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)
         survey = Survey(strata=self.strata, inside=group, noise=self.noise, level=level_of_looks(looks))
-        if special.any() or self.special.any():
-            return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
-        found = corrected_mean(expected, self.scores, self.scale, survey)
-        return Placed(found, Undefined("nobody gave a special level"))
+        return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
         """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
@@ -241,9 +237,9 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             yield from found.warnings
     yield from labels.unseen({part.place: part.judge for part in parts})
-    groups = {part.group: part.found.mean for part in parts if part.group is not None}
-    if few := [group for group, found in groups.items() if isinstance(found, Correction) and found.warnings]:
-        told: dict[str, object] = {"by": options.by, "groups": few, "count": len(few), "least": FEW_DISSENTERS}
+    warned = [part for part in parts if isinstance(part.found.mean, Correction) and part.found.mean.warnings]
+    if groups := list(dict.fromkeys(part.group for part in warned if part.group is not None)):
+        told: dict[str, object] = {"by": options.by, "groups": groups, "least": FEW_DISSENTERS}
         yield Note("few_dissenters_in_groups", told, "warning")
 
 

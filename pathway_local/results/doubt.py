@@ -14,7 +14,7 @@ from pathway_local.results.label_design import LabelDesign, design_weights, own_
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.doubt import doubt_figures
+from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
 from pathway_local.statistics.intervals import wilson
 from pathway_local.statistics.resampling import Statistic, counted_rows

@@ -1,7 +1,7 @@
 """Which cases a judge may keep and which people should rate, so that few of the kept ones differ from people."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -18,9 +18,9 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.corrected import corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
-from pathway_local.statistics.handover import Handover, Prospect, error_model, hand_over, least_labels, prospects
+from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.prediction_powered import BoolArray, Survey, corrected_mean, label_noise
+from pathway_local.statistics.prediction_powered import BoolArray, Survey, label_noise
 
 PLANNED = (100, 150, 200, 300, 400, 600, 800, 1000)
 """Numbers of labels for which the share to keep is told, in a file with more cases."""
@@ -121,10 +121,10 @@ def planned(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
     """Yield the share of the cases that each judge can be expected to keep with several numbers of labels."""
     for each in decisions(data, options):
         made, now = _expected(each), int(np.isfinite(each.wrong).sum())
-        first = next((found for found in made if found.share), None)
-        if first:
-            told = {"judge": each.name, "first": first.labels, "share": first.share, "now": now}
-            answer = Note("handover_planned", {**told, "last": made[-1].labels, "most": made[-1].share}, "answer")
+        if first := next((labels for labels, share in made.items() if share), None):
+            last, most = [*made.items()][-1]
+            told = {"judge": each.name, "first": first, "share": made[first], "now": now, "last": last, "most": most}
+            answer = Note("handover_planned", told, "answer")
         else:
             answer = _needed(each)
         yield _prospects(each, answer, detail=False)
@@ -266,13 +266,10 @@ def _needed(each: Decision) -> Note:
         return Note("handover_few", few, "answer")
     if each.options.cluster:
         return _unplanned(each, "answer")
-    more = [found for found in _expected(each) if found.share and found.labels > known]
+    more = [(labels, share) for labels, share in _expected(each).items() if share and labels > known]
     if more:
-        return Note(
-            "handover_more",
-            {"labels": more[0].labels, "now": known, "share": more[0].share, "judge": each.name},
-            "answer",
-        )
+        labels, share = more[0]
+        return Note("handover_more", {"labels": labels, "now": known, "share": share, "judge": each.name}, "answer")
     best = min(each.found.looks, key=lambda look: look.wrong / look.labelled)
     told = {"wrong": best.wrong, "labelled": best.labelled, "share": best.wrong / best.labelled}
     return Note("handover_never", {**told, "judge": each.name, "most": min(PLANNED[-1], len(each.sure))}, "answer")
@@ -283,12 +280,11 @@ def _unplanned(each: Decision, kind: NoteKind) -> Note:
     return Note("handover_of_clusters", {"cluster": each.options.cluster}, kind)
 
 
-def _expected(each: Decision) -> list[Prospect]:
-    """What numbers of labels would let the judge keep; half of them test the order of a model."""
+def _expected(each: Decision) -> dict[int, float]:
+    """The share that the judge can be expected to keep by numbers of labels; half of them test the order of a model."""
     testing = 2 if each.options.by == "model" else 1
     planned = [labels for labels in PLANNED if labels < len(each.sure)]
-    found = prospects(each.found, tuple(labels // testing for labels in planned))
-    return [replace(one, labels=labels) for one, labels in zip(found, planned, strict=True)]
+    return dict(zip(planned, prospects(each.found, [labels // testing for labels in planned]), strict=True))
 
 
 def _further(each: Decision) -> Iterator[Table]:
@@ -315,7 +311,7 @@ def _further(each: Decision) -> Iterator[Table]:
 
 def _prospects(each: Decision, *first: Note, detail: bool) -> Table:
     """What numbers of labels would let the judge keep."""
-    rows: list[dict[str, Cell]] = [{"labels": found.labels, "share": found.share} for found in _expected(each)]
+    rows: list[dict[str, Cell]] = [{"labels": labels, "share": share} for labels, share in _expected(each).items()]
     columns = [Column("labels", "count"), Column("share", "share")]
     thinned = [Note("prospects_thinned", note.values, "note") for note in each.notes if note.key == "labels_thinned"]
     notes = [*first, Note("prospects_guess"), *thinned]
@@ -340,10 +336,7 @@ def _combined(each: Decision) -> Table:
     survey = Survey(strata=strata.astype(np.int64), noise=label_noise(on_scale[inside & counted]))
     scale = (float(matrix.levels[0]), float(matrix.levels[-1]))
     judged, people = matrix.expected_or_given[inside, each.judge], scores[inside]
-    if special.any() or off_scale.any():
-        found = corrected_domain_mean(judged, people, special[inside], off_scale[inside], scale, survey).mean
-    else:
-        found = corrected_mean(judged, people, scale, survey)
+    found = corrected_domain_mean(judged, people, special[inside], off_scale[inside], scale, survey).mean
     mean = Estimate(found, found) if isinstance(found, Undefined) else found.corrected
     row: dict[str, Cell] = {"people": int(each.rated.sum()), "kept": int(each.kept.sum())}
     row |= {"to_rate": int(each.to_rate.sum()), "mean": mean}

@@ -1,7 +1,7 @@
 """Choices between two responses: how often A and B were preferred, and how often the order changed the choice."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,28 +14,27 @@ from pathway_local.verdict import Verdict
 
 @dataclass(slots=True)
 class Preferences:
-    """One rater's choices: cases in which A won, tied and lost.
+    """One rater's choices: `choices` has 1 for each case that A won, 0.5 for a tie and 0 for one that B won.
 
-    `both` cases were judged in both orders; in `flips` of them the orders disagreed, and these count as ties. `first`
-    counts flips that favour the response that was read first each time. `clusters` and `flip_clusters` count the
-    choices and flips (1 or 0) of each cluster of cases that depend on each other, if there are any.
+    `flips` has for each case that was judged in both orders 1 if the orders disagreed, which counts as a tie, else 0;
+    `first` counts those that favour the response that was read first each time. Both name the case's cluster of cases
+    that depend on each other, if there are any. `likely` are the probabilities with which the judge chose A.
     """
 
     pair: Pair
-    wins: int = 0
-    ties: int = 0
-    losses: int = 0
-    both: int = 0
-    flips: int = 0
+    choices: list[tuple[str, float]] = field(default_factory=list)
+    flips: list[tuple[str, float]] = field(default_factory=list)
     first: int = 0
     likely: list[float] = field(default_factory=list)
-    clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
-    flip_clusters: Counter[tuple[str, float]] = field(default_factory=Counter)
+
+    def times(self, choice: float) -> int:
+        """In how many cases it chose so; special values choose nothing."""
+        return sum(own == choice for _, own in self.choices)
 
     @property
-    def n(self) -> int:
-        """Cases with a choice; special values choose nothing."""
-        return self.wins + self.ties + self.losses
+    def flipped(self) -> int:
+        """In how many cases the orders disagreed."""
+        return sum(flip == 1 for _, flip in self.flips)
 
     @property
     def win_rate(self) -> Estimate:
@@ -44,12 +43,12 @@ class Preferences:
         Wilson's interval: with halves a share varies less than one of ones and zeros, so it is rather too wide.
         With clusters, that of `scale_mean`.
         """
-        return _share(self.wins + self.ties / 2, self.n, "no case has a choice", self.clusters)
+        return _share(self.choices, "no case has a choice")
 
     @property
     def flip_rate(self) -> Estimate:
         """The share of cases judged in both orders in which the orders disagree."""
-        return _share(self.flips, self.both, "no case was judged in both orders", self.flip_clusters)
+        return _share(self.flips, "no case was judged in both orders")
 
     @property
     def a_better(self) -> float | None:
@@ -61,18 +60,12 @@ class Preferences:
         win = win_of(verdict, self.pair)
         if win is None:
             return
-        self.wins += win == 1
-        self.ties += win == 0.5
-        self.losses += win == 0
-        if cluster:
-            self.clusters[cluster, win] += 1
-        choices = [verdict.fields.get(f"{CHOICE}{order}") for order in ("ab", "ba")]
-        if isinstance(choices[0], int | float) and isinstance(choices[1], int | float):
-            self.both += 1
-            self.flips += FLIPPED in verdict.marks
-            if cluster:
-                self.flip_clusters[cluster, float(FLIPPED in verdict.marks)] += 1
-            self.first += FLIPPED in verdict.marks and choices[0] > choices[1]
+        self.choices.append((cluster, win))
+        in_orders = [verdict.fields.get(f"{CHOICE}{order}") for order in ("ab", "ba")]
+        if isinstance(in_orders[0], int | float) and isinstance(in_orders[1], int | float):
+            flipped = FLIPPED in verdict.marks
+            self.flips.append((cluster, float(flipped)))
+            self.first += flipped and in_orders[0] > in_orders[1]
         likely = verdict.fields.get(A_BETTER)
         if isinstance(likely, int | float):
             self.likely.append(float(likely))
@@ -85,10 +78,11 @@ def win_of(verdict: Verdict, pair: Pair) -> float | None:
     return 0.5 if win is not None and FLIPPED in verdict.marks else win
 
 
-def _share(count: float, cases: int, missing: str, clusters: Counter[tuple[str, float]]) -> Estimate:
-    if clusters:
-        return clustered_mean(clusters, (0.0, 1.0))
-    return Estimate(count / cases, wilson(count, cases)) if cases else undefined_estimate(missing)
+def _share(counted: Sequence[tuple[str, float]], missing: str) -> Estimate:
+    if counted and counted[0][0]:
+        return clustered_mean(Counter(counted), (0.0, 1.0))
+    total = sum(each for _, each in counted)
+    return Estimate(total / len(counted), wilson(total, len(counted))) if counted else undefined_estimate(missing)
 
 
 def clustered_mean(counts: Mapping[tuple[str, float], int], scale: tuple[float, float]) -> Estimate:

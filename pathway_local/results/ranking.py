@@ -58,9 +58,7 @@ class Ranking:
     """
 
     rubric: str
-    score: str
     rater: str
-    plan: RankingPlan
     bots: tuple[str, ...]
     counts: tuple[tuple[int, int, int], ...]
     cases: int
@@ -160,10 +158,10 @@ def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ra
         choices.wins.append(win)
         # A case without a value is alone in its cluster.
         choices.clusters.append(record.metadata.get(plan.cluster, "") or f"\n{record.case_id}")
-    return [_ranking(rubric.name, pair.score, rater, plan, choices) for rater, choices in by_rater.items()]
+    return [_ranking(rubric.name, rater, plan, choices) for rater, choices in by_rater.items()]
 
 
-def _ranking(rubric: str, score: str, rater: str, plan: RankingPlan, choices: _Choices) -> Ranking:
+def _ranking(rubric: str, rater: str, plan: RankingPlan, choices: _Choices) -> Ranking:
     names = sorted({name for bots in choices.bots for name in bots})
     codes = {name: code for code, name in enumerate(names)}
     first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
@@ -181,4 +179,4 @@ def _ranking(rubric: str, score: str, rater: str, plan: RankingPlan, choices: _C
         results[one, win] += 1
         results[other, 1 - win] += 1
     counts = tuple((results[name, 1.0], results[name, 0.5], results[name, 0.0]) for name in order)
-    return Ranking(rubric, score, rater, plan, tuple(order), counts, len(choices.wins), choices.unnamed, found)
+    return Ranking(rubric, rater, tuple(order), counts, len(choices.wins), choices.unnamed, found)

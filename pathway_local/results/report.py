@@ -44,18 +44,17 @@ class ReportPlan:
 class Report:
     """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
 
-    `jobs` leave out imports that were undone. `labelled` has the number of cases that people rated under a rubric.
+    `findings` are a sentence for each of the first means, and of the corrected ones; `warnings` stand beside those of
+    the tables. `jobs` leave out imports that were undone.
     """
 
-    plan: ReportPlan
     name: str
     cases: int
     rubrics: Mapping[str, Rubric]
     raters: tuple[Rater, ...]
-    groups: Sequence[Group]
     findings: Sequence[Note]
+    warnings: Sequence[Note]
     tables: Sequence[Table]
-    labelled: Mapping[str, int]
     jobs: tuple[Job, ...]
     head: str
 
@@ -86,15 +85,13 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
     tables += agreed_on
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
-        plan=plan,
         name=run.path.stem,
         cases=cases,
         rubrics=rubrics,
         raters=raters,
-        groups=whole,
-        findings=[*findings(whole, kinds), *_corrected(agreed_on), *missed(whole)],
+        findings=[*findings(whole, kinds), *_corrected(agreed_on)],
+        warnings=[*missed(whole, labelled)],
         tables=tables,
-        labelled=labelled,
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
     )

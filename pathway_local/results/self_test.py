@@ -9,7 +9,6 @@ from pathway_local.note import Note
 from pathway_local.probes.changes import ALONE_AT_MOST
 from pathway_local.probes.drawing import ProbeSet, Row, row_id
 from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, Probe
-from pathway_local.results.labels import labels_of
 from pathway_local.results.probe_result import (
     MARGIN,
     MOVE,
@@ -34,10 +33,9 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class JudgeTest:
-    """All results of a judge; `label` must stand beside them, `failures` counts rows without a verdict by kind."""
+    """All results of a judge; `failures` counts rows without a verdict by kind."""
 
     judge: str
-    label: str
     results: tuple[ProbeResult, ...]
     failures: Mapping[str, int]
 
@@ -53,11 +51,10 @@ class SelfTest:
 
 def self_test(run: RunFile, test: ProbeSet, judges: Sequence[str], file: str) -> SelfTest:
     """Return what the run shows of these judges. Rows that are not in this test are ignored."""
-    labels = labels_of(run)
-    return SelfTest(file, test, tuple(_judge_test(run, test, judge, labels.get(judge, "")) for judge in judges))
+    return SelfTest(file, test, tuple(_judge_test(run, test, judge) for judge in judges))
 
 
-def _judge_test(run: RunFile, test: ProbeSet, judge: str, label: str) -> JudgeTest:
+def _judge_test(run: RunFile, test: ProbeSet, judge: str) -> JudgeTest:
     scores, failures = _read(run, test, judge)
 
     def results(probes: Iterable[Probe], noise: Mapping[str, Noise]) -> Iterator[ProbeResult]:
@@ -70,7 +67,7 @@ def _judge_test(run: RunFile, test: ProbeSet, judge: str, label: str) -> JudgeTe
 
     repeats = results((probe for probe in test.probes if probe.name == "repeat"), {})
     noise = {each.score: each.noise for each in repeats}
-    return JudgeTest(judge, label, settled([*results(test.probes, noise)]), failures)
+    return JudgeTest(judge, settled([*results(test.probes, noise)]), failures)
 
 
 def _scale(test: ProbeSet, score: str) -> ScoreRange:

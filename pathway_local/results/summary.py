@@ -111,7 +111,7 @@ def _scores(
     ]  # fmt: skip
     about = {**shared, **({"rubric": rubric, "score": name} if by else {})}
     if by:
-        ends = [value for value in each[0][1].counts if value not in each[0][1].special] if each else [0, 1]
+        ends = [value for value in each[0][1].counts if value not in each[0][1].declared.special] if each else [0, 1]
         scale = (float(min(ends)), float(max(ends)))
         return Table("groups", about, columns, rows, notes, section=SECTION, chart="interval", scale=scale)
     return Table("scores", about, columns, rows, notes, section=SECTION, chart="bars")
@@ -119,7 +119,7 @@ def _scores(
 
 def _levels(score: ScoreSummary) -> tuple[Level, ...]:
     return tuple(
-        Level(str(value), count, score.levels.get(value, ""), value in score.special)
+        Level(str(value), count, score.declared.levels.get(value, ""), value in score.declared.special)
         for value, count in score.counts.items()
     )
 
@@ -134,10 +134,11 @@ def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str]
     ]  # fmt: skip
     rows: list[dict[str, Cell]] = [
         {
-            **_about(group, by), "n": found.n, "wins": found.wins, "ties": found.ties, "losses": found.losses,
-            "win_rate": found.win_rate, "flips": found.flips if found.both else None,
-            "both_orders": found.both or None, "a_better": found.a_better, "failed": group.failures.total() or None,
-            "flip_rate": found.flip_rate if found.both else None, "read_first": found.first if found.both else None,
+            **_about(group, by), "n": len(found.choices),
+            "wins": found.times(1), "ties": found.times(0.5), "losses": found.times(0), "win_rate": found.win_rate,
+            "a_better": found.a_better, "failed": group.failures.total() or None,
+            "flips": found.flipped if found.flips else None, "both_orders": len(found.flips) or None,
+            "flip_rate": found.flip_rate if found.flips else None, "read_first": found.first if found.flips else None,
         }
         for group, found in each
     ]  # fmt: skip
@@ -196,8 +197,8 @@ def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[st
     shared = {"rubric": group.rubric, "rater": group.rater, "by": by, "group": group.group}
     where = Note("where_group" if by else "where", shared)
     for score in group.scores.values():
-        for value in score.special:
-            label = score.levels.get(value, "")
+        for value in score.declared.special:
+            label = score.declared.levels.get(value, "")
             yield Note("off_scale", {"rubric": group.rubric, "score": score.name, "level": str(value), "label": label})
         if score.between:
             yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
@@ -218,11 +219,11 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
     first, second = ([*names] for names in (found.pair.swap, found.pair.swap.values()))
     yield Note("which_is_a", {"first": first, "second": second})
     share = found.flip_rate
-    if found.flips and isinstance(share.value, float):
+    if found.flipped and isinstance(share.value, float):
         ends: dict[str, object] = {}
         if isinstance(share.interval, Interval):
             ends = {"low": share.interval.low, "high": share.interval.high, "level": share.interval}
-        counts = {"flips": found.flips, "both": found.both, "first": found.first, "share": share.value}
+        counts = {"flips": found.flipped, "both": len(found.flips), "first": found.first, "share": share.value}
         yield Note(
             "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
         )

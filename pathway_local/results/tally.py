@@ -10,6 +10,7 @@ import numpy as np
 
 from pathway_local.results.panel import mean_of
 from pathway_local.results.preferences import Preferences, clustered_mean
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.statistics.figure import Estimate, undefined_estimate
@@ -35,9 +36,7 @@ class ScoreSummary:
     """
 
     name: str
-    levels: Mapping[Number, str]
-    scale: str
-    special: tuple[Number, ...]
+    declared: ScoreField
     counts: dict[Number, int]
     between: Counter[float] = field(default_factory=Counter)
     confidence_sum: float = 0.0
@@ -68,14 +67,18 @@ class ScoreSummary:
     @property
     def special_share(self) -> float | None:
         """The share of verdicts with a special value; None where the scale has none."""
-        return sum(self.counts[value] for value in self.special) / self.n if self.special and self.n else None
+        return (
+            sum(self.counts[value] for value in self.declared.special) / self.n
+            if self.declared.special and self.n
+            else None
+        )
 
     @property
     def mean(self) -> Estimate:
         """The mean of the values on the scale, with the interval of `scale_mean`."""
-        if self.scale == "nominal":
+        if self.declared.scale == "nominal":
             return undefined_estimate("the scale is nominal")
-        on_scale = {value: count for value, count in self.counts.items() if value not in self.special}
+        on_scale = {value: count for value, count in self.counts.items() if value not in self.declared.special}
         ends = float(min(on_scale)), float(max(on_scale))
         if self.clusters:
             return clustered_mean(self.clusters, ends)
@@ -147,14 +150,9 @@ def tally(
 
 def _group(key: Key, rubric: Rubric) -> Group:
     preferences = Preferences(rubric.pair) if rubric.pair else None
-    return Group(*key, _empty(rubric), definition=rubric, preferences=preferences)
-
-
-def _empty(rubric: Rubric) -> dict[str, ScoreSummary]:
-    return {
-        name: ScoreSummary(name, each.levels, each.scale, each.special, dict.fromkeys(each.values, 0))
-        for name, each in rubric.format.scores.items()
-    }
+    declared = rubric.format.scores.items()
+    empty = {name: ScoreSummary(name, each, dict.fromkeys(each.values, 0)) for name, each in declared}
+    return Group(*key, empty, definition=rubric, preferences=preferences)
 
 
 def _count(group: Group, record: Record, cluster: str) -> None:
@@ -177,7 +175,7 @@ def _count(group: Group, record: Record, cluster: str) -> None:
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
         (found.counts if score.value in found.counts else found.between)[score.value] += 1
-        if cluster and score.value not in found.special:
+        if cluster and score.value not in found.declared.special:
             found.clusters[cluster, float(score.value)] += 1
         if score.confidence is not None:
             found.confidence_sum += score.confidence

@@ -50,8 +50,10 @@ def corrected_domain_mean(
     With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
     is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
     E[z]. By linearization (Woodruff 1971; Särndal, Swensson and Wretman 1992, chapter 5), m has the variance of
-    that mean divided by E[z] squared.
+    that mean divided by E[z] squared. Where nobody gave a special level, it is the mean of `corrected_mean`.
     """
+    if not (judge_special.any() or people_special.any()):
+        return Placed(corrected_mean(judge, people, scale, survey), Undefined("nobody gave a special level"))
     z, g = _has_place(people, people_special), _has_place(judge, judge_special)
     special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, noise=None))
     if isinstance(special, Undefined):

@@ -193,33 +193,26 @@ def _chance_of_clusters(errors: FloatArray, codes: IntArray, error: float) -> fl
     return float(special.betainc(labelled - wrong, wrong + 1, 1 - error))
 
 
-@dataclass(frozen=True, slots=True)
-class Prospect:
-    """With so many `labels`, a threshold that keeps this `share` of the cases passes in 80% of the files; or none."""
+def prospects(found: Handover, labels: Sequence[int]) -> list[float]:
+    """The share of cases that the judge can be expected to keep with each of these numbers of labels, or 0.
 
-    labels: int
-    share: float
-
-
-def prospects(found: Handover, labels: tuple[int, ...]) -> list[Prospect]:
-    """The share of cases that the judge can be expected to keep with each of these numbers of labels.
-
-    The shares of wrong labels above each threshold are taken as they are now, with half a wrong label more.
+    A threshold that keeps so many passes in 80% of the files. The shares of wrong labels above each threshold are taken
+    as they are now, with half a wrong label more.
     """
     from scipy import special
 
     if not found.looks:
-        return [Prospect(count, 0.0) for count in labels]
+        return [0.0] * len(labels)
     now = np.array([look.labelled for look in found.looks])
     rates = np.array([look.wrong + 0.5 for look in found.looks]) / (now + 1)
-    shares, made = now / now[-1], list[Prospect]()
+    shares, made = now / now[-1], list[float]()
     for count in labels:
         counts = np.maximum(np.round(shares * count).astype(np.int64), 1)
         level = level_of(tuple(np.unique(counts).tolist()), found.error)
         most = np.arange(int(count * found.error) + 2)
         bounds = np.sum(special.bdtr(most, counts[:, None], found.error) <= level, axis=1) - 1
         passes = np.where(bounds >= 0, special.bdtr(np.maximum(bounds, 0), counts, np.minimum(rates, 1.0)), 0.0)
-        made.append(Prospect(count, float(shares[passes >= POWER].max(initial=0.0))))
+        made.append(float(shares[passes >= POWER].max(initial=0.0)))
     return made
 
 
