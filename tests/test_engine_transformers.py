@@ -154,4 +154,4 @@ def test_damaged_weights_are_said_to_be(tiny_judge: Path, tmp_path: Path) -> Non
         TransformersEngine(EngineConfig(str(tmp_path)))
     error = start_error(TRANSFORMERS, _cause(raised.value), "")
     assert isinstance(error, WeightsMissing)
-    assert "damaged" in str(error)
+    assert "damaged" in error.hint

@@ -1,4 +1,4 @@
-"""Reports and pages to read in a real browser: filters without a script, a logo that runs nothing, and print."""
+"""Reports and pages to read in a real browser: filters without a script, a logo, and print."""
 
 import base64
 import zlib
@@ -14,11 +14,6 @@ from typed_here import Run, typing_in
 
 PRINTABLE = 672
 """Pixels of A4 between the margins; letter has 20 more."""
-
-SVG = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">{}'
-    '<image href="http://127.0.0.1:9/leak.png"/><style>@import "http://127.0.0.1:9/leak.css";</style></svg>'
-)
 
 
 def png(width: int, height: int = 2) -> bytes:
@@ -58,14 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "kind"),
-    [
-        ("logo.txt", png(3), "png"),
-        ("logo.png", jpeg(5), "jpeg"),
-        ("logo.jpg", SVG.format('<rect width="9" height="9"/>').encode(), "svg+xml"),
-    ],
-)
+@pytest.mark.parametrize(("name", "data", "kind"), [("logo.txt", png(3), "png"), ("logo.png", jpeg(5), "jpeg")])
 def test_a_logo_is_what_its_bytes_say(name: str, data: bytes, kind: str, run: Run, tmp_path: Path) -> None:
     judged_run(tmp_path / "may.run").close()
     Path(name).write_bytes(data)
@@ -79,25 +67,19 @@ def test_a_logo_is_what_its_bytes_say(name: str, data: bytes, kind: str, run: Ru
     ("data", "said"),
     [
         (b"", "neither a PNG"),
-        (b"<html><body>no</body></html>", "no picture"),
+        (b'<svg xmlns="http://www.w3.org/2000/svg"/>', "neither a PNG"),
         (b"\x89PNG\r\n\x1a\n", "neither a PNG"),
         (png(50_000), "50,000 by 2 pixels"),
         (png(0), "0 by 2 pixels"),
         (jpeg(60_000), "60,000 by 3 pixels"),
         (b"\xff\xd8\xff" + b"\xff" * 90, "0 by 0 pixels"),
         (png(3) + bytes(500_000), "more than 500,000 bytes"),
-        (SVG.format("<script>1</script>").encode(), "with a script"),
-        (SVG.format('<g onload="1"/>').encode(), "with a script"),
-        (SVG.format("<foreignObject/>").encode(), "with a script"),
-        (SVG.format('<use href="#a"/>').encode(), "with a script"),
-        (b'<!DOCTYPE svg [<!ENTITY a "aaaa">]>' + SVG.format("&a;").encode(), "document type"),
-        (SVG.format("<g>").encode(), "neither a PNG"),
     ],
 )
 def test_a_logo_that_is_no_plain_picture_is_refused(data: bytes, said: str, run: Run, tmp_path: Path) -> None:
     judged_run(tmp_path / "may.run").close()
-    Path("logo.svg").write_bytes(data)
-    told = run("report", "may.run", "--out", "may.html", "--logo", "logo.svg")
+    Path("logo.png").write_bytes(data)
+    told = run("report", "may.run", "--out", "may.html", "--logo", "logo.png")
     assert told.code == 2 and said in told.err and not Path("may.html").exists()
     for lost in ("none.png", "."):
         assert run("report", "may.run", "--out", "may.html", "--logo", lost).code == 2
@@ -106,8 +88,8 @@ def test_a_logo_that_is_no_plain_picture_is_refused(data: bytes, said: str, run:
 @needs_browser
 def test_a_logo_is_shown_and_loads_nothing(web: Browser, run: Run, tmp_path: Path) -> None:
     judged_run(tmp_path / "may.run").close()
-    Path("logo.svg").write_text(SVG.format('<rect width="20" height="10" fill="red"/>'))
-    assert run("report", "may.run", "--out", "may.html", "--logo", "logo.svg").code == 0
+    Path("logo.png").write_bytes(png(20, 10))
+    assert run("report", "may.run", "--out", "may.html", "--logo", "logo.png").code == 0
     web.open(tmp_path / "may.html")
     assert web.run("document.images[0].complete && document.images[0].naturalWidth > 0")
     assert (

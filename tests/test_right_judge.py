@@ -128,7 +128,7 @@ PROBES = {
     "pathway-answer": WITH_IDEAL,
     "gold-answer": WITH_IDEAL,
     "groundedness": ALWAYS | {"number", "follows"},
-    "contextual-relevance": ALWAYS | {"criteria", "follows"},
+    "contextual-relevance": ALWAYS | {"follows"},
     "criteria": {"levels", "repeat", "alone", "injection"},
 }
 

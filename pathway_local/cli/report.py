@@ -10,9 +10,8 @@ from pathway_local.cli.options import Cluster, Force, Lang, Page, PairBy, Run, T
 from pathway_local.cli.show import option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
-from pathway_local.pages.logo import read_logo
 from pathway_local.pages.page import check_page, write_page
-from pathway_local.pages.report import report_page
+from pathway_local.pages.report import read_logo, report_page
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
 from pathway_local.results.compare import CompareOptions, comparison_plan
@@ -47,7 +46,7 @@ def report(
         str, option("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
     ] = "",
     title: Title = "",
-    logo: Annotated[Path | None, option("FILE", "A PNG, JPEG or SVG for the top of the page.", OUTPUT)] = None,
+    logo: Annotated[Path | None, option("FILE", "A PNG or JPEG for the top of the page.", OUTPUT)] = None,
     no_appendix: Annotated[
         bool, option("", "Leave out how it was made: commands, settings, hashes.", OUTPUT, "--no-appendix")
     ] = False,
