@@ -65,6 +65,19 @@ def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> Non
     assert any('"pred" names an input and a part of the reply' in each for each in asked)
 
 
+def test_labels_may_have_a_range_and_come_again() -> None:
+    """Each score with its own reasons below it."""
+    parts = "".join(f"{name} (1-5): [score]\nReasoning: [Tone, formality, style]\n" for name in ("Accuracy", "Fluency"))
+    found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}".encode(), "a.txt")
+    assert found.fields == {
+        "accuracy": "1-5",
+        "accuracy_reasoning": "text",
+        "fluency": "1-5",
+        "fluency_reasoning": "text",
+    }
+    assert found.layout.startswith("Accuracy (1-5): {accuracy}\nReasoning: {accuracy_reasoning}\nFluency (1-5): ")
+
+
 def test_quotation_marks_with_backslashes_are_quotation_marks() -> None:
     """A prompt that is cut out of a program's source has them."""
     found = proposed(b'Is {answer} right?\nThe answer MUST be \\"Yes\\" or \\"No\\".\n', "a.txt")
