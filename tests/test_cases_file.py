@@ -112,6 +112,14 @@ def test_a_tsv_of_one_column_may_hold_commas(make: Make) -> None:
     ]
 
 
+@pytest.mark.parametrize("row", [None, 1])
+@pytest.mark.parametrize("header", ["question, verbatim; whole\tanswer, verbatim", "Eingabe, ganz, wörtlich\tAntwort"])
+def test_names_in_a_tsv_may_hold_commas(make: Make, header: str, row: int | None) -> None:
+    question, answer = header.split("\t")
+    mapping = {"question": question, "answer": answer}
+    assert inputs(make("a.tsv", f"{header}\na, b; c\tx\n", mapping=mapping, header_row=row)) == [("a, b; c", "x")]
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_encodings(make: Make, codec: str, name: str) -> None:

@@ -48,6 +48,7 @@ def test_the_error_is_that_of_the_test_on_one_large_file() -> None:
     assert reach / t_quantile(0.95, 99) == pytest.approx(planned, rel=0.25)
 
 
+@pytest.mark.soak
 def test_the_chance_is_the_share_of_files_that_show_it() -> None:
     like = people(0.8)
     planned = power(like, EVERYBODY, 0.1, 0.667).chance(50)

@@ -283,6 +283,23 @@ def test_a_reply_that_was_cut_off() -> None:
     assert isinstance(read(json.dumps(TWO)[:-1], GOLD, unfinished=True), Failure)
 
 
+def test_a_reply_that_keeps_the_layout_and_was_cut_off_at_its_score() -> None:
+    """1 may be the beginning of 10."""
+    fields = {"reason": {"type": "text"}, "score": {"type": "score", "min": 1, "max": 10}}
+    ten = OutputFormat.load({"layout": "Reason: {reason}\nScore: {score}", "fields": fields})
+    assert verdict("Reason: fine\nScore: 1", ten).marks == ()
+    cut = read("Reason: fine\nScore: 1", ten, unfinished=True)
+    assert isinstance(cut, Failure) and cut.kind == "unfinished-reply"
+
+
+@pytest.mark.parametrize("text", ["kind", "KIND.", "**Kind.**"])
+def test_a_choice_may_have_another_case_or_a_full_stop(text: str) -> None:
+    fields = {"score": {"type": "score", "min": 1, "max": 5}, "tone": {"type": "choice", "choices": ["Kind", "Rude"]}}
+    toned = OutputFormat.load({"layout": "Score: {score}\nTone: {tone}", "fields": fields})
+    found = verdict(f"Score: 4\nTone: {text}", toned)
+    assert (found.fields["tone"], found.marks) == ("Kind", ("format:choice-form",))
+
+
 def test_pass_and_fail() -> None:
     written = OutputFormat.load(
         {

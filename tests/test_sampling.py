@@ -107,6 +107,20 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert "what to look for" not in told and "Judge the answer." not in str(told)
 
 
+def test_the_sheet_of_a_rating_workbook_that_is_read_is_told(run: Path, sheet: Path, tmp_path: Path) -> None:
+    """Somebody may have put several evaluators into one workbook, whose other ratings would go unnoticed."""
+    drawn(run, sheet, raters=["Ann", "Bob"])
+    path = tmp_path / "rate-Ann.xlsx"
+    fill(path, lambda cells, title: 4)
+    book = openpyxl.load_workbook(path)
+    book.copy_worksheet(book["ratings"]).title = "Bob"
+    book.save(path)
+    with RunFile.open(run) as opened:
+        found = import_ratings(opened, RatingsFile(path, "human"), ["import"])
+        assert len(scores_of(opened, "Ann")) == 9
+    assert "reads its sheet 'ratings', one of 4" in found.notices
+
+
 def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet, raters=["Ann", "Bob"])
     paths = [tmp_path / f"rate-{name}.xlsx" for name in ("Ann", "Bob")]

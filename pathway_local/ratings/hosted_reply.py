@@ -17,6 +17,7 @@ from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField, TextListField
 from pathway_local.rubrics.form import Form, Part, Reading, Slot, text_at
+from pathway_local.rubrics.kind import Listed
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Failure, Outcome, Score, Value, Verdict
@@ -54,22 +55,29 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
     rest: list[str] = []
     try:
         values = read_strictly(text, output_format).values
+        ends_in_score = _ends_in_score(output_format)
     except ReplyError:
         try:
             loose = _read_json(text, output_format) if output_format.in_json else _read_layout(text, output_format)
         except (ReplyError, RecursionError) as error:
             reason = str(error) if isinstance(error, ReplyError) else "it is nested too deeply"
             return Failure("unfinished-reply" if unfinished else "unreadable-reply", reason)
-        if unfinished and loose.ends_in_score:
-            return Failure("unfinished-reply", "the reply was cut off at its score")
-        values, rest = loose.values, loose.rest
+        values, rest, ends_in_score = loose.values, loose.rest, loose.ends_in_score
         marks += [f"{BREAK}{name}" for name in loose.breaks or [SPACING]]
+    if unfinished and ends_in_score:
+        return Failure("unfinished-reply", "the reply was cut off at its score")
     return _verdict(values, output_format, rest, marks)
 
 
 def read_strictly(text: str, output_format: OutputFormat) -> Reading:
     """Read a reply that keeps the layout to the letter; echoes may hold any text. Raises ReplyError."""
     return Form(_parts(output_format), output_format.in_json).read(text)
+
+
+def _ends_in_score(output_format: OutputFormat) -> bool:
+    """Whether nothing behind the last score shows that it was written to its end: 1 may be the beginning of 10."""
+    last = output_format.parts[-1]
+    return isinstance(last, Slot) and isinstance(last.field, ScoreField)
 
 
 def _parts(output_format: OutputFormat) -> tuple[Part, ...]:
@@ -294,6 +302,15 @@ def _sections(text: str, anchors: Sequence[_Anchor], reading: _Loose) -> Iterato
             yield anchor.slot, section
 
 
+def _listed(field: Listed, text: str, reading: _Loose) -> str:
+    """Return the field's own spelling of a text that has another case or a full stop; else the text itself."""
+    own = [each for each in field.texts(False) if each.casefold() == text.rstrip(".").casefold()]
+    if text in field.texts(False) or len(own) != 1:
+        return text
+    reading.mark("choice-form")
+    return own[0]
+
+
 def _value_in(field: AnyField, sections: Sequence[str], reading: _Loose) -> Value:
     """Return the value of a field in its sections. A score stands on the first line; lines below it are kept as rest.
 
@@ -303,6 +320,8 @@ def _value_in(field: AnyField, sections: Sequence[str], reading: _Loose) -> Valu
         reading.rest += [text.strip() for text in sections[1:] if text.strip()]
         first = sections[0].strip()
         text = sections[0].strip(_CLOSING) if first.startswith("*") or not isinstance(field, TextField) else first
+        if isinstance(field, Listed):
+            text = _listed(field, text, reading)
         return _whole(field, text, in_json=False)
     lines = [section.strip().partition("\n") for section in sections]
     values = {read_score(line, field) for line, _, _ in lines}

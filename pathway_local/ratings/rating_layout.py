@@ -30,6 +30,8 @@ from pathway_local.sheets.row import shown
 from pathway_local.verdict import Value
 
 HANDOUT_IDS = ("rating_id", "custom_id")
+INSTRUCTIONS, SCALE = "instructions", "scale"
+"""Titles of the sheets of a rating workbook that hold no ratings."""
 LONGEST_HEADER = 300
 """A longer header names nobody, and the search for a name in it would take time by the square of its length."""
 

@@ -10,14 +10,13 @@ from openpyxl.styles import Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
-from pathway_local.ratings.rating_layout import HANDOUT_IDS
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.workbook import WRAPPED, fill_cell
 
 RATING_ID = HANDOUT_IDS[0]
 NOTES = "notes"
-SCALE = "scale"
 TEXT_WIDTH, SCORE_WIDTH, NOTES_WIDTH = 60, 24, 40
 RATINGS = "ratings"
 OPEN = Protection(locked=False)
@@ -108,7 +107,6 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
             fill_cell(page.cell(line, column), f"{value} – {label}" if label else value)
 
 
-INSTRUCTIONS = "instructions"
 HOW = "Choose a score in each row of the sheet {}; notes are welcome. Texts are locked, without a password."
 LABEL_WIDTH, READING_WIDTH = 24, 110
 MOST_LEVELS = 20

@@ -10,7 +10,15 @@ from pathway_local.rater import GROUP
 from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
 from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, RatingLayout, RatingsFile, SavedPage, find_layout
+from pathway_local.ratings.rating_layout import (
+    HANDOUT_IDS,
+    INSTRUCTIONS,
+    SCALE,
+    RatingLayout,
+    RatingsFile,
+    SavedPage,
+    find_layout,
+)
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
 from pathway_local.rubrics.orders import verdict_of_orders
 from pathway_local.rubrics.pair import BOTH, Order
@@ -42,12 +50,11 @@ class RatingsReading:
             given = {name: column for name, column in cases.inputs.items() if name not in (column, *cases.aliases_used)}
             self._mapping, self._own_id = {**self._mapping, **given}, cases.id_column or self._own_id
         self.problems: list[Problem] = []
-        self.notices: list[str] = []
         self.blanks = 0
         self.page: SavedPage | None = None
         self._sheet = open_sheet(file.path, file.encoding, file.header_row)
-        if not _is_handed_out(self._sheet):
-            self.notices += self._sheet.notes
+        told = _is_handed_out(self._sheet) and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
+        self.notices = [] if told else list(self._sheet.notes)
         self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":

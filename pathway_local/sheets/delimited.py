@@ -118,8 +118,8 @@ class DelimitedSheet(Sheet):
     def _sniff(self, header_row: int | None) -> str:
         """Return the delimiter that splits the header into most names of columns that are known, else into most fields.
 
-        Without a known name, the first line counts, which is a title if no delimiter splits it. If all split the header
-        alike, it is the one that goes with the file's ending.
+        Without a known name, the first line counts, which is a title if no delimiter splits it. In a file whose ending
+        promises tabs, a header that tabs split has them: its names may hold commas.
         """
         with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
             sample = []
@@ -130,12 +130,15 @@ class DelimitedSheet(Sheet):
         def split(mark: str) -> tuple[int, ...]:
             rows = list(_reader(sample, mark, strict=False))
             if header_row:
-                return (len(rows[header_row - 1]) if header_row <= len(rows) else 0,)
+                width = len(rows[header_row - 1]) if header_row <= len(rows) else 0
+                return mark == own and width > 1, width
             place = find_header(rows, None, self.path.name)
             names = [] if place is None else names_in(rows[place])
-            return sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
+            kept = mark == own and len(names) > 1
+            return kept, sum(map(is_known, names)), len(next(filter(any, rows), ())), len(names)
 
-        return max("\t,;" if self.path.suffix.lower() == ".tsv" else ",;\t", key=split)
+        own = "" if self.path.suffix.lower() == ".csv" else "\t"
+        return max(f"{own},;\t", key=split)
 
 
 def _reader(lines: Iterable[str], delimiter: str, *, strict: bool) -> Iterator[list[str]]:

@@ -40,6 +40,7 @@ class Sheet(ABC):
     """A file of rows below named columns, read as a stream; each kind of file has its own subclass.
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
+    `others` are the titles of the further sheets of its file that a user sees;
     `header_row` is the row that names its columns, 0 if none does;
     `has_lists` says whether its cells may be lists, `guessed_header` whether the row that names its columns was chosen
     among several, so that their names may be a case's texts.
@@ -49,6 +50,7 @@ class Sheet(ABC):
     path: Path
     columns: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     header_row = 0
     has_lists = False
     guessed_header = False

@@ -60,8 +60,9 @@ class WorkbookSheet(Sheet):
     def _look(self, title: str, header_row: int | None) -> Sequence[str]:
         """Look at the sheet called `title`, else the first, and return the names of its columns."""
         with _open(self.path, title) as page:
-            self._titles: list[str] = [each.title for each in page.parent.worksheets if each.sheet_state == "visible"]
             self.title: str = page.title
+            seen = (each.title for each in page.parent.worksheets if each.sheet_state == "visible")
+            self.others = tuple(title for title in seen if title != self.title)
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
             self._merged = merged_cells(self.path, page._worksheet_path)
@@ -79,7 +80,7 @@ class WorkbookSheet(Sheet):
 
     def _behind_the_cover(self) -> str:
         """Return the title of the first other visible sheet with several columns and more rows; empty without one."""
-        for title in self._titles:
+        for title in self.others:
             with suppress(CasesError):  # without a header, a sheet has no rows to read
                 other = WorkbookSheet(self.path, title)
                 if len(other.columns) > 1 and (other.count() or 0) > (self.count() or 0):
