@@ -102,6 +102,8 @@ def architecture(config: Config) -> Layers | None:
         kinds = kinds[:-shared]
     full, slides, states = (sum(kind in named for kind in kinds) for named in (_FULL, _SLIDING, _STATE))
     window, state = whole(text, "sliding_window", "attention_chunk_size"), _state_size(text)
+    if not (full or (slides and window) or (states and state)):
+        return None  # no case would take any memory
     sliding = {"layers": slides, "kv_heads": kv_heads, "head_size": head_size, "window": window}
     others = {
         "sliding": sliding if slides and window else None,

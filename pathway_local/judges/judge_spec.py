@@ -162,7 +162,8 @@ class JudgeSpec(RegistryEntry):
     @property
     def architecture(self) -> Layers | None:
         """The layers, which decide the memory of a case; None if neither entry nor config describes them."""
-        return self if self.layers is not None and self.width else None
+        kept = self.layers or (self.layers == 0 and (self.sliding or self.recurrent))
+        return self if kept and self.width else None
 
     def variant(self, name: str) -> "JudgeSpec":
         """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""

@@ -61,6 +61,7 @@ ON_LOADING = dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per
     "mxfp4": "mxfp4"
 }
 
+_STOP = "Stop other programs on the GPU (nvidia-smi lists them)"
 _LIST = "`pathway-local judges list` shows which judges fit here."
 
 
@@ -153,16 +154,19 @@ def check_fits_here(
     fit. A judge of unknown size passes.
     """
     chosen = spec.engine if settings is None else settings
-    number = 4 if (dtype or computed_in(spec, machine)) == "float32" and BITS[spec.precision] >= 16 else 2
+    number = 4 if (dtype or computed_in(spec, machine)) == "float32" else 2
     if not (machine.gpus and uses_gpu()):
         _refuse_without_gpu(spec, machine)
         free = machine.free_memory / GB
         return _placed(spec, 0, memory_for(free, 1.0), f"{free:.1f} GB of free memory - {RESERVE:g} GB reserve", number)
     devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
-    share = chosen.get(MEMORY_SHARE, _open_share(spec, devices))
     totals = [device.total for device in devices if device.total]
-    if CACHE_BYTES in chosen or len(totals) < len(devices) or not isinstance(share, int | float):
+    if CACHE_BYTES in chosen or len(totals) < len(devices):
         return Placement(len(devices), sure_context(spec))
+    share = chosen[MEMORY_SHARE] if MEMORY_SHARE in chosen else _open_share(spec, devices)
+    if not isinstance(share, int | float):
+        return Placement(len(devices), sure_context(spec))
+    _refuse_share(spec, devices, share)
     gb, parts, used = min(totals) / GB, len(devices), _used_by_others(devices)
     words = (
         f"{parts} x " * (parts > 1) + f"{gb:.1f} GB x {share:g}" + f" (other programs hold {used:.1f} GB)" * (used > 0)
@@ -199,8 +203,17 @@ def _open_share(spec: JudgeSpec, devices: Sequence[Device]) -> float:
     share = min([MOST_SHARE, *(int(100 * each) / 100 for each in free)])
     if share <= 0:
         said = f"judge {spec.name!r}: other programs hold {_used_by_others(devices):.1f} GB of a GPU, almost all of it"
-        raise OutOfMemory(said, "Stop other programs on the GPU (nvidia-smi lists them).")
+        raise OutOfMemory(said, f"{_STOP}.")
     return share
+
+
+def _refuse_share(spec: JudgeSpec, devices: Sequence[Device], share: float) -> None:
+    """Raise OutOfMemory if less than this share of a GPU is free: vLLM says so only after it has started."""
+    for device in devices:
+        if device.total and device.free is not None and device.free < share * device.total:
+            said = f"judge {spec.name!r}: only {device.free / GB:.1f} of a GPU's {device.total / GB:.1f} GB are free"
+            hint = f"or leave {MEMORY_SHARE} out of the entry: then the engine takes what is free."
+            raise OutOfMemory(f"{said}, and its entry asks for {share:g} of all", f"{_STOP}, {hint}")
 
 
 def _used_by_others(devices: Sequence[Device]) -> float:
@@ -236,7 +249,7 @@ def _placed(spec: JudgeSpec, gpus: int, memory: float, words: str, number: int) 
             f"judge {spec.name!r} does not fit, {(one - left) / GB:.1f} GB short: {words} - {own / GB:.1f} GB weights "
             f"= {left / GB:.1f} GB for a case of {one / GB:.2f} GB ({usual:,} tokens)"
         )
-        raise OutOfMemory(said, _variant_that_fits(spec, memory, one) or _LIST)
+        raise OutOfMemory(said, _variant_that_fits(spec, memory, one, number) or _LIST)
     if not gpus:
         left = min(left, (memory + RESERVE * GB) / CPU_PART)
     size, most = case_bytes if gpus else cpu_cache_bytes, spec.context or SURE_CONTEXT
@@ -244,9 +257,9 @@ def _placed(spec: JudgeSpec, gpus: int, memory: float, words: str, number: int) 
     return Placement(gpus, max(min(fits, SURE_CONTEXT), sure), max(1, int(left // one)))
 
 
-def _variant_that_fits(spec: JudgeSpec, memory: float, one: int) -> str:
+def _variant_that_fits(spec: JudgeSpec, memory: float, one: int, number: int) -> str:
     for name in spec.variants:
-        own = weights_bytes(spec.variant(name))
+        own = weights_bytes(spec.variant(name), number)
         if own is not None and (cases := int((memory - own) // one)) > 0:
             return f"{spec.name}:{name} would fit, with {cases:,} cases in flight."
     return ""

@@ -27,6 +27,7 @@ BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database while it is in use."""
 
 IDS_PER_QUERY = 5_000
+TYPES = ("integer", "real", "text", "blob")
 
 
 class Database:
@@ -323,6 +324,15 @@ def check_schema(path: Path, db: sqlite3.Connection) -> None:
 
 
 def _is_sound(db: sqlite3.Connection) -> bool:
-    """Whether pages are whole, references lead somewhere, and each value has its column's type."""
-    whole = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-    return whole and db.execute("PRAGMA foreign_key_check").fetchone() is None
+    """Whether pages are whole, references lead somewhere, and each value has its column's type.
+
+    SQLite stores a value of any type in any column, so a changed file may hold bytes where our code expects a number.
+    """
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or db.execute("PRAGMA foreign_key_check").fetchone():
+        return False
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
+        typed = db.execute("SELECT name, lower(type) FROM pragma_table_info(?)", [table]).fetchall()
+        wrong = " OR ".join(f"typeof({name}) NOT IN ('{kind}', 'null')" for name, kind in typed if kind in TYPES)
+        if db.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
+            return False
+    return True

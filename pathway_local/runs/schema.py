@@ -11,16 +11,16 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 17
+FORM = 18
 """Raise it with each change of the schema or of what a stored value means."""
 
-# STRICT: otherwise SQLite stores a value of any type in any column, bytes where our code expects a number.
+# No table is STRICT: the SQLite of Debian 11, Ubuntu 20.04 and Red Hat 9 is older than that. `database` checks types.
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORM}",
     # `state` is the sum of `row_sum`.
-    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL, state TEXT) STRICT",
-    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL, state TEXT)",
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE jobs (
         id INTEGER PRIMARY KEY,
         command TEXT NOT NULL,
@@ -29,7 +29,7 @@ SCHEMA = (
         ended TEXT,
         status TEXT,
         counts TEXT
-    ) STRICT""",
+    )""",
     # `compiled` is what `rubrics.compiled` makes of the rubric's file; `text` is that file, kept as evidence.
     """CREATE TABLE rubrics (
         id INTEGER PRIMARY KEY,
@@ -37,7 +37,7 @@ SCHEMA = (
         sha256 TEXT NOT NULL,
         text TEXT NOT NULL,
         compiled TEXT NOT NULL
-    ) STRICT""",
+    )""",
     """CREATE TABLE raters (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL,
@@ -46,7 +46,7 @@ SCHEMA = (
         fingerprint TEXT NOT NULL,
         spec TEXT NOT NULL,
         UNIQUE (name, rubric_id)
-    ) STRICT""",
+    )""",
     # `kinds` says what the cells of a sheet were that are kept as texts, so that exports write numbers and dates again.
     # It is empty for sheets that hold texts alone.
     """CREATE TABLE cases (
@@ -55,7 +55,7 @@ SCHEMA = (
         row INTEGER NOT NULL,
         metadata TEXT NOT NULL,
         kinds TEXT
-    ) STRICT""",
+    )""",
     "CREATE INDEX cases_by_row ON cases (row)",
     # A superseded outcome is a verdict that another outcome replaced. The partial index allows one current outcome per
     # case and rater, and makes INSERT OR REPLACE replace it. No CHECK on kinds or names: a new kind would need a new
@@ -82,7 +82,7 @@ SCHEMA = (
         job_id INTEGER REFERENCES jobs (id),
         sheet_job INTEGER REFERENCES jobs (id),
         CHECK ((scores IS NULL) <> (failure_kind IS NULL))
-    ) STRICT""",
+    )""",
     "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
     # A handout is a case that was given to a person or a service under a random id, which does not tell which case.
     """CREATE TABLE handouts (
@@ -94,7 +94,7 @@ SCHEMA = (
         row INTEGER NOT NULL,
         case_hash TEXT NOT NULL,
         recipient TEXT NOT NULL
-    ) WITHOUT ROWID, STRICT""",
+    ) WITHOUT ROWID""",
     """CREATE TABLE samples (
         id INTEGER PRIMARY KEY,
         job_id INTEGER NOT NULL REFERENCES jobs (id),
@@ -103,7 +103,7 @@ SCHEMA = (
         strata TEXT NOT NULL,
         cases INTEGER NOT NULL,
         drawn INTEGER NOT NULL
-    ) STRICT""",
+    )""",
     # Every case that a sample could have drawn, with its probability.
     """CREATE TABLE inclusions (
         sample_id INTEGER NOT NULL REFERENCES samples (id),
@@ -114,10 +114,10 @@ SCHEMA = (
         probability REAL NOT NULL,
         drawn INTEGER NOT NULL,
         PRIMARY KEY (sample_id, case_id)
-    ) WITHOUT ROWID, STRICT""",
+    ) WITHOUT ROWID""",
     # Triggers refuse every change of an entry. INSERT OR REPLACE deletes rows without asking a trigger, so the third
     # one also checks that a new entry has the next number.
-    "CREATE TABLE audit (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL) STRICT",
+    "CREATE TABLE audit (id INTEGER PRIMARY KEY, entry TEXT NOT NULL, hash TEXT NOT NULL)",
     "CREATE TRIGGER audit_keeps BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
     "CREATE TRIGGER audit_stays BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
     """CREATE TRIGGER audit_grows BEFORE INSERT ON audit
