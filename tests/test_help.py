@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from pathway_local.cli.command_line import app
 
 ROOT: Any = typer.main.get_command(app)
 CONTEXT: Any = ROOT.context_class
+SAMPLES = Path(__file__).parents[1] / "examples"
 PLACES = re.compile(r"\$\{(env|file):NAME\}")
 
 
@@ -65,6 +67,15 @@ def test_help_has_two_examples_that_parse(words: str) -> None:
             context = CONTEXT(command, parent=context)
             name, command, rest = command.resolve_command(context, rest)
         command.make_context(name, rest, parent=context)  # raises UsageError for an unknown option or a missing one
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_columns_in_examples_are_metadata_of_the_sample_files(words: str) -> None:
+    for example in _examples(words):
+        for file in re.findall(r"examples/[\w-]+\.csv", example):
+            header = (SAMPLES / Path(file).name).read_text().partition("\n")[0].split(",")
+            named = re.findall(r"--(?:score|column|keep) (\w+)", example)
+            assert {*named} - {"all"} <= {name for name in header if name.startswith("meant_")}, example
 
 
 @pytest.mark.parametrize("words", [words for words, each in COMMANDS.items() if not isinstance(each, Group)])

@@ -101,7 +101,7 @@ def remove_rater(
 
 
 @app.with_examples(
-    "pathway-local runs keep my.run --column chatbot \\",
+    "pathway-local runs keep my.run --column meant_score \\",
     "    --cases examples/pathway-answer.csv",
     "pathway-local runs keep my.run --cases cases.csv --column bot --column year",
 )
