@@ -48,6 +48,42 @@ def fields(prompt: str) -> dict[str, str]:
     return dict(proposed(prompt).fields)
 
 
+def test_an_object_shown_beside_another_form_is_asked_about() -> None:
+    """Two forms in one prompt, of which only a person knows which its program reads."""
+    prompt = (
+        b"Which answer to {question} is better, {answer_a} or {answer_b}?\nAnswer [[A]], [[B]] or [[C]] for a tie.\n"
+    )
+    example = b'Example of the reply:\n{{"answer": "[[A]]", "reason": ""}}\n'
+    assert not any("side by side" in each for each in proposed(prompt, "a.txt").questions)
+    assert any("answer, reason side by side" in each for each in proposed(prompt + example, "a.txt").questions)
+
+
+def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> None:
+    """A judge's verdict on {pred} may have the name of what it judges; only an echo repeats the text."""
+    prompt = b'Is {pred} right?\nReply as JSON: {{"pred": "...", "score": <0-5>}}\n'
+    asked = proposed(prompt, "a.txt").questions
+    assert any('"pred" names an input and a part of the reply' in each for each in asked)
+
+
+def test_labels_may_have_a_range_and_come_again() -> None:
+    """Each score with its own reasons below it."""
+    parts = "".join(f"{name} (1-5): [score]\nReasoning: [Tone, formality, style]\n" for name in ("Accuracy", "Fluency"))
+    found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}".encode(), "a.txt")
+    assert found.fields == {
+        "accuracy": "1-5",
+        "accuracy_reasoning": "text",
+        "fluency": "1-5",
+        "fluency_reasoning": "text",
+    }
+    assert found.layout.startswith("Accuracy (1-5): {accuracy}\nReasoning: {accuracy_reasoning}\nFluency (1-5): ")
+
+
+def test_quotation_marks_with_backslashes_are_quotation_marks() -> None:
+    """A prompt that is cut out of a program's source has them."""
+    found = proposed(b'Is {answer} right?\nThe answer MUST be \\"Yes\\" or \\"No\\".\n', "a.txt")
+    assert list(found.fields.values()) == ["No < Yes"]
+
+
 @pytest.mark.parametrize("file", sorted(BUILT_IN))
 def test_an_original_is_adopted_with_one_yes_in_the_layout_of_ours(file: str, tokenizer: JudgeTokenizer) -> None:
     if not (ORIGINALS / file).is_file():
@@ -55,7 +91,8 @@ def test_an_original_is_adopted_with_one_yes_in_the_layout_of_ours(file: str, to
     data, ours = (ORIGINALS / file).read_bytes(), load_rubric(BUILT_IN[file])
     rubric = adopted(data, file)
     asked = proposed(data, file).questions
-    assert all("no mark shows where inputs go" in each or "so the rubric adds" in each for each in asked)
+    settled = ("found no mark where inputs go", "so the rubric adds", "so the judge repeats")
+    assert all(any(said in each for said in settled) for each in asked)
     assert rubric.format.outputs.layout == ours.format.outputs.layout
     kinds = [{name: field.type for name, field in each.format.outputs.fields.items()} for each in (rubric, ours)]
     assert kinds[0] == kinds[1]

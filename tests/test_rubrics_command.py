@@ -171,7 +171,7 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
     said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", "--yes")
     assert said.code == 2
-    assert "leaves open: clear_score" in said.err
+    assert "could not read all of: clear_score" in said.err
     assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
     assert not (tmp_path / "open.prompty").exists()
     (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")

@@ -64,7 +64,13 @@ def propose(prompt: Prompt) -> Proposal:
         for name, value in named.items()
     }
     rows = {name: tuple(row for row in value.rows if row >= 0) for name, value in named.items()}
-    questions = [*(value.question for value in values if value.question), *_questions(source, found, fields)]
+    echoed = [
+        f'"{name}" names an input and a part of the reply, so the judge repeats that text: is that meant?'
+        for name, spelling in fields.items()
+        if spelling == f"= {name}"
+    ]
+    questions = [*(value.question for value in values if value.question), *echoed, *_another(source, found)]
+    questions += _questions(source, found, fields)
     if swap and (others := others_of(list(inputs.said), swap)):
         questions.append(f"the responses change places, and {', '.join(others)} stay: is that right?")
     return Proposal(
@@ -109,6 +115,15 @@ def _found(source: Source, levels: list[Levels]) -> Found | None:
     return None
 
 
+def _another(source: Source, found: Found) -> list[str]:
+    """Return a question for a form that the prompt shows as well and that has other parts than the one proposed."""
+    have = {slot.name for slot in found.slots}
+    others = [other for each in (json_blocks, key_lists, tagged_parts) for other in each(source)]
+    shown = [[slot.name for slot in other.slots] for other in others if len(other.slots) > 1]
+    told = next((names for names in shown if not have & set(names)), [])
+    return [f"the prompt also shows {', '.join(told)[:80]} side by side: is this the reply instead?"] * bool(told)
+
+
 def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[str]:
     """Return what a yes to this format settles, besides its values."""
     keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
@@ -126,7 +141,9 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
         questions.append(f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?')
     if found.closing:
         added = found.closing.partition("\n")[0]
-        questions.append(f'the prompt tells of no such form, so the rubric adds "{added}" to it: is that right?')
+        questions.append(
+            f'I found no line that tells of such a form, so the rubric adds "{added}" to the prompt: is that right?'
+        )
     if not language_of(source.text) and not all(map(language_of, source.lines)):
         questions.append("the prompt is in a language whose words are not known here: is all of this right?")
     return questions

@@ -10,9 +10,9 @@ from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+    r"\{\{\$\w+\}\}|\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
 )
-"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
+"""Marks of inputs in other tools, which no rubric can have: {{$name}}, [[name]], %(name)s, {name[:200]} …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
     said = {name: told[:200] for name, (told, _) in heads.items()} or dict.fromkeys(names, "")
     rows = tuple(row for _, row in heads.values()) or (row,)
     asked = (
-        f"no mark shows where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
+        f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
     return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
 

@@ -82,8 +82,10 @@ def read_prompt(data: bytes, where: str) -> Prompt:
         front = {str(key): value for key, value in read.items()}
     places = Places(matter, where, first_line=2)
     inputs = tuple(declared_inputs(front, places))
+    # A prompt that is cut out of a program's source may say: answer \"yes\" or \"no\".
+    lines = [each if re.search(r'(?<!\\)"', each) else each.replace('\\"', '"') for each in body.split("\n")]
     # Patterns would try every way to share a long run of blanks.
-    source = Source(re.sub(r"[ \t]{12,}", " " * 12, body.replace("\r\n", "\n")), first_line)
+    source = Source(re.sub(r"[ \t]{12,}", " " * 12, "\n".join(lines).replace("\r\n", "\n")), first_line)
     for strange, said, hint in (_CHAT, _BLOCKS):
         if found := re.search(strange, source.text):
             line = source.line(source.row(found.start()))

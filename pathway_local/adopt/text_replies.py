@@ -17,7 +17,8 @@ _TOLD = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w
 _VAGUE = re.compile(r"[A-Za-z]{0,2}\d+")
 _SLOT = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 _LABEL = re.compile(
-    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)(?P<label>[A-Z][\w '/-]{0,40}?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
+    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
+    r"(?P<label>[A-Z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
     rf"(?:(?P<slot>{_SLOT})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
     r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
@@ -101,7 +102,7 @@ def _start(source: Source, tag: str) -> str:
 
 def labelled_parts(source: Source) -> Iterator[Found]:
     """Yield the format of each run of labels with slots, such as `Score: [1-5]`."""
-    every = [run for run in _runs(source) if len(run) > 1]
+    every = [_told_apart(run) for run in _runs(source) if len(run) > 1]
     for run in every:
         layout, begin = "", run[0][1].row
         for before, slot in run:
@@ -115,6 +116,19 @@ def labelled_parts(source: Source) -> Iterator[Found]:
             times = sum([slot.name for _, slot in each] == [slot.name for _, slot in run] for each in every)
             asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
             yield Found("labelled slots", layout, tuple(slots), question=asked)
+
+
+def _told_apart(run: list[tuple[str, Slot]]) -> list[tuple[str, Slot]]:
+    """Return the run, in which a label that comes again belongs to the label before it: accuracy_reasoning."""
+    names, owner = [slot.name for _, slot in run], ""
+    apart: list[tuple[str, Slot]] = []
+    for before, slot in run:
+        if names.count(slot.name) > 1 and owner:
+            apart.append((before, replace(slot, name=f"{owner}_{slot.name}")))
+        else:
+            owner = slot.name
+            apart.append((before, slot))
+    return apart
 
 
 def _is_text(slot: Slot) -> bool:
@@ -143,7 +157,12 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
         if found and slot and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
             inline = found["slot"] or found["plain"]
-            run.append((before + (" " if inline else "\n"), Slot(as_name(label), slot.strip("[]<>() *_"), row)))
+            name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
+            said = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
+            part = Slot(as_name(name), said, row)
+            # What stands in the place of reasons, such as [tone, style], is what they are about.
+            part = Slot(part.name, "", row, "text") if any_of("reasons").search(name) else part
+            run.append((before + (" " if inline else "\n"), part))
         elif is_in("or", line):
             if run:
                 yield run

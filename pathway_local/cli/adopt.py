@@ -125,7 +125,7 @@ def _need_whole(proposal: Proposal, typed: str) -> None:
         said = ", ".join(proposal.open)
         fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
         whole = Declaration(fields, lines_of(proposal.layout, list(proposal.fields))).options()
-        raise UsageError(f"the prompt leaves open: {said}", f"Complete each ? in: {begin} {whole}")
+        raise UsageError(f"I could not read all of: {said}", f"Complete each ? in: {begin} {whole}")
     if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
         said = ", ".join(proposal.inputs.said)
         raise UsageError(f"which inputs hold response A and response B? There are {said}", "Add --swap FIRST:SECOND.")
