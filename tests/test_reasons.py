@@ -1,4 +1,4 @@
-"""Why a figure is missing is said in every language: each reason in the code has its sentence in each file of words."""
+"""Each file of words says why a figure is missing, with a sentence for each reason in the code, and names figures."""
 
 import ast
 from collections.abc import Iterator
@@ -66,3 +66,18 @@ def test_all_people_have_a_name_in_every_language() -> None:
     }
     assert all(("people" in text) is (lang == "en") for lang, text in said.items())
     assert Language("de").text("tables", "group_errors", {"by": "x", "reference": "Ann"}).endswith("als Ann")
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_a_language_names_the_figures_whose_names_are_words(name: str) -> None:
+    say = Language(name)
+    for figure in ("exact", "within_one", "mean_difference", "mean_absolute_error", "alpha_interval", "ac2_quadratic"):
+        assert say.is_own("columns", figure), figure
+
+
+@pytest.mark.parametrize("name", languages())
+def test_a_reading_which_stands_behind_its_figures_name_does_not_repeat_it(name: str) -> None:
+    say = Language(name)
+    for figure in ("area_gain", "overconfidence", "calibration"):
+        head, reading = say.text("columns", figure, {}), say.text("readings", figure, {})
+        assert not reading.casefold().startswith(head.casefold())

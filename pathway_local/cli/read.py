@@ -69,7 +69,8 @@ def read(
     Cases picked so are not a random sample, so their labels can't correct a judge's mean.
     """
     if (cases is None) != (out is None) or not (cases or by == "disagreement"):
-        raise UsageError("--cases and --out go together", "Give the cases file, and a file for the texts and scores.")
+        hint = "Add --cases with the cases file and --out read.html; --by disagreement alone needs neither."
+        raise UsageError("read writes texts from the cases file beside the run's scores", hint)
     if as_json and by != "disagreement":
         raise UsageError("--json is for --by disagreement", "Leave it out.")
     say = Language(lang)

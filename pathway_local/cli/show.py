@@ -22,8 +22,11 @@ def terminal_words(lang: str = "en") -> Language:
     return Language(lang, option_name, "-")
 
 
-def show(tables: Sequence[Table], say: Language, *, full: bool = False) -> None:
-    """Print tables, without those in detail unless asked for all; tables below one heading share what is below them."""
+def show(tables: Sequence[Table], say: Language, *, full: bool | None = None) -> None:
+    """Print tables, without those in detail unless asked for all; tables below one heading share what is below them.
+
+    `full` is None for a command without `--full`, which can't show more.
+    """
     left_out = False
     readings: dict[str, str] = {}
     for place, (heading, together) in enumerate(groupby(tables, _heading)):
@@ -32,13 +35,13 @@ def show(tables: Sequence[Table], say: Language, *, full: bool = False) -> None:
         left_out |= len(shown) < len(own) or any(column.detail for each in shown for column in each.columns)
         if place:
             data.print()
-        readings |= _show_together(heading, own, shown, Wording(say, full=full))
+        readings |= _show_together(heading, own, shown, Wording(say, full=bool(full)))
     if full and readings:
         data.print()
         data.say(say("how_to_read"))
         for said in readings.values():
             data.say(said)
-    elif left_out:
+    elif left_out and full is not None:
         data.say(say("full_shows_more"))
 
 
