@@ -222,6 +222,12 @@ def test_variants() -> None:
         registry.get("qwen3.8-27b:fp4")
 
 
+def test_a_source_in_place_of_a_name_is_told_whose_it_is() -> None:
+    with pytest.raises(UsageError) as refused:
+        load_registry().get("Qwen/Qwen3-8B")
+    assert refused.value.hint == "It is the source of a judge: name that, qwen3-8b."
+
+
 def test_any_folder_with_a_model_works_without_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = _model(tmp_path / "My Judge")
     spec = load_registry().get(str(folder))

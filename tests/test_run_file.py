@@ -254,6 +254,13 @@ def test_jobs_and_settings_survive(path: Path, run: RunFile) -> None:
         assert reader.key == key
 
 
+def test_a_job_whose_facts_are_none_of_ours_has_no_judges(run: RunFile) -> None:
+    raters = [{"rubric": "gold"}, {"rater": "demo"}, "x", {"rater": "demo", "rubric": "gold"}]
+    run.jobs.begin([], {"raters": raters, "engines": 3})
+    [job] = run.jobs.all()
+    assert (job.judges, job.engines) == ([("demo", "gold")], [])
+
+
 def test_each_run_has_a_key_of_its_own(tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "a.run") as a, RunFile.create(tmp_path / "b.run") as b:
         assert len(a.key) == 32

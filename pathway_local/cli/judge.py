@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
-    "pathway-local judge examples/pathway-answer.csv --run my.run --keep all",
+    "pathway-local judge examples/pathway-answer.csv --run my.run --out my.csv",
     cls=JudgingCommand,
 )
 @taking(of_judge(options_of()))

@@ -70,6 +70,8 @@ def _of_folder(name: str, known: Mapping[str, JudgeSpec]) -> JudgeSpec:
             raise UnknownName("judge", name, known, "You can also name a folder with a model")
     if not is_folder(folder):
         hint = "Name a judge of `pathway-local judges list`, or a folder with a model's config.json and safetensors."
+        if same := [spec.name for spec in known.values() if spec.source == name]:
+            hint = f"It is the source of a judge: name that, {same[0]}."
         raise UsageError(f"there is no folder {name!r}, and no judge of that name", hint)
     short = re.sub(r"[^\w.-]", "-", folder.resolve().name).lstrip("._-")[:64] or "judge"
     return JudgeSpec(name=short, source=str(folder.resolve()), origin=FOLDER)

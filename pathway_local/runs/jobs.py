@@ -36,7 +36,8 @@ class Job:
     @property
     def judges(self) -> list[tuple[str, str]]:
         """The judges with which it judged: the name and the rubric of each."""
-        return [(str(each["rater"]), str(each["rubric"])) for each in self._rows("raters") if "rubric" in each]
+        rows = self._rows("raters")
+        return [(str(each["rater"]), str(each["rubric"])) for each in rows if {"rater", "rubric"} <= each.keys()]
 
     @property
     def engines(self) -> list[Mapping[str, Value]]:
