@@ -94,3 +94,11 @@ def test_an_archive_is_neither_written_nor_copied(tmp_path: Path) -> None:
     path = log(tmp_path / "log.eval", inspect_log.ZSTANDARD)
     with pytest.raises(UsageError, match=r"columns can't be added to \.eval files"):
         add_columns(CasesFile(path, NEEDED, MAP, "uuid"), tmp_path / "new.eval", ["score"], lambda case: {})
+
+
+def test_a_log_in_json_names_the_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text('{"version": 2, "samples": [{"id": 1}]}')
+    with pytest.raises(CasesError) as refused:
+        CasesFile(path, NEEDED, MAP)
+    assert "--to eval" in refused.value.hint
