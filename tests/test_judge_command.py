@@ -43,10 +43,10 @@ def test_another_rubric_is_for_the_runs_own_judge(desk: Desk) -> None:
     desk.typed(*another, "--rater", "ben")
 
 
-@pytest.mark.parametrize(("column", "what"), [("question", "an input"), ("id", "the ids")])
+@pytest.mark.parametrize(("column", "what"), [("question", "an input of the rubric"), ("id", "the column of the ids")])
 def test_only_metadata_is_kept(desk: Desk, column: str, what: str) -> None:
     said = desk.typed(*desk.judging(desk.cases(1), "--keep", column), code=2).stderr
-    assert f"the column of {what}" in said
+    assert f"{column} is {what}" in said
 
 
 @pytest.fixture(scope="module")

@@ -87,9 +87,9 @@ def test_only_the_texts_that_were_rated_get_columns(tmp_path: Path, run: Run) ->
     sheet.write_text(sheet.read_text().replace("the answer of s-7,", "another answer,"))
     kept = run("runs", "keep", "new.run", "--cases", "cases.csv", "--column", "pair")
     assert "kept: pair of 39 cases" in kept.err and "one case of the run is not in cases.csv" in kept.err
-    for column in ("answer", "Nr."):
+    for column, what in (("answer", "an input of the rubric"), ("Nr.", "the column of the ids")):
         refused = run("runs", "keep", "new.run", "--cases", "cases.csv", "--column", column)
-        assert refused.code == 2 and "does not keep" in refused.err
+        assert refused.code == 2 and f"{column} is {what}" in refused.err
 
 
 def test_a_judged_run_takes_ratings_of_further_cases(tmp_path: Path, run: Run) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,6 +21,12 @@ from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_line
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
+DECIMALS_LOOKED_AT = 1_000
+"""Rows that show whether a sheet writes 1,5 or 1.5."""
+
+_FRACTION = re.compile(r"-?\d+([.,])(?:\d{1,2}|\d{4,})")
+"""A number with a decimal mark; three digits behind a mark may be thousands."""
+
 TOO_LONG = f"it has more than {ROW_LIMIT:,} characters or {LINE_LIMIT:,} lines, perhaps from a quote that never closes"
 
 
@@ -84,8 +91,8 @@ class DelimitedSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every record as it is, with the new fields before its line break."""
-        encoding = self.encoding.of_copies
-        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns)))
+        encoding, decimal = self.encoding.of_copies, self._decimal()
+        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns, decimal)))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
@@ -94,13 +101,18 @@ class DelimitedSheet(Sheet):
                 file.write(encoding.encode(text))
             else:
                 cells = [*[""] * (len(self.columns) - row.width), *cells]
-                file.write(encoding.encode(self._extended(text, cells)))
+                file.write(encoding.encode(self._extended(text, cells, decimal)))
         return 0
 
-    def _extended(self, text: str, fields: Sequence[CellValue]) -> str:
+    def _decimal(self) -> str:
+        """Return the decimal mark of the sheet's own fractions; if it has none, the comma that goes with semicolons."""
+        cells = (cell for row in islice(self.rows(), DECIMALS_LOOKED_AT) for cell in row.cells.values())
+        marks = [found[1] for cell in cells if (found := _FRACTION.fullmatch(cell.strip()))]
+        commas = 2 * marks.count(",") - len(marks) or (self.delimiter == ";")
+        return "," if commas > 0 else "."
+
+    def _extended(self, text: str, fields: Sequence[CellValue], decimal: str) -> str:
         body = text.rstrip("\r\n")
-        # Spreadsheets write semicolons where the comma is the decimal mark.
-        decimal = "," if self.delimiter == ";" else "."
         return f"{body}{self.delimiter}{_line(fields, self.delimiter, decimal)}{text[len(body) :]}"
 
     def _row(self, row: Row, fields: Sequence[str]) -> Row:
