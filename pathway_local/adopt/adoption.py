@@ -151,16 +151,17 @@ def _questions(source: Source, found: Found, fields: Mapping[str, str]) -> list[
 
 def _with_fractions(value: Value, source: Source) -> Value:
     """Return a score of whole numbers, with the steps that a line seems to allow, and a question about them."""
-    plain = value.scores and not value.question
     whole = re.match(r"-?\d+(?:-| to )\d+(?![\d.]| by)", value.spelling)
+    if not whole or not value.scores or value.question:
+        return value
     steps = {"uneven": OPEN, "halves": "0.5", "quarters": "0.25", "fraction": "0.1"}
-    for row, line in enumerate(source.lines) if plain and whole else ():
+    small = int(re.findall(r"\d+", whole[0])[-1]) <= 20
+    for row, line in enumerate(source.lines):
         said = any_of("negated").sub(" ", line)
         if step := next((step for group, step in steps.items() if any_of(group).search(said)), ""):
-            step = step if whole and int(re.findall(r"\d+", whole[0])[-1]) <= 20 else OPEN
+            step = step if small else OPEN
             spelling = re.sub(r"^(\S+(?: to \S+)?)", rf"\1 by {step}", value.spelling)
-            asked = f'line {source.line(row)} says "{line.strip()[:80]}": is {step} as fine as you want?' * (
-                step != OPEN
-            )
+            asked = f'line {source.line(row)} says "{line.strip()[:80]}": is {step} as fine as you want?'
+            asked = asked if step != OPEN else ""
             return replace(value, spelling=spelling, rows=(*value.rows, row), question=asked)
     return value

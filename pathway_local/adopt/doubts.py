@@ -50,7 +50,7 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
 
 def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> Iterator[str]:
     """Yield a question for each line that tells of a reply, or a scale, which no declared score has."""
-    texts = {text.strip('"').lower(): value for each in scores.values() for text, value in each.values_by_text(False).items()}  # fmt: skip # noqa: E501
+    texts = {text.strip('"').lower() for each in scores.values() for text in each.values_by_text(False)}
     numbers = {float(text) for text in texts if re.fullmatch(r"-?\d+(?:\.\d+)?", text)}
     levels = {name.lower() for each in scores.values() for name in each.levels.values()}
     known = {*texts, *levels, *(name.lower() for name in rubric.format.outputs.fields), *rubric.inputs}

@@ -50,15 +50,7 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
     if slot.kind in ("objects", "list"):
         return _as_json(slot) if slot.members else Value("list", rows)
     for text, row in ((said, slot.row), *_behind(last, keys, source)):
-        found = (
-            []
-            if slot.kind == "number"
-            else words_in(text)
-            if is_list(text)
-            else in_quotes(text)
-            if text != slot.said
-            else []
-        )
+        found = _listed(text, slot)
         words, scale, said = words or tuple(found if len(found) > 1 else ()), scale_in(BESIDE.sub("", text), row), text
         words = words or tuple(_listed_above(slot, source))
         if len(words) > 1 or scale or slot.kind == "boolean":
@@ -97,6 +89,15 @@ def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value
         return Value(f"number {scale.low:g}-{scale.high:g}" + f" by {step}" * (step != "1"), rows)
     rows = tuple(dict.fromkeys((*rows, scale.row)))
     return Value(spelling + special, rows, scores=True, question=question)
+
+
+def _listed(text: str, slot: Slot) -> list[str]:
+    """Return the words that a slot lists, or those in quotes of a longer text about it; none for a number."""
+    if slot.kind == "number":
+        return []
+    if is_list(text):
+        return words_in(text)
+    return in_quotes(text) if text != slot.said else []
 
 
 def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> tuple[str, str]:

@@ -68,11 +68,7 @@ def read(
     With --by disagreement, also show the patterns of scores, and the ids and words of these cases without their texts.
     Cases picked so are not a random sample, so their labels can't correct a judge's mean.
     """
-    if (cases is None) != (out is None) or not (cases or by == "disagreement"):
-        hint = "Add --cases with the cases file and --out read.html; --by disagreement alone needs neither."
-        raise UsageError("read writes texts from the cases file beside the run's scores", hint)
-    if as_json and by != "disagreement":
-        raise UsageError("--json is for --by disagreement", "Leave it out.")
+    _check_files(cases, out, by, as_json)
     say = Language(lang)
     if cases and out:
         (check_page if is_page(out) else check_table)(out, force=force)
@@ -95,6 +91,15 @@ def read(
     else:
         show([each for each in tables if each.key != WORDS], terminal_words(lang))
         _show_words(row for each in tables if each.key == WORDS for row in each.rows)
+
+
+def _check_files(cases: Path | None, out: Path | None, by: By, as_json: bool) -> None:
+    """Raise UsageError unless the files that this order needs are given."""
+    if (cases is None) != (out is None) or not (cases or by == "disagreement"):
+        hint = "Add --cases with the cases file and --out read.html; --by disagreement alone needs neither."
+        raise UsageError("read writes texts from the cases file beside the run's scores", hint)
+    if as_json and by != "disagreement":
+        raise UsageError("--json is for --by disagreement", "Leave it out.")
 
 
 def _show_words(rows: Iterable[Mapping[str, Cell]]) -> None:
