@@ -30,7 +30,7 @@ _BLOCKS = (
     "is no mark that a rubric can have",
     "Write {{ name }} for an input and {% if name %} to choose, or go through the messages of one.",
 )
-"""What a prompt of another tool may hold and no rubric: a pattern, what is said of it, and what to do."""
+"""Marks of other tools that no rubric can have: a pattern, the error about it, and the hint."""
 _TEMPLATE = re.compile(
     r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"

@@ -160,7 +160,7 @@ def _runs(source: Source) -> Iterator[list[tuple[str, Slot]]]:
             name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
             said = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
             part = Slot(as_name(name), said, row)
-            # What stands in the place of reasons, such as [tone, style], is what they are about.
+            # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
             part = Slot(part.name, "", row, "text") if any_of("reasons").search(name) else part
             run.append((before + (" " if inline else "\n"), part))
         elif is_in("or", line):

@@ -36,7 +36,7 @@ SHARED: Kinds = {
 
 
 Found = tuple[Ratings, list[Table], Callable[[], None]]
-"""What an analysis read, what it found, and what is to be done once that is shown."""
+"""The ratings that an analysis read, its tables, and the steps that follow once they are shown."""
 
 
 def app_of(

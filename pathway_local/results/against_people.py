@@ -183,7 +183,7 @@ class AgainstPeople:
         return [*self.judges, *(self.reference if self.independent else ())] if self.has_means else []
 
     def _against(self, rater: int) -> str:
-        """What a rater is compared with: the reference, or what its other people give on average."""
+        """The name of the reference of a rater, or of the average of its other people."""
         return MEAN_OF_OTHERS if rater in self.reference else self.name
 
     @cached_property

@@ -33,7 +33,7 @@ NOTES = ("notes", "shared_notes")
 
 @dataclass(frozen=True, slots=True)
 class ScoreDivergence:
-    """Where raters disagree on one score, as tables; `first` has the cases to look at first with their scores."""
+    """The disagreement of raters on one score, as tables; `first` has the cases to look at first with their scores."""
 
     rubric: str
     score: str

@@ -23,7 +23,7 @@ from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.prediction_powered import BoolArray, Survey, label_noise
 
 PLANNED = (100, 150, 200, 300, 400, 600, 800, 1000)
-"""Numbers of labels for which the share to keep is told, in a file with more cases."""
+"""Numbers of labels for which a table shows the share to keep, in a file with more cases."""
 
 
 class HandoverOptions(Options):

@@ -59,7 +59,7 @@ def above(differences: Iterable[tuple[str, str, Estimate]]) -> list[tuple[str, s
 
 
 def shown_by(difference: Estimate, margin: float = 0.0) -> str | None:
-    """What the interval of first minus second shows, as a key of words; None without an interval."""
+    """The key of the words for the interval of first minus second; None without an interval."""
     interval = difference.interval
     if isinstance(interval, Undefined):
         return None

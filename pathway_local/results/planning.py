@@ -47,7 +47,7 @@ GOES_WITH = {
     "against": ("half_width", "looks", "rubric", "rater"),
     "between": ("half_width", "detect", "margin", "looks", "pair_by", "labels", "cluster", "rubric", "rater"),
 }
-"""What is planned, by the option that says so, and the options that go with it."""
+"""The quantity that each option plans, and the options that go with it."""
 
 Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 
