@@ -68,7 +68,7 @@ class Wording:
         return visible(column.label) or column.name.replace("_", " ")
 
     def _about(self, table: Table) -> Mapping[str, object]:
-        """The words for the blanks of titles and heads; where rows name the sides of a comparison, the table does not."""
+        """The words for the blanks of titles and heads, such as the sides of a comparison that rows name."""
         words = {name: self.say.word(name) for name in ("first", "second")}
         return {**words, **table.about}
 
