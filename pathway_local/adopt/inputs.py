@@ -3,16 +3,15 @@
 import re
 from dataclasses import dataclass
 
-from pathway_local.adopt.prompt import Prompt
-from pathway_local.adopt.slots import Source, as_name, kind_of, places_of
-from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.adopt.prompt import Prompt, Source
+from pathway_local.adopt.words import any_of, as_name, is_in, kind_of, table
 from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\{\{\$\w+\}\}|\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
 )
-"""Marks of inputs in other tools, which no rubric can have: {{$name}}, [[name]], %(name)s, {name[:200]} …"""
+"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
         if prompt.declared:
             questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
         questions += [
-            f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
+            f'line {source.line(row)} speaks of "{said}": is it one of {", ".join(marks.names)}, or does the judge lack a text?'
             for said, row in _unmarked(source, list(marks.names))
         ]
         questions += foreign
@@ -60,6 +59,11 @@ def inputs_of(prompt: Prompt) -> Inputs:
         f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
     return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
+
+
+def places_of(name: str, text: str) -> list[int]:
+    """Return where an input's marks begin."""
+    return [mark.start() for mark in re.finditer(rf"[{{$<]\s*\$?{name.replace('_', '[_.]')}\b", text)]
 
 
 def _given(source: Source) -> list[tuple[list[str], int]]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pathway_local.adopt.slots import Source, places_of
+from pathway_local.adopt.inputs import places_of
+from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.values import OPEN, Value, gloss
 from pathway_local.adopt.words import any_of, is_in
 from pathway_local.rubrics.declaration import quoted_word

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.doubts import doubts
+from pathway_local.adopt.questions import doubts
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt

@@ -1,17 +1,47 @@
-"""Points out what a prompt says against a declaration: another direction of a score, or a reply that it can't have."""
+"""Asks what a yes to a proposal settles: forms left out, other replies, and the direction of a score."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from pathway_local.adopt.scales import stated
-from pathway_local.adopt.slots import Source
-from pathway_local.adopt.values import BESIDE, told_words
-from pathway_local.adopt.words import any_of, is_in
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.shown import Form
+from pathway_local.adopt.values import BESIDE, stated
+from pathway_local.adopt.words import any_of, as_name, in_quotes, is_in, told_words
+from pathway_local.probes.language import language_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 
+TEXTS = ("text", "line", "list", "json", "[")
+"""Spellings of fields that can hold reasons begin so."""
 MOST = 4
 """Lines at most that are asked about."""
+
+
+def questions(source: Source, form: Form, fields: Mapping[str, str], others: list[Form]) -> Iterator[str]:
+    """Yield what a yes to this form settles, besides its values."""
+    yield from [form.question] * bool(form.question)
+    for other in others:
+        left_out = [slot.name for slot in other.slots if slot.name not in fields]
+        if left_out:
+            said = ", ".join(left_out)[:80]
+            yield f"line {source.line(other.row)} also shows {said} ({other.kind}): is that the reply, or a part of it?"
+    end = re.search(r"\n *([A-Z][\w ]{2,30}):\s*\Z", source.text)
+    if end and form.kind == "labelled slots" and as_name(end[1]) not in fields:
+        yield f'the prompt ends with "{end[1]}:": must the reply hold it?'
+    keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
+    named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
+    yield from (f'the prompt also names "{key}": must the reply hold it?' for key in named)
+    if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
+        yield "the response that the judge chooses counts as the better one: is that meant?"
+    asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
+    told = [said[0] for line in asks if (said := any_of("reasons").search(line))]
+    if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
+        yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?'
+    if form.closing:
+        added = form.closing.partition("\n")[0]
+        yield f'I found no line that tells of such a form, so the rubric adds "{added}" to the prompt: is that right?'
+    if not language_of(source.text) and not all(map(language_of, source.lines)):
+        yield "I do not know the words of some of these lines: is all of this right?"
 
 
 def doubts(source: Source, rubric: Rubric) -> tuple[str, ...]:
@@ -29,20 +59,24 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
     for score in scores.values():
         ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
         between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
-        sides = ((ends[0], "top"), (ends[-1], "bottom"))
-        signs = [
-            re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{between}{any_of(word).pattern}") for end, word in sides
+        far = r"(?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,80}?"
+        sides = [
+            (ends[0], between, "top"),
+            (ends[-1], between, "bottom"),
+            *([(ends[-1], f" {far}", "harm")] * (not score.written)),
         ]
-        if not score.written:
-            far = r"(?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,60}?"
-            signs.append(re.compile(rf"(?i)(?<![\w.,/-]){re.escape(ends[-1])} {far}{any_of('harm').pattern}"))
-        # Where levels have words, their order says which is better.
-        signs += [any_of("reversed")] * (not score.written)
+        signs = [
+            re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{gap}{any_of(word).pattern}") for end, gap, word in sides
+        ]
+        # Where levels have words, their order says which is better; a yes to "is it toxic?" is worse.
+        plain = {text.strip('"').lower() for text in ends} <= {"yes", "no", "true", "false", "y", "n"}
+        signs.append(any_of("harm") if plain else any_of("reversed"))
         told = [
             (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
         ]
         for row, said in told[:1]:
-            yield f'a higher score is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
+            better = "a higher score" if not plain else ends[-1]
+            yield f'{better} is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
     counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
     if counted and len(scores) == 1 and not harms:
         yield f'a higher score is taken as better, and the prompt asks "{counted[0]}": is that meant?'
@@ -68,3 +102,4 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
         strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))
         if never or strange or row in others or (halves and numbers == {round(each) for each in numbers}):
             yield f'line {source.line(row)} says "{line.strip()[:80]}": has the declaration all that this asks for?'
+

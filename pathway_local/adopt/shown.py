@@ -1,0 +1,530 @@
+"""Recognises the forms of a reply that a prompt shows: an object, a list of keys, tags, labels, an ending, a set of words.
+
+Each recogniser knows one way to write a form down, and yields what it finds with the text that stands in each slot. A
+form without slots is one that it sees and can't read.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.words import alternatives, any_of, as_name, in_layout, is_in, kind_of, quoted_set, split_words, table, told_words  # fmt: skip # noqa: E501
+from pathway_local.rubrics.json_schema import Schema, properties_of
+
+LONG = 160
+"""Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
+MOST = 20_000
+_PLACEHOLDER = re.compile(r"(?i)[<{].*|\.+|[xn]|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?")  # fmt: skip # noqa: E501
+_BLANK = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value that a reply holds: its name, the text that stands in it, and its row.
+
+    `kind` comes from the syntax: text, number, boolean, list, objects, or empty if that shows none. `words` are the
+    values that it may have, `members` those of the objects in a list, and a `sample` is a value in an example.
+    """
+
+    name: str
+    text: str
+    row: int
+    kind: str = ""
+    words: tuple[str, ...] = ()
+    members: tuple["Slot", ...] = ()
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of the reply; `closing` is a text that the prompt lacks, and a yes settles the `question`."""
+
+    kind: str
+    layout: str
+    slots: tuple[Slot, ...]
+    row: int
+    closing: str = ""
+    question: str = ""
+
+
+_TOKEN = re.compile(
+    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?<!:)//[^\n]*|(?P<open>[{\[])|(?P<close>[}\]])'
+)
+_BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?\b.*|(?:true|false)(?:\s*(?:/|\||or|,)\s*(?:false|true|null))*\W*)")
+Key = tuple[int, str, str, int]
+"""A key's depth, its name, what stands behind it, and its row."""
+
+
+def objects(source: Source) -> Iterator[Form]:
+    """Yield each object that the prompt shows for the reply, or else each object."""
+    data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
+    found, end = list[tuple[Form, bool]](), 0
+    for begin in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
+        at = begin.start()
+        if at < end or re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
+            continue  # in a list at the top, which no reply of ours can be
+        keys, end = _keys(source, at)
+        plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
+        strange = any(_PLACEHOLDER.fullmatch(key[1]) for key in keys) or re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
+        slots = () if strange else tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
+        before = re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at])
+        cued = any_of("reply").search(before) is not None and not data.search(before[-80:])
+        if keys:
+            found.append((Form("a JSON block", "json", slots, source.row(at)), cued))
+    asked = [form for form, cued in found if cued]
+    question = "is this object the reply? I read no line before it that says so" * (not asked)
+    yield from (replace(form, question=question) for form in asked or [form for form, _ in found])
+
+
+def _keys(source: Source, at: int) -> tuple[list[Key], int]:
+    """Return the keys of the object that begins at `at`, and where it ends; none if it does not end."""
+    depth, begun, stop, keys = 0, at, 0, list[Key]()
+    for token in _TOKEN.finditer(source.text, at, at + MOST):
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        stop = stop or (token.start() if token.lastgroup == "close" and keys and depth < keys[-1][0] else 0)
+        if token.lastgroup == "key" or not depth:
+            if keys:
+                keys[-1] = (*keys[-1][:2], source.text[begun : stop or token.start()].strip(), keys[-1][3])
+                if not keys[-1][2]:
+                    break
+            if not depth:
+                return keys, token.end()
+            keys.append((depth, token["key"].rstrip(": \t\n").strip('"“”'), "", source.row(token.start())))
+            begun, stop = token.end(), 0
+    return [], at + MOST  # inside of an object that is broken, only a part of the form could be found
+
+
+def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
+    """Yield a slot for each key; deeper keys are the members, or the values, of the one above them."""
+    starts = [at for at, key in enumerate(keys) if key[0] <= keys[0][0]] + [len(keys)]
+    seen = set[str]()
+    for begin, end in pairwise(starts):
+        (_, name, said, row), inner = keys[begin], keys[begin + 1 : end]
+        if name in seen:
+            continue
+        seen.add(name)
+        if inner and (said.startswith("[") or any_of("objects").search(said)):
+            yield Slot(prefix + name, "", row, "objects", members=tuple(slots_of(inner)))
+        elif inner and any_of("lists").search(said):
+            yield Slot(prefix + name, "", row, "text", words=tuple(key[1] for key in inner))
+        elif inner:
+            yield from slots_of(inner, f"{prefix}{name}.")
+        else:
+            yield _slot(prefix + name, said.rstrip(",} \n\t"), row)
+
+
+def _slot(name: str, raw: str, row: int) -> Slot:
+    """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
+    shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
+    bare, null = shown.strip("<>() :=–—-*"), " or null" * bool(re.search(r"\bnull\b", raw))
+    inner = shown.strip("[] \n")
+    if shown.startswith("[") and ('"' in inner or not re.search(r"\d|\||/", inner)):
+        return Slot(name, raw, row, "list")
+    bare = inner if shown.startswith("[") else bare
+    text = f"{bare} {remark}".strip()
+    if _BOOLEAN.fullmatch(bare):
+        return Slot(name, null, row, "boolean")
+    if len(words := alternatives(bare)) > 1:
+        return Slot(name, text, row, "text", words=tuple(words))
+    if re.fullmatch(r'"[\w.+-]*"[\],}\s]*', shown):
+        return Slot(name, remark, row, "text", sample=shown.strip('"]},'))
+    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
+        listed = re.match(r"\S+\s*(?:or|\||/|-|to|a|for|if)\s", bare)
+        return Slot(name, text if listed else text[sample.end() :].strip(), row, "number", sample=sample[0])
+    kinds: dict[str, str] = table()["kinds_of_values"]
+    kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
+    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
+    sampled = "0.5" * ("float" in text.lower()) or "null" * (text == "null")
+    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample=sampled)
+
+
+def _of_schema(text: str, row: int) -> Iterator[Slot]:
+    """Yield a slot for each property of a JSON Schema; nothing for another object."""
+    try:
+        properties = properties_of(json.loads(text)) if '"properties"' in text else []
+    except (ValueError, RecursionError):
+        return
+    for name, inner, _ in properties:
+        constant = (str(inner["const"]),) if "const" in inner else ()
+        yield Slot(name, "", row, words=constant) if constant else _slot(name, _written(inner), row)
+
+
+def _written(schema: Schema) -> str:
+    """Return a property as a skeleton would show it."""
+    kind, said = str(schema.get("type")), str(schema.get("description", ""))[:200]
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    if "minimum" in schema and "maximum" in schema:
+        fine = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
+        return f"<{schema['minimum']}-{schema['maximum']}{fine}{' or null' * ('null' in kind)}>"
+    shown = {"boolean": f"true or false{' or null' * ('null' in kind)}", "array": "[]", "string": f'"<text> {said}"'}
+    return next((mark for known, mark in shown.items() if known in kind), f"int {said}")
+
+
+_BULLET = re.compile(
+    r"^(\s*)(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?([A-Za-z]\w*)[\"'`”]?[*_]*\s*((?:\([^()\n]*\))?\s*[:=–—-]\s*[*_]*\s*.*)$"
+)
+_KEY = r"[\"`“']([A-Za-z]\w*)[\"`”'](?!\s*:)"
+
+
+def key_lists(source: Source) -> Iterator[Form]:
+    """Yield the first list of JSON keys: in bullets, or one behind the other in a sentence."""
+    described = rf"\([^()\n]*\)|,\s*{any_of('article').pattern}\s[^\"`,.;]{{1,80}}|:\s*[^\"`,.;]{{1,60}}"
+    one = rf"{_KEY}\s*({described})?"
+    run = re.compile(rf"{one}(?:(?:\s|,|{any_of('and').pattern})+{one})*")
+    bare = re.compile(rf"{any_of('keys').pattern}\s*:?\s+([a-z]\w*(?:(?:, | and |, and )[a-z]\w*)+)(?=[.;]|\s*$)")
+    for row, line in enumerate(source.lines):
+        told = any_of("json").search(line)
+        keyed = any_of("keys").search(" ".join(source.lines[max(0, row - 1) : row + 3]))
+        if told and any_of("objects").search(line) and not _bullets(source, row):
+            return  # a list at the top
+        if told and (keys := _bullets(source, row)) and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in keys)):
+            yield Form("a list of JSON keys", "json", tuple(slots_of(keys)), row)
+            return
+        found = run.search(line, told.end()) if told else None
+        several = found is not None and len(re.findall(one, found[0])) > 1
+        if found and (any_of("keys").search(line[: found.start()]) or several):
+            keys = [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])]
+            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
+            return
+        if told and (plain := bare.search(line)):
+            keys = [(0, name, "", row) for name in re.split(r", and |, | and ", plain[1])]
+            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
+            return
+
+
+def _bullets(source: Source, row: int) -> list[Key]:
+    """Return the bullets with keys below a row."""
+    found: list[Key] = []
+    for at in range(row + 1, min(row + 60, len(source.lines))):
+        if match := _BULLET.match(source.lines[at]):
+            found.append((len(match[1]), match[2], match[3].strip(" :=–—-*"), at))
+        elif source.lines[at].strip() and not source.lines[at].startswith(" ") and (found or at > row + 2):
+            break
+    return found
+
+
+_PAIR = re.compile(r"(?=<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>)", re.DOTALL)
+
+
+def tags(source: Source) -> Iterator[Form]:
+    """Yield the tags that the reply is to hold, within those around them."""
+    told = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w+>))*\s*-?{any_of('tags').pattern}")
+    named = {found[1]: found for found in told.finditer(source.text)}
+    said: dict[str, list[tuple[str, int]]] = {}
+    for found in _PAIR.finditer(source.text):
+        tag, inside = found[1], " ".join(found[2].split())
+        if named and tag not in named and found[2].startswith("\n"):
+            continue  # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
+        cued = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
+        short = len(inside) <= LONG and found[2].strip().count("\n") < 2
+        if cued and short and not _PAIR.search(found[2]):
+            said[tag] = [*said.pop(tag, []), (inside, source.row(found.start()))]  # as the last form orders them
+    for tag, found in named.items():
+        before = source.text[max(0, found.start() - 200) : found.start()]
+        if tag not in said and any_of("reply").search(before):
+            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", before[-120:])[-1]
+            said[tag] = [(" ".join(about.split()), source.row(found.start()))]
+    slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
+    if not slots or len({slot.name for slot in slots.values()}) < len(slots):
+        return
+    lines = []
+    for tag, slot in slots.items():
+        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
+        lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
+    first, last = next(iter(slots)), list(slots)[-1]
+    while outer := re.search(rf"<(\w+)>\s*<{first}>.*</{last}>\s*</\1>", source.text, re.DOTALL):
+        if len(outer[0]) > 800 or outer[1] == first:
+            break
+        first = last = outer[1]
+        lines = [f"<{first}>", *lines, f"</{first}>"]
+    yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
+
+
+def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
+    """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
+    words = list(dict.fromkeys(text for text, _ in texts))
+    sets = [(text, row) for text, row in texts if len(alternatives(text)) > 1 or re.search(r"\d\W+\d", text)]
+    if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
+        return Slot(as_name(tag), " or ".join(words), texts[0][1])
+    text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
+    last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
+    return Slot(as_name(last[0] if last else tag), "" if last else text, row)
+
+
+def _start(source: Source, tag: str) -> str:
+    """Return the words with which the prompt has the text in a tag begin."""
+    begins = re.compile(rf"(?i){any_of('begins').pattern}:?\s+[\"“]([^\"”\n]{{2,80}})[\"”]")
+    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", source.text, re.DOTALL)
+    return next((found[1] for text in inside if (found := begins.search(text))), "")
+
+
+_LABEL = re.compile(
+    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
+    r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
+)
+_GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
+"""A label of an input, such as `QUESTION: {query}`."""
+Labelled = list[tuple[str, Slot]]
+"""Slots, each with the text before it."""
+
+
+def labels(source: Source) -> Iterator[Form]:
+    """Yield each run of labels with slots, such as `Score: [1-5]`."""
+    every = [_told_apart(run) for run in label_runs(source) if len(run) > 1]
+    for run in every:
+        layout, begin, slots = "", run[0][1].row, [slot for _, slot in run]
+        for before, slot in run:
+            gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
+            layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
+        at_end = any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin]))
+        if at_end and any_of("reasons").search("\n".join(source.lines[:begin])) and not any(map(is_reasons, slots)):
+            layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", begin, "text"), *slots]
+        times = sum([slot.name for _, slot in each] == [slot.name for _, slot in run] for each in every)
+        asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
+        strange = any(_PLACEHOLDER.fullmatch(slot.name) for slot in slots)
+        if len({slot.name for slot in slots}) == len(slots):
+            yield Form("labelled slots", layout, () if strange else tuple(slots), begin, question=asked)
+
+
+def is_reasons(slot: Slot) -> bool:
+    """Return whether a slot is for reasons, by its name or by what stands in it."""
+    return any_of("reasons").search(f"{slot.name} {slot.text}".replace("_", " ")) is not None
+
+
+def _told_apart(run: Labelled) -> Labelled:
+    """Return the run, in which a label that comes again belongs to the label before it: accuracy_reasoning."""
+    names, owner = [slot.name for _, slot in run], ""
+    apart: Labelled = []
+    for before, slot in run:
+        again = names.count(slot.name) > 1 and owner
+        apart.append((before, replace(slot, name=f"{owner}_{slot.name}") if again else slot))
+        owner = owner if again else slot.name
+    return apart
+
+
+def label_runs(source: Source) -> Iterator[Labelled]:
+    """Yield runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
+    run: Labelled = []
+    given = {label.lower() for label in _GIVEN.findall(source.text)}
+    row, cued = 0, False
+    while row <= len(source.lines):
+        line = source.lines[row] if row < len(source.lines) else "end"
+        found, used = _LABEL.match(line), row + 1
+        label = (found["label"] or found["head"]) if found else ""
+        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
+        if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
+            slot, used = below, row + 2
+        slot = slot or (found["plain"] if found and cued else None)
+        if found and label.lower() in given:
+            pass
+        elif found and slot and not any_of("format").search(label):
+            before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
+            name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
+            text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
+            part = Slot(as_name(name), text, row)
+            # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
+            part = Slot(part.name, "", row, "text") if any_of("reasons").search(name) else part
+            run.append((before + (" " if found["slot"] or found["plain"] else "\n"), part))
+        elif line.strip(" `"):
+            dots = run and re.fullmatch(r"[.…\s]+", line)
+            at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
+            if dots:
+                yield [(before, replace(slot, name="...")) for before, slot in run]  # Dots stand for more of them.
+            elif run and not at_end:
+                yield run
+            run = [] if not is_in("or", line) else run
+            cued = (bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")) or (cued and is_in("or", line))
+        row = used
+
+
+_RESULT = re.compile(
+    r"(?P<feedback>Feedback:\s*)?[\[(<{]+[^\[\]()<>{}\n]{3,160}[\])>}]+\s*\[RESULT\]\s*[\[(<{]+(?P<slot>[^\[\]()\n]{3,160}?)[\])>}]"
+)
+_FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
+_FENCED = re.compile(
+    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)[\s{]*"
+    r"(?P<value>[^\[\]{}\n]{1,24}?)[\s}]*(?:\]\]|>>>|\})(?P<more>[ -]*[<\[(](?!/|https?:)[^\n]*)?"
+)
+
+
+def endings(source: Source) -> Iterator[Form]:
+    """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
+    if found := _RESULT.search(source.text):
+        name = "result" if alternatives(found["slot"]) else "score"
+        score = Slot(name, found["slot"], source.row(found.start("slot")))
+        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{score.name}}}"
+        yield Form("a final [RESULT]", layout, (Slot("feedback", "", score.row, "text"), score), score.row)
+        return
+    every = [found for found in _FENCED.finditer(source.text) if not _is_text_of_case(found["value"])]
+    if every:
+        yield _fenced(source, every)
+    yield from _line(source)
+
+
+def _is_text_of_case(mark: str) -> bool:
+    return mark.islower() and mark.isidentifier() and kind_of(mark) not in ("", "answer")
+
+
+def _fenced(source: Source, every: list[re.Match[str]]) -> Form:
+    """Return the reply that ends in a value in brackets."""
+    values = list(dict.fromkeys(found["value"] for found in every))
+    sets = [words for value in values if len(words := alternatives(value)) > 1]
+    words = [value for value in values if not _is_blank(value) and not alternatives(value) and not re.search(r"\d", value)]
+    words = list(dict.fromkeys([*words, *(word for each in sets for word in each)]))
+    # [[verdict]] beside [[Yes]] and [[No]] is their name.
+    words = [word for word in words if not word.islower() or all(map(str.islower, words))]
+    told = list(dict.fromkeys(found["label"] for found in every if found["label"]))
+    told = [each for each in told if not any_of("format").search(each) and not any_of("example").search(each)]
+    label, row = (in_layout(told[0].rstrip() + " ") if told else ""), source.row(every[0].start())
+    name = "verdict" if words else as_name(told[0]) if told else "rating"
+    sample = next((value for value in values if "." in value), "")
+    slot = Slot(name, "", row, "" if words else "number", tuple(words), sample=sample)
+    begin = re.sub(r"\\+", r"\\", every[0]["fence"])
+    # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+    layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+    made = _ending(source, "brackets around a value", layout, slot, "explanation", "\n\n" * bool(label))
+    if any(found["more"] for found in every) or len(words) == 1:
+        return replace(made, slots=())
+    asked = f"the prompt shows {', '.join(told)}: which one does the reply hold?" * (len(told) > 1)
+    return replace(made, question=asked) if asked else made
+
+
+_NAMED = re.compile(
+    rf"(?:{any_of('shown').pattern}:?\s+|(?P<quote>[\"“'`«*]{{1,3}})\s?)"
+    r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)\s*"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
+    rf"(?(quote)\s?[\"”'`»*]|[*]*(?=\s*(?:[.(,\n]|{any_of('where').pattern}|$)))"
+)
+"""A label with a value: in quotes, or behind a word such as "with"."""
+TWO_LABELS = re.compile(
+    r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>,;] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S"
+    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>][.,;]? [A-Z]\w+: ?[\[<(]"
+)
+"""A reply of several parts that are written in one line."""
+
+
+def _line(source: Source) -> Iterator[Form]:
+    quoted = _NAMED.finditer(source.text)
+    cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
+    several = len({each["label"].strip() for each in cued}) > 1 or TWO_LABELS.search(source.text)
+    if any_of("after").search(source.text) or several:
+        return
+    single = [run[0] for run in label_runs(source) if len(run) == 1 and not run[0][0].startswith("#")]
+    if cued:
+        label, value, rest = cued[0]["label"].strip(), cued[0]["value"], cued[0]["rest"] or ""
+        row = source.row(cued[0].start("label"))
+    elif len({before for before, _ in single}) == 1:
+        label, value, rest, row = single[0][0].strip(), single[0][1].text, "", single[0][1].row
+    else:
+        return
+    value = value.strip("[]<>(){} $")
+    every = [*(each["value"] for each in cued), *(slot.text for before, slot in single if before.strip() == label)]
+    words = list(dict.fromkeys(each.strip("[]<>(){} $") for each in every if not _is_blank(each)))
+    if len(words) < 2:
+        stands_for = re.search(rf"(?i)\$?(?-i:{re.escape(value)}) {any_of('stands_for').pattern}([^.\n]*)", source.text)
+        letters = list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) if stands_for else []
+        words = letters or (split_words(stands_for[1]) if stands_for else [])
+    words = [word for word in words if not alternatives(word)]
+    name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
+    slot = Slot(name, said, row, "" if len(words) > 1 or said else "number", tuple(words) if len(words) > 1 else ())
+    yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{rest}", slot, "reasoning")
+
+
+def _is_blank(value: str) -> bool:
+    return is_in("blank", value.strip("[]<>(){} $_*\"'"))
+
+
+def _ending(source: Source, kind: str, layout: str, slot: Slot, text: str, gap: str = "\n\n") -> Form:
+    """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
+    if any_of("silent").search(source.text):
+        return Form(kind, layout, (slot,), slot.row)
+    if not any_of("reasons").search(source.text):
+        asked = "does the judge write this alone, and no reasons before it?"
+        return Form(kind, layout, (slot,), slot.row, question=asked)
+    return Form(kind, f"{{{text}}}{gap}{layout}", (Slot(text, "", slot.row, "text"), slot), slot.row)
+
+
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
+_ITEM = re.compile(
+    r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
+)
+
+
+def short_replies(source: Source) -> Iterator[Form]:
+    """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
+    found = list[tuple[Slot, bool]]()
+    if any(label_runs(source)) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
+        return
+    for told in _SENTENCE.finditer(source.text):
+        text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
+        asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
+        if not any_of("reply").search(asks) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):
+            continue
+        only = any_of("only").search(asks) is not None
+        if only and any_of("after").search(text):
+            return
+        shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
+        words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
+        if len(words) > 1 or (words := told_words(text)):
+            found.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
+        elif only and any_of("number").search(text):
+            found.append((Slot("score", text, row, "number"), True))
+    yield from _alone(source, found)
+
+
+def _alone(source: Source, found: list[tuple[Slot, bool]]) -> Iterator[Form]:
+    """Yield the reply of one of these slots, each with whether the prompt shows it as the whole reply."""
+    sets = [each for each in found if len(each[0].words) != 1]
+    told = list(dict.fromkeys(word for slot, _ in found if len(slot.words) == 1 for word in slot.words))
+    if not sets and len(told) > 1:
+        row = next(slot.row for slot, _ in found if slot.words)
+        sets = [(Slot("verdict", "", row, "text", words=tuple(told)), False)]
+    if not sets:
+        return
+    slot, shown = next((each for each in reversed(sets) if each[1]), sets[-1])
+    every = [", ".join(each.words) or "a number" for each, _ in sets if {*each.words} != {*slot.words}]
+    silenced = any_of("silent").sub(" ", source.text)
+    explains = any_of("first").search(silenced) and any_of("reasons").search(silenced)
+    words = f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?" * (not shown)
+    others = f"the prompt also lists {'; '.join(dict.fromkeys(every))}: which does the judge write?" * bool(every)
+    if explains:
+        label = slot.name.capitalize()
+        told_so = f'End your reply with one line that begins with "{label}: ".'
+        slots = (Slot("reasoning", "", slot.row, "text"), slot)
+        layout = f"{{reasoning}}\n\n{label}: {{{slot.name}}}"
+        yield Form("a short reply behind reasons", layout, slots, slot.row, told_so, others or words)
+        return
+    said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
+    more = said or any_of("last_line").search(source.text) or any_of("each").search(source.text)
+    asked = "does the judge write this alone, once, and no reasons before it?" * bool(more)
+    kind = "a set of words" if slot.words else "a number"
+    yield Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(filter(None, (others, words, asked))))
+
+
+def _items(source: Source, row: int) -> list[str]:
+    """Return the words in bullets right below a row."""
+    found: list[str] = []
+    for line in source.lines[row + 1 : row + 14]:
+        if (item := _ITEM.match(line)) and not item[1].isdecimal():
+            found.append(item[1].strip())
+        elif found or line.strip():
+            break
+    return found
+
+
+USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
+
+
+def usual_reply(low: float, high: float, row: int) -> Form:
+    """Return the usual reply for a prompt that lists levels and shows no form; the rubric tells the judge of it."""
+    marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low:g} to {high:g}]"}
+    told = USUAL.format(**marks, justification="[why this number]")
+    analysis, justification = (Slot(name, "", row, "text") for name in ("analysis", "justification"))
+    slots = (analysis, Slot("score", f"{low:g} to {high:g}", row), justification)
+    return Form("levels without a format; the usual one is added", USUAL, slots, row, f"Write exactly:\n\n{told}")
