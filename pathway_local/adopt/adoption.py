@@ -70,10 +70,11 @@ def _chosen(source: Source) -> tuple[Form | None, list[Form]]:
     every = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
     every = every or list(short_replies(source))
     levels = levels_in(source)
-    if not every and len(levels) == 1 and not any_of("format").search(source.text):
+    guide = len(levels) == 1 and not any_of("format").search(source.text)
+    if guide and all(form.question and form.layout == "{verdict}" for form in every):
         every = [usual_reply(levels[0].low, levels[0].high, levels[0].row)]
     scoring = [form for form in every if any(value.scores for value in values_of(form.slots, source))]
-    if not scoring or any(not form.slots for form in every):
+    if not scoring or not all(form.readable for form in every):
         return None, []
     first = scoring[0]
     # A skeleton says what stands in its places; an example only shows a value of each.

@@ -49,6 +49,13 @@ class Form:
     closing: str = ""
     question: str = ""
 
+    @property
+    def readable(self) -> bool:
+        """Whether all its slots have names of their own, and no two the same."""
+        names = [slot.name for slot in self.slots]
+        parts = [part for name in names for part in name.split(".")]
+        return bool(names) and len({*names}) == len(names) and not any(map(_PLACEHOLDER.fullmatch, parts))
+
 
 _TOKEN = re.compile(
     r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?<!:)//[^\n]*|(?P<open>[{\[])|(?P<close>[}\]])'
@@ -68,7 +75,7 @@ def objects(source: Source) -> Iterator[Form]:
             continue  # in a list at the top, which no reply of ours can be
         keys, end = _keys(source, at)
         plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
-        strange = any(_PLACEHOLDER.fullmatch(key[1]) for key in keys) or re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
+        strange = re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
         slots = () if strange else tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
         before = re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at])
         cued = any_of("reply").search(before) is not None and not data.search(before[-80:])
@@ -276,36 +283,19 @@ Labelled = list[tuple[str, Slot]]
 
 def labels(source: Source) -> Iterator[Form]:
     """Yield each run of labels with slots, such as `Score: [1-5]`."""
-    every = [_told_apart(run) for run in label_runs(source) if len(run) > 1]
+    every = [run for run in label_runs(source) if len(run) > 1]
     for run in every:
-        layout, begin, slots = "", run[0][1].row, [slot for _, slot in run]
+        layout, begin, slots = "", run[0][1].row, tuple(slot for _, slot in run)
         for before, slot in run:
             gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
             layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
-        at_end = any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin]))
-        if at_end and any_of("reasons").search("\n".join(source.lines[:begin])) and not any(map(is_reasons, slots)):
-            layout, slots = f"{{reasoning}}\n\n{layout}", [Slot("reasoning", "", begin, "text"), *slots]
-        times = sum([slot.name for _, slot in each] == [slot.name for _, slot in run] for each in every)
+        explained = any(any_of("reasons").search(f"{slot.name} {slot.text}".replace("_", " ")) for slot in slots)
+        if not explained and any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin])):
+            yield _ending(source, "labelled slots", layout, slots, "reasoning")
+            continue
+        times = sum(len(each) == len(run) and each[0][1].name == run[0][1].name for each in every)
         asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
-        strange = any(_PLACEHOLDER.fullmatch(slot.name) for slot in slots)
-        if len({slot.name for slot in slots}) == len(slots):
-            yield Form("labelled slots", layout, () if strange else tuple(slots), begin, question=asked)
-
-
-def is_reasons(slot: Slot) -> bool:
-    """Return whether a slot is for reasons, by its name or by what stands in it."""
-    return any_of("reasons").search(f"{slot.name} {slot.text}".replace("_", " ")) is not None
-
-
-def _told_apart(run: Labelled) -> Labelled:
-    """Return the run, in which a label that comes again belongs to the label before it: accuracy_reasoning."""
-    names, owner = [slot.name for _, slot in run], ""
-    apart: Labelled = []
-    for before, slot in run:
-        again = names.count(slot.name) > 1 and owner
-        apart.append((before, replace(slot, name=f"{owner}_{slot.name}") if again else slot))
-        owner = owner if again else slot.name
-    return apart
+        yield Form("labelled slots", layout, slots, begin, question=asked)
 
 
 def label_runs(source: Source) -> Iterator[Labelled]:
@@ -320,85 +310,45 @@ def label_runs(source: Source) -> Iterator[Labelled]:
         slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
         if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
             slot, used = below, row + 2
+        inline = found and (found["slot"] or found["plain"])
         slot = slot or (found["plain"] if found and cued else None)
-        if found and label.lower() in given:
-            pass
-        elif found and slot and not any_of("format").search(label):
+        if found and slot and label.lower() not in given and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
-            text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
-            part = Slot(as_name(name), text, row)
-            # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
-            part = Slot(part.name, "", row, "text") if any_of("reasons").search(name) else part
-            run.append((before + (" " if found["slot"] or found["plain"] else "\n"), part))
-        elif line.strip(" `"):
-            dots = run and re.fullmatch(r"[.…\s]+", line)
+            run.append((before + (" " if inline else "\n"), _labelled(label, slot, row, run)))
+        elif line.strip(" `") and label.lower() not in given:
             at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
-            if dots:
-                yield [(before, replace(slot, name="...")) for before, slot in run]  # Dots stand for more of them.
-            elif run and not at_end:
+            if run and re.fullmatch(r"[.…\s]+", line):  # Dots stand for more of them.
+                yield [(before, replace(slot, name="...")) for before, slot in run]
+            elif run and not at_end:  # Dots behind the last labels of a prompt stand for the case's texts.
                 yield run
-            run = [] if not is_in("or", line) else run
-            cued = (bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")) or (cued and is_in("or", line))
+            run = []
+            cued = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
         row = used
 
 
+def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
+    """Return the slot of a label; one that comes again belongs to the label before it: accuracy_reasoning."""
+    name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
+    if any(each.name == as_name(name) for _, each in run):
+        name = f"{run[-1][1].name} {name}"
+    # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
+    explains = any_of("reasons").search(name)
+    text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
+    return Slot(as_name(name), "" if explains else text, row, "text" if explains else "")
+
+
 _RESULT = re.compile(
-    r"(?P<feedback>Feedback:\s*)?[\[(<{]+[^\[\]()<>{}\n]{3,160}[\])>}]+\s*\[RESULT\]\s*[\[(<{]+(?P<slot>[^\[\]()\n]{3,160}?)[\])>}]"
+    r"(?P<feedback>Feedback:\s*)?[\[(<{]+[^\[\]()<>{}\n]{3,160}[\])>}]+\s*\[RESULT\]\s*[\[(<{]+(?P<value>[^\[\]()\n]{3,160}?)[\])>}]"
 )
-_FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
+_FENCES = {"": "", "[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
 _FENCED = re.compile(
     r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)[\s{]*"
     r"(?P<value>[^\[\]{}\n]{1,24}?)[\s}]*(?:\]\]|>>>|\})(?P<more>[ -]*[<\[(](?!/|https?:)[^\n]*)?"
 )
-
-
-def endings(source: Source) -> Iterator[Form]:
-    """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
-    if found := _RESULT.search(source.text):
-        name = "result" if alternatives(found["slot"]) else "score"
-        score = Slot(name, found["slot"], source.row(found.start("slot")))
-        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{score.name}}}"
-        yield Form("a final [RESULT]", layout, (Slot("feedback", "", score.row, "text"), score), score.row)
-        return
-    every = [found for found in _FENCED.finditer(source.text) if not _is_text_of_case(found["value"])]
-    if every:
-        yield _fenced(source, every)
-    yield from _line(source)
-
-
-def _is_text_of_case(mark: str) -> bool:
-    return mark.islower() and mark.isidentifier() and kind_of(mark) not in ("", "answer")
-
-
-def _fenced(source: Source, every: list[re.Match[str]]) -> Form:
-    """Return the reply that ends in a value in brackets."""
-    values = list(dict.fromkeys(found["value"] for found in every))
-    sets = [words for value in values if len(words := alternatives(value)) > 1]
-    words = [value for value in values if not _is_blank(value) and not alternatives(value) and not re.search(r"\d", value)]
-    words = list(dict.fromkeys([*words, *(word for each in sets for word in each)]))
-    # [[verdict]] beside [[Yes]] and [[No]] is their name.
-    words = [word for word in words if not word.islower() or all(map(str.islower, words))]
-    told = list(dict.fromkeys(found["label"] for found in every if found["label"]))
-    told = [each for each in told if not any_of("format").search(each) and not any_of("example").search(each)]
-    label, row = (in_layout(told[0].rstrip() + " ") if told else ""), source.row(every[0].start())
-    name = "verdict" if words else as_name(told[0]) if told else "rating"
-    sample = next((value for value in values if "." in value), "")
-    slot = Slot(name, "", row, "" if words else "number", tuple(words), sample=sample)
-    begin = re.sub(r"\\+", r"\\", every[0]["fence"])
-    # Without a line break before the brackets: judges end their last sentence with them ("Final verdict: [[A]]").
-    layout = f"{label}{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
-    made = _ending(source, "brackets around a value", layout, slot, "explanation", "\n\n" * bool(label))
-    if any(found["more"] for found in every) or len(words) == 1:
-        return replace(made, slots=())
-    asked = f"the prompt shows {', '.join(told)}: which one does the reply hold?" * (len(told) > 1)
-    return replace(made, question=asked) if asked else made
-
-
 _NAMED = re.compile(
     rf"(?:{any_of('shown').pattern}:?\s+|(?P<quote>[\"“'`«*]{{1,3}})\s?)"
     r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)\s*"
-    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<rest>/\s?\d+)?"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<more>/\s?\d+)?"
     rf"(?(quote)\s?[\"”'`»*]|[*]*(?=\s*(?:[.(,\n]|{any_of('where').pattern}|$)))"
 )
 """A label with a value: in quotes, or behind a word such as "with"."""
@@ -409,45 +359,64 @@ TWO_LABELS = re.compile(
 """A reply of several parts that are written in one line."""
 
 
-def _line(source: Source) -> Iterator[Form]:
-    quoted = _NAMED.finditer(source.text)
-    cued = [each for each in quoted if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
-    several = len({each["label"].strip() for each in cued}) > 1 or TWO_LABELS.search(source.text)
-    if any_of("after").search(source.text) or several:
+def endings(source: Source) -> Iterator[Form]:
+    """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
+    if found := _RESULT.search(source.text):
+        row, name = source.row(found.start()), "result" if alternatives(found["value"]) else "score"
+        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}"
+        yield Form("a final [RESULT]", layout, (Slot("feedback", "", row, "text"), Slot(name, found["value"], row)), row)
         return
-    single = [run[0] for run in label_runs(source) if len(run) == 1 and not run[0][0].startswith("#")]
-    if cued:
-        label, value, rest = cued[0]["label"].strip(), cued[0]["value"], cued[0]["rest"] or ""
-        row = source.row(cued[0].start("label"))
-    elif len({before for before, _ in single}) == 1:
-        label, value, rest, row = single[0][0].strip(), single[0][1].text, "", single[0][1].row
-    else:
-        return
-    value = value.strip("[]<>(){} $")
-    every = [*(each["value"] for each in cued), *(slot.text for before, slot in single if before.strip() == label)]
-    words = list(dict.fromkeys(each.strip("[]<>(){} $") for each in every if not _is_blank(each)))
-    if len(words) < 2:
-        stands_for = re.search(rf"(?i)\$?(?-i:{re.escape(value)}) {any_of('stands_for').pattern}([^.\n]*)", source.text)
-        letters = list(dict.fromkeys(re.findall(r"\b[A-Z]\b", stands_for[1]))) if stands_for else []
-        words = letters or (split_words(stands_for[1]) if stands_for else [])
-    words = [word for word in words if not alternatives(word)]
-    name, said = as_name(label) if re.search(r"\w", label) else "score", "" if _is_blank(value) else value
-    slot = Slot(name, said, row, "" if len(words) > 1 or said else "number", tuple(words) if len(words) > 1 else ())
-    yield _ending(source, "a final line", f"{in_layout(label)} {{{name}}}{rest}", slot, "reasoning")
+    fenced = [each for each in _FENCED.finditer(source.text) if not _is_text_of_case(each["value"])]
+    rows = [source.row(each.start()) for each in fenced]
+    every = [(each["label"] or "", each["fence"], each["value"], each["more"] or "") for each in fenced]
+    if not fenced and not any_of("after").search(source.text) and not TWO_LABELS.search(source.text):
+        runs = list(label_runs(source))
+        taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
+        named = [each for each in _NAMED.finditer(source.text) if source.row(each.start("label")) not in taken]
+        named = [each for each in named if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
+        single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
+        single = single if len({before for before, _ in single}) == 1 else []
+        rows = [*(source.row(each.start("label")) for each in named), *(slot.row for _, slot in single)]
+        every = [*((each["label"], "", each["value"], each["more"] or "") for each in named), *((before, "", slot.text, "") for before, slot in single)]  # fmt: skip # noqa: E501
+    if every:
+        yield _ended(source, every, rows[0])
 
 
-def _is_blank(value: str) -> bool:
-    return is_in("blank", value.strip("[]<>(){} $_*\"'"))
+def _is_text_of_case(mark: str) -> bool:
+    return mark.islower() and mark.isidentifier() and kind_of(mark) not in ("", "answer")
 
 
-def _ending(source: Source, kind: str, layout: str, slot: Slot, text: str, gap: str = "\n\n") -> Form:
+def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> Form:
+    """Return the reply that ends in one of these: each a label, a bracket, a value and what stands behind it."""
+    told = list(dict.fromkeys(label.strip() for label, *_ in every if label))
+    told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
+    values = list(dict.fromkeys(value.strip("[]<>(){} $") for _, _, value, _ in every))
+    sets = [alternatives(value) or [value] for value in values if not is_in("blank", value)]
+    # [[verdict]] beside [[Yes]] and [[No]] is their name.
+    words = [word for each in sets for word in each if not word.islower() or all(word.islower() for each in sets for word in each)]  # fmt: skip # noqa: E501
+    words = list(dict.fromkeys(word for word in words if not re.search(r"^\W*\d", word)))
+    _, fence, _, more = every[0]
+    name = "verdict" if fence and words else as_name(told[0]) if told and re.search(r"\w", told[0]) else "rating" if fence else "score"  # fmt: skip # noqa: E501
+    text = next((value for value in values if not is_in("blank", value)), "") if len(words) < 2 else ""
+    slot = Slot(name, text, row, "" if words or text else "number", tuple(words) if len(words) > 1 else ())
+    begin = re.sub(r"\\+", r"\\", fence)
+    layout = in_layout(f"{told[0]} " if told else "") + f"{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+    kind, gap = ("brackets around a value" if fence else "a final line"), "\n\n" * bool(told)
+    made = _ending(source, kind, layout + more * (not fence), (slot,), "explanation" if fence else "reasoning", gap)
+    asked = f"the prompt shows {' and '.join(told)}: which does the reply hold?" * (len(told) > 1)
+    unread = fence and (any(more for *_, more in every) or len(words) == 1)
+    return replace(made, slots=() if unread else made.slots, question=asked or made.question)
+
+
+def _ending(source: Source, kind: str, layout: str, slots: tuple[Slot, ...], text: str, gap: str = "\n\n") -> Form:
     """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
     if any_of("silent").search(source.text):
-        return Form(kind, layout, (slot,), slot.row)
+        return Form(kind, layout, slots, slots[0].row)
     if not any_of("reasons").search(source.text):
         asked = "does the judge write this alone, and no reasons before it?"
-        return Form(kind, layout, (slot,), slot.row, question=asked)
-    return Form(kind, f"{{{text}}}{gap}{layout}", (Slot(text, "", slot.row, "text"), slot), slot.row)
+        return Form(kind, layout, slots, slots[0].row, question=asked)
+    return Form(kind, f"{{{text}}}{gap}{layout}", (Slot(text, "", slots[0].row, "text"), *slots), slots[0].row)
 
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
@@ -458,53 +427,43 @@ _ITEM = re.compile(
 
 def short_replies(source: Source) -> Iterator[Form]:
     """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
-    found = list[tuple[Slot, bool]]()
+    sets, told = list[tuple[Slot, bool]](), list[str]()
     if any(label_runs(source)) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
         return
-    for told in _SENTENCE.finditer(source.text):
-        text, row = told[0].strip(), source.row(told.start() + len(told[0]) - len(told[0].lstrip()))
+    for found in _SENTENCE.finditer(source.text):
+        text, row = found[0].strip(), source.row(found.end() - len(found[0].lstrip()))
         asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
+        only = any_of("only").search(asks) is not None
         if not any_of("reply").search(asks) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):
             continue
-        only = any_of("only").search(asks) is not None
         if only and any_of("after").search(text):
             return
         shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
         words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
-        if len(words) > 1 or (words := told_words(text)):
-            found.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
+        told += told_words(text) if len(words) < 2 else []
+        if len(words) > 1:
+            sets.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
         elif only and any_of("number").search(text):
-            found.append((Slot("score", text, row, "number"), True))
-    yield from _alone(source, found)
+            sets.append((Slot("score", text, row, "number"), True))
+    if not sets and len(set(told)) > 1:
+        row = next(row for row, line in enumerate(source.lines) if told[0] in line)
+        sets = [(Slot("verdict", "", row, "text", words=tuple(dict.fromkeys(told))), False)]
+    if sets:
+        yield _alone(source, sets)
 
 
-def _alone(source: Source, found: list[tuple[Slot, bool]]) -> Iterator[Form]:
-    """Yield the reply of one of these slots, each with whether the prompt shows it as the whole reply."""
-    sets = [each for each in found if len(each[0].words) != 1]
-    told = list(dict.fromkeys(word for slot, _ in found if len(slot.words) == 1 for word in slot.words))
-    if not sets and len(told) > 1:
-        row = next(slot.row for slot, _ in found if slot.words)
-        sets = [(Slot("verdict", "", row, "text", words=tuple(told)), False)]
-    if not sets:
-        return
+def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
+    """Return the reply that is one of these slots, each with whether the prompt shows it as the whole reply."""
     slot, shown = next((each for each in reversed(sets) if each[1]), sets[-1])
-    every = [", ".join(each.words) or "a number" for each, _ in sets if {*each.words} != {*slot.words}]
-    silenced = any_of("silent").sub(" ", source.text)
-    explains = any_of("first").search(silenced) and any_of("reasons").search(silenced)
-    words = f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?" * (not shown)
-    others = f"the prompt also lists {'; '.join(dict.fromkeys(every))}: which does the judge write?" * bool(every)
-    if explains:
-        label = slot.name.capitalize()
-        told_so = f'End your reply with one line that begins with "{label}: ".'
-        slots = (Slot("reasoning", "", slot.row, "text"), slot)
-        layout = f"{{reasoning}}\n\n{label}: {{{slot.name}}}"
-        yield Form("a short reply behind reasons", layout, slots, slot.row, told_so, others or words)
-        return
+    others = dict.fromkeys(", ".join(each.words) or "a number" for each, _ in sets if {*each.words} != {*slot.words})
+    asked = [f"the prompt also lists {'; '.join(others)}: which does the judge write?"] * bool(others)
+    if not shown:
+        asked.append(f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?")
     said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
-    more = said or any_of("last_line").search(source.text) or any_of("each").search(source.text)
-    asked = "does the judge write this alone, once, and no reasons before it?" * bool(more)
+    if said or any_of("last_line").search(source.text) or any_of("each").search(source.text):
+        asked.append("does the judge write this alone, once, and no reasons before it?")
     kind = "a set of words" if slot.words else "a number"
-    yield Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(filter(None, (others, words, asked))))
+    return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
 
 
 def _items(source: Source, row: int) -> list[str]:
