@@ -68,13 +68,16 @@ def propose(prompt: Prompt) -> Proposal:
 def _chosen(source: Source) -> tuple[Form | None, list[Form]]:
     """Return the form to propose and the others that the prompt shows; none if it shows one that can't be read."""
     every = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
-    every = every or list(short_replies(source))
-    levels = levels_in(source)
-    guide = len(levels) == 1 and not any_of("format").search(source.text)
-    if guide and all(form.question and form.layout == "{verdict}" for form in every):
-        every = [usual_reply(levels[0].low, levels[0].high, levels[0].row)]
+    if not all(form.readable for form in every):
+        return None, []
     scoring = [form for form in every if any(value.scores for value in values_of(form.slots, source))]
-    if not scoring or not all(form.readable for form in every):
+    short = [] if scoring else list(short_replies(source))
+    levels = sorted(levels_in(source), key=lambda scale: scale.low - scale.high)
+    alone = len({(scale.low, scale.high) for scale in levels[:2]}) == len(levels[:2]) > 0
+    if alone and not scoring and all(form.question for form in short) and not any_of("format").search(source.text):
+        short = [usual_reply(levels[0].low, levels[0].high, levels[0].row)]
+    every, scoring = [*every, *short], scoring or short
+    if not scoring:
         return None, []
     first = scoring[0]
     # A skeleton says what stands in its places; an example only shows a value of each.

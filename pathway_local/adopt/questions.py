@@ -70,7 +70,7 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
         ]
         # Where levels have words, their order says which is better; a yes to "is it toxic?" is worse.
         plain = {text.strip('"').lower() for text in ends} <= {"yes", "no", "true", "false", "y", "n"}
-        signs.append(any_of("harm") if plain else any_of("reversed"))
+        signs += [any_of("harm" if plain else "reversed")] * (plain or not score.written)
         told = [
             (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
         ]

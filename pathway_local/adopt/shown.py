@@ -70,17 +70,16 @@ def objects(source: Source) -> Iterator[Form]:
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
     found, end = list[tuple[Form, bool]](), 0
     for begin in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
-        at = begin.start()
-        if at < end or re.search(r"\[\s*$", source.text[max(0, at - 20) : at]):
-            continue  # in a list at the top, which no reply of ours can be
+        if (at := begin.start()) < end:
+            continue
         keys, end = _keys(source, at)
-        plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
-        strange = re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
-        slots = () if strange else tuple(_of_schema(source.text[at:end], source.row(at))) or tuple(slots_of(keys))
         before = re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at])
+        # No reply of ours is a list at the top, and dots stand for keys that only the judge or the case knows.
+        plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
+        unread = re.search(r"\[\s*$", before) or re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
+        slots = () if unread else tuple(_of_schema(source.text[at:end], source.row(at)) or slots_of(keys))
         cued = any_of("reply").search(before) is not None and not data.search(before[-80:])
-        if keys:
-            found.append((Form("a JSON block", "json", slots, source.row(at)), cued))
+        found += [(Form("a JSON block", "json", slots, source.row(at)), cued)] * bool(keys)
     asked = [form for form, cued in found if cued]
     question = "is this object the reply? I read no line before it that says so" * (not asked)
     yield from (replace(form, question=question) for form in asked or [form for form, _ in found])
@@ -126,49 +125,45 @@ def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
 def _slot(name: str, raw: str, row: int) -> Slot:
     """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
     shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
-    bare, null = shown.strip("<>() :=–—-*"), " or null" * bool(re.search(r"\bnull\b", raw))
-    inner = shown.strip("[] \n")
-    if shown.startswith("[") and ('"' in inner or not re.search(r"\d|\||/", inner)):
-        return Slot(name, raw, row, "list")
-    bare = inner if shown.startswith("[") else bare
+    bare = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
     text = f"{bare} {remark}".strip()
+    if shown.startswith("[") and ('"' in bare or not re.search(r"\d|\||/", bare)):
+        return Slot(name, raw, row, "list")
     if _BOOLEAN.fullmatch(bare):
-        return Slot(name, null, row, "boolean")
-    if len(words := alternatives(bare)) > 1:
+        return Slot(name, "null" * ("null" in raw), row, "boolean")
+    if words := alternatives(bare):
         return Slot(name, text, row, "text", words=tuple(words))
-    if re.fullmatch(r'"[\w.+-]*"[\],}\s]*', shown):
-        return Slot(name, remark, row, "text", sample=shown.strip('"]},'))
+    if re.fullmatch(r'"[\w.+-]*"', shown):
+        return Slot(name, remark, row, "text", sample=shown.strip('"'))
     if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
         listed = re.match(r"\S+\s*(?:or|\||/|-|to|a|for|if)\s", bare)
         return Slot(name, text if listed else text[sample.end() :].strip(), row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
     kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
     kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
-    sampled = "0.5" * ("float" in text.lower()) or "null" * (text == "null")
-    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample=sampled)
+    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample="null" * (text == "null"))
 
 
-def _of_schema(text: str, row: int) -> Iterator[Slot]:
-    """Yield a slot for each property of a JSON Schema; nothing for another object."""
+def _of_schema(text: str, row: int) -> list[Slot]:
+    """Return a slot for each property of a JSON Schema; none for another object."""
     try:
         properties = properties_of(json.loads(text)) if '"properties"' in text else []
     except (ValueError, RecursionError):
-        return
-    for name, inner, _ in properties:
-        constant = (str(inner["const"]),) if "const" in inner else ()
-        yield Slot(name, "", row, words=constant) if constant else _slot(name, _written(inner), row)
+        return []
+    constants = {name: (str(inner["const"]),) for name, inner, _ in properties if "const" in inner}
+    return [replace(_slot(name, _written(inner), row), words=constants[name]) if name in constants else _slot(name, _written(inner), row) for name, inner, _ in properties]  # fmt: skip # noqa: E501
 
 
 def _written(schema: Schema) -> str:
     """Return a property as a skeleton would show it."""
-    kind, said = str(schema.get("type")), str(schema.get("description", ""))[:200]
+    kind, null = str(schema.get("type")), " or null" * ("null" in str(schema.get("type")))
     if "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     if "minimum" in schema and "maximum" in schema:
         fine = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
-        return f"<{schema['minimum']}-{schema['maximum']}{fine}{' or null' * ('null' in kind)}>"
-    shown = {"boolean": f"true or false{' or null' * ('null' in kind)}", "array": "[]", "string": f'"<text> {said}"'}
-    return next((mark for known, mark in shown.items() if known in kind), f"int {said}")
+        return f"<{schema['minimum']}-{schema['maximum']}{fine}{null}>"
+    shown = {"boolean": f"true or false{null}", "array": "[]", "string": f'"<text> {schema.get("description", "")}"'}
+    return next((mark for known, mark in shown.items() if known in kind), "int")
 
 
 _BULLET = re.compile(
@@ -182,23 +177,18 @@ def key_lists(source: Source) -> Iterator[Form]:
     described = rf"\([^()\n]*\)|,\s*{any_of('article').pattern}\s[^\"`,.;]{{1,80}}|:\s*[^\"`,.;]{{1,60}}"
     one = rf"{_KEY}\s*({described})?"
     run = re.compile(rf"{one}(?:(?:\s|,|{any_of('and').pattern})+{one})*")
-    bare = re.compile(rf"{any_of('keys').pattern}\s*:?\s+([a-z]\w*(?:(?:, | and |, and )[a-z]\w*)+)(?=[.;]|\s*$)")
     for row, line in enumerate(source.lines):
-        told = any_of("json").search(line)
+        if not (told := any_of("json").search(line)):
+            continue
         keyed = any_of("keys").search(" ".join(source.lines[max(0, row - 1) : row + 3]))
-        if told and any_of("objects").search(line) and not _bullets(source, row):
+        bullets, found = _bullets(source, row), run.search(line, told.end())
+        if bullets and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in bullets)):
+            yield Form("a list of JSON keys", "json", tuple(slots_of(bullets)), row)
+            return
+        if any_of("objects").search(line):
             return  # a list at the top
-        if told and (keys := _bullets(source, row)) and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in keys)):
-            yield Form("a list of JSON keys", "json", tuple(slots_of(keys)), row)
-            return
-        found = run.search(line, told.end()) if told else None
-        several = found is not None and len(re.findall(one, found[0])) > 1
-        if found and (any_of("keys").search(line[: found.start()]) or several):
-            keys = [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])]
-            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
-            return
-        if told and (plain := bare.search(line)):
-            keys = [(0, name, "", row) for name in re.split(r", and |, | and ", plain[1])]
+        keys = [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
+        if found and (len(keys) > 1 or any_of("keys").search(line[: found.start()])):
             yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
             return
 
@@ -206,10 +196,10 @@ def key_lists(source: Source) -> Iterator[Form]:
 def _bullets(source: Source, row: int) -> list[Key]:
     """Return the bullets with keys below a row."""
     found: list[Key] = []
-    for at in range(row + 1, min(row + 60, len(source.lines))):
-        if match := _BULLET.match(source.lines[at]):
+    for at, line in enumerate(source.lines[row + 1 : row + 60], row + 1):
+        if match := _BULLET.match(line):
             found.append((len(match[1]), match[2], match[3].strip(" :=–—-*"), at))
-        elif source.lines[at].strip() and not source.lines[at].startswith(" ") and (found or at > row + 2):
+        elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
             break
     return found
 
@@ -219,42 +209,40 @@ _PAIR = re.compile(r"(?=<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>)", re
 
 def tags(source: Source) -> Iterator[Form]:
     """Yield the tags that the reply is to hold, within those around them."""
+    text = source.text
     told = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w+>))*\s*-?{any_of('tags').pattern}")
-    named = {found[1]: found for found in told.finditer(source.text)}
+    named = {found[1]: found.start() for found in told.finditer(text)}
     said: dict[str, list[tuple[str, int]]] = {}
-    for found in _PAIR.finditer(source.text):
+    for found in _PAIR.finditer(text):
         tag, inside = found[1], " ".join(found[2].split())
-        if named and tag not in named and found[2].startswith("\n"):
-            continue  # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
-        cued = any_of("reply").search(source.text[max(0, found.start() - 400) : found.start()])
-        short = len(inside) <= LONG and found[2].strip().count("\n") < 2
-        if cued and short and not _PAIR.search(found[2]):
+        # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
+        part = (named and tag not in named and found[2].startswith("\n")) or found[2].strip().count("\n") > 1
+        cued = any_of("reply").search(text[max(0, found.start() - 400) : found.start()])
+        if cued and not part and len(inside) <= LONG and not _PAIR.search(found[2]):
             said[tag] = [*said.pop(tag, []), (inside, source.row(found.start()))]  # as the last form orders them
-    for tag, found in named.items():
-        before = source.text[max(0, found.start() - 200) : found.start()]
-        if tag not in said and any_of("reply").search(before):
-            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", before[-120:])[-1]
-            said[tag] = [(" ".join(about.split()), source.row(found.start()))]
+    for tag, at in named.items():
+        if tag not in said and any_of("reply").search(text[max(0, at - 200) : at]):
+            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", text[max(0, at - 120) : at])[-1]
+            said[tag] = [(" ".join(about.split()), source.row(at))]
     slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
-    if not slots or len({slot.name for slot in slots.values()}) < len(slots):
-        return
     lines = []
     for tag, slot in slots.items():
-        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(source, tag)), "")
+        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(text, tag)), "")
         lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
-    first, last = next(iter(slots)), list(slots)[-1]
-    while outer := re.search(rf"<(\w+)>\s*<{first}>.*</{last}>\s*</\1>", source.text, re.DOTALL):
-        if len(outer[0]) > 800 or outer[1] == first:
+    first, last = [*slots][:1], [*slots][-1:]
+    while first and (outer := re.search(rf"<(\w+)>\s*<{first[0]}>.*</{last[0]}>\s*</\1>", text, re.DOTALL)):
+        if len(outer[0]) > 800 or outer[1] == first[0]:
             break
-        first = last = outer[1]
-        lines = [f"<{first}>", *lines, f"</{first}>"]
-    yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
+        first = last = [outer[1]]
+        lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    if slots:
+        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
 
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
     words = list(dict.fromkeys(text for text, _ in texts))
-    sets = [(text, row) for text, row in texts if len(alternatives(text)) > 1 or re.search(r"\d\W+\d", text)]
+    sets = [each for each in texts if alternatives(each[0]) or re.search(r"\d\W+\d", each[0])]
     if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
         return Slot(as_name(tag), " or ".join(words), texts[0][1])
     text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
@@ -262,11 +250,11 @@ def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     return Slot(as_name(last[0] if last else tag), "" if last else text, row)
 
 
-def _start(source: Source, tag: str) -> str:
+def _start(text: str, tag: str) -> str:
     """Return the words with which the prompt has the text in a tag begin."""
     begins = re.compile(rf"(?i){any_of('begins').pattern}:?\s+[\"“]([^\"”\n]{{2,80}})[\"”]")
-    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", source.text, re.DOTALL)
-    return next((found[1] for text in inside if (found := begins.search(text))), "")
+    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return next((found[1] for each in inside if (found := begins.search(each))), "")
 
 
 _LABEL = re.compile(
@@ -322,7 +310,8 @@ def label_runs(source: Source) -> Iterator[Labelled]:
             elif run and not at_end:  # Dots behind the last labels of a prompt stand for the case's texts.
                 yield run
             run = []
-            cued = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
+            asked = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
+            cued = asked or (cued and is_in("or", line))
         row = used
 
 

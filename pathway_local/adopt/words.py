@@ -58,7 +58,7 @@ def in_quotes(text: str) -> list[str]:
 
 @cache
 def _between() -> str:
-    return rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*|或"
+    return rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+(?:{any_of('with').pattern}\s+)?|,\s*|或"
 
 
 def quoted_set(text: str) -> list[str]:
