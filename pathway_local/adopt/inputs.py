@@ -76,7 +76,9 @@ def _given(source: Source) -> list[tuple[list[str], int]]:
     for told in re.finditer(begins, source.text):
         parts = re.split(r",\s*(?:and\s+|or\s+)?|\s+(?:and|with|to|as well as)\s+", told[1])
         bare = [tail.sub("", tail.sub("", part.strip(" *\"'`()"))).strip(" *\"'`()") for part in parts]
-        found.append((list(dict.fromkeys(each for each in bare if 0 < len(each.split()) <= 3)), source.row(told.start(1))))  # fmt: skip # noqa: E501
+        found.append(
+            (list(dict.fromkeys(each for each in bare if 0 < len(each.split()) <= 3)), source.row(told.start(1)))
+        )
     return found
 
 
@@ -84,7 +86,9 @@ def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
     """Return the texts that the prompt says it gives the judge, of a kind that no input and no text before it has."""
     marks = [at for name in names for at in places_of(name, source.text)]
     before = [re.split(r"[.?!]\s|\n", source.text[max(0, at - 60) : at].rstrip())[-1] for at in marks]
-    have = {kind_of(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
+    have = {
+        kind_of(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]
+    }
     missing: dict[str, tuple[str, int]] = {}
     for nouns, row in _given(source):
         for said in nouns:

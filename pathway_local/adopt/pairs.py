@@ -43,7 +43,11 @@ def compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tu
 def _paired(named: Sequence[tuple[re.Match[str], str]]) -> dict[str, str]:
     letters = [(each, name) for each, name in named if each["end"].lower() in ("a", "b")] or named
     found = {(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()]): name for each, name in letters}
-    return {name: found[stem, rest, -1] for (stem, rest, side), name in found.items() if side == 1 and (stem, rest, -1) in found}  # fmt: skip # noqa: E501
+    return {
+        name: found[stem, rest, -1]
+        for (stem, rest, side), name in found.items()
+        if side == 1 and (stem, rest, -1) in found
+    }
 
 
 def _is_response(found: re.Match[str]) -> bool:
@@ -54,7 +58,9 @@ def _is_response(found: re.Match[str]) -> bool:
 def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> str:
     """Return the spelling of the choice between two responses, open where a word's side is not sure; empty for none."""
     sides = {word: _side(word, source) for word in words}
-    if {side > 0 for side in sides.values() if side} != {True, False} or not (swap or any_of("compare").search(source.text)):  # fmt: skip # noqa: E501
+    if {side > 0 for side in sides.values() if side} != {True, False} or not (
+        swap or any_of("compare").search(source.text)
+    ):
         return ""
     values = sorted({side for side in sides.values() if side is not None}, reverse=True)
     sure = None not in sides.values() and len(values) == len(words) and values == [-side for side in reversed(values)]

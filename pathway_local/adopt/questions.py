@@ -102,4 +102,3 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
         strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))
         if never or strange or row in others or (halves and numbers == {round(each) for each in numbers}):
             yield f'line {source.line(row)} says "{line.strip()[:80]}": has the declaration all that this asks for?'
-

@@ -11,13 +11,26 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pathway_local.adopt.prompt import Source
-from pathway_local.adopt.words import alternatives, any_of, as_name, in_layout, is_in, kind_of, quoted_set, split_words, table, told_words  # fmt: skip # noqa: E501
+from pathway_local.adopt.words import (
+    alternatives,
+    any_of,
+    as_name,
+    in_layout,
+    is_in,
+    kind_of,
+    quoted_set,
+    split_words,
+    table,
+    told_words,
+)
 from pathway_local.rubrics.json_schema import Schema, properties_of
 
 LONG = 160
 """Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
 MOST = 20_000
-_PLACEHOLDER = re.compile(r"(?i)[<{].*|\.+|[xn]|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?")  # fmt: skip # noqa: E501
+_PLACEHOLDER = re.compile(
+    r"(?i)[<{].*|\.+|[xn]|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?"
+)
 _BLANK = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 
 
@@ -76,9 +89,11 @@ def objects(source: Source) -> Iterator[Form]:
         before = re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at])
         # No reply of ours is a list at the top, and dots stand for keys that only the judge or the case knows.
         plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
-        unread = re.search(r"\[\s*$", before) or re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
-        slots = () if unread else tuple(_of_schema(source.text[at:end], source.row(at)) or slots_of(keys))
+        listed, dots = re.search(r"\[\s*$", before), re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
+        slots = () if listed or dots else tuple(_of_schema(source.text[at:end], source.row(at)) or slots_of(keys))
         cued = any_of("reply").search(before) is not None and not data.search(before[-80:])
+        if listed and not (cued and any_of("json").search(before)):
+            continue  # messages of an example, not a reply
         found += [(Form("a JSON block", "json", slots, source.row(at)), cued)] * bool(keys)
     asked = [form for form, cued in found if cued]
     question = "is this object the reply? I read no line before it that says so" * (not asked)
@@ -151,7 +166,12 @@ def _of_schema(text: str, row: int) -> list[Slot]:
     except (ValueError, RecursionError):
         return []
     constants = {name: (str(inner["const"]),) for name, inner, _ in properties if "const" in inner}
-    return [replace(_slot(name, _written(inner), row), words=constants[name]) if name in constants else _slot(name, _written(inner), row) for name, inner, _ in properties]  # fmt: skip # noqa: E501
+    return [
+        replace(_slot(name, _written(inner), row), words=constants[name])
+        if name in constants
+        else _slot(name, _written(inner), row)
+        for name, inner, _ in properties
+    ]
 
 
 def _written(schema: Schema) -> str:
@@ -187,7 +207,9 @@ def key_lists(source: Source) -> Iterator[Form]:
             return
         if any_of("objects").search(line):
             return  # a list at the top
-        keys = [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
+        keys = (
+            [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
+        )
         if found and (len(keys) > 1 or any_of("keys").search(line[: found.start()])):
             yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
             return
@@ -353,7 +375,9 @@ def endings(source: Source) -> Iterator[Form]:
     if found := _RESULT.search(source.text):
         row, name = source.row(found.start()), "result" if alternatives(found["value"]) else "score"
         layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}"
-        yield Form("a final [RESULT]", layout, (Slot("feedback", "", row, "text"), Slot(name, found["value"], row)), row)
+        yield Form(
+            "a final [RESULT]", layout, (Slot("feedback", "", row, "text"), Slot(name, found["value"], row)), row
+        )
         return
     fenced = [each for each in _FENCED.finditer(source.text) if not _is_text_of_case(each["value"])]
     rows = [source.row(each.start()) for each in fenced]
@@ -362,11 +386,16 @@ def endings(source: Source) -> Iterator[Form]:
         runs = list(label_runs(source))
         taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
         named = [each for each in _NAMED.finditer(source.text) if source.row(each.start("label")) not in taken]
-        named = [each for each in named if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])]
+        named = [
+            each for each in named if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])
+        ]
         single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
         single = single if len({before for before, _ in single}) == 1 else []
         rows = [*(source.row(each.start("label")) for each in named), *(slot.row for _, slot in single)]
-        every = [*((each["label"], "", each["value"], each["more"] or "") for each in named), *((before, "", slot.text, "") for before, slot in single)]  # fmt: skip # noqa: E501
+        every = [
+            *((each["label"], "", each["value"], each["more"] or "") for each in named),
+            *((before, "", slot.text, "") for before, slot in single),
+        ]
     if every:
         yield _ended(source, every, rows[0])
 
@@ -382,10 +411,23 @@ def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> 
     values = list(dict.fromkeys(value.strip("[]<>(){} $") for _, _, value, _ in every))
     sets = [alternatives(value) or [value] for value in values if not is_in("blank", value)]
     # [[verdict]] beside [[Yes]] and [[No]] is their name.
-    words = [word for each in sets for word in each if not word.islower() or all(word.islower() for each in sets for word in each)]  # fmt: skip # noqa: E501
+    words = [
+        word
+        for each in sets
+        for word in each
+        if not word.islower() or all(word.islower() for each in sets for word in each)
+    ]
     words = list(dict.fromkeys(word for word in words if not re.search(r"^\W*\d", word)))
     _, fence, _, more = every[0]
-    name = "verdict" if fence and words else as_name(told[0]) if told and re.search(r"\w", told[0]) else "rating" if fence else "score"  # fmt: skip # noqa: E501
+    name = (
+        "verdict"
+        if fence and words
+        else as_name(told[0])
+        if told and re.search(r"\w", told[0])
+        else "rating"
+        if fence
+        else "score"
+    )
     text = next((value for value in values if not is_in("blank", value)), "") if len(words) < 2 else ""
     slot = Slot(name, text, row, "" if words or text else "number", tuple(words) if len(words) > 1 else ())
     begin = re.sub(r"\\+", r"\\", fence)

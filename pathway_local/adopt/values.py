@@ -133,7 +133,11 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
     samples = re.findall(rf"[\"']{re.escape(slot.name.split('.')[-1])}[\"']\s*:\s*(\d*\.\d+)", source.text)
     shown = f"{' '.join(samples)} {slot.text} {source.lines[scale.row] * (scale.row != slot.row)}"
     decimals = [each for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown) if float(each) <= scale.high]
-    finer = [line for line in source.lines if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))]  # fmt: skip # noqa: E501
+    finer = [
+        line
+        for line in source.lines
+        if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
+    ]
     if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
@@ -197,7 +201,11 @@ def scale_of(name: str, keys: str, source: Source) -> Scale | None:
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     about = [row for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower()]
     listed = levels_in(source)
-    told = [scale for scale in stated(source, keys) if not any(each.low <= scale.low < scale.high <= each.high for each in listed)]  # fmt: skip # noqa: E501
+    told = [
+        scale
+        for scale in stated(source, keys)
+        if not any(each.low <= scale.low < scale.high <= each.high for each in listed)
+    ]
     for every in ([scale for row in about for scale in scales(source.lines[row], row)], [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
             return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
@@ -220,7 +228,12 @@ def levels_in(source: Source) -> list[Scale]:
         if found := _LEVEL.match(line):
             number, last = int(found["number"]), runs[-1] if runs else []
             step = last[1][1] - last[0][1] if len(last) > 1 else number - last[0][1] if last else 0
-            if last and abs(step) == 1 and number == last[-1][1] + step and last[-1][2]["lead"].strip() == found["lead"].strip():  # fmt: skip # noqa: E501
+            if (
+                last
+                and abs(step) == 1
+                and number == last[-1][1] + step
+                and last[-1][2]["lead"].strip() == found["lead"].strip()
+            ):
                 last.append((row, number, found))
             else:
                 runs.append([(row, number, found)])
