@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
-from pathway_local.adopt.pairs import compared, others_of, swap_of
+from pathway_local.adopt.pairs import compared, swap_of
 from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.questions import questions
 from pathway_local.adopt.shown import Form, endings, key_lists, labels, objects, short_replies, tags, usual_reply
@@ -60,8 +60,9 @@ def propose(prompt: Prompt) -> Proposal:
         if name in inputs.said
     ]
     asked += questions(source, form, fields, others)
-    if swap and (twins := others_of(list(inputs.said), swap)):
-        asked.append(f"the responses change places, and {', '.join(twins)} stay: is that right?")
+    if swap and (twins := swap_of(list(inputs.said), others=True)):
+        stay = ", ".join([*twins, *twins.values()])
+        asked.append(f"the responses change places, and {stay} stay: is that right?")
     return Proposal(inputs, form.kind, form.layout, fields, rows, form.closing, swap, (*asked, *inputs.questions))
 
 

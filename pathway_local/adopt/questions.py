@@ -21,16 +21,15 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     """Yield what a yes to this form settles, besides its values."""
     yield from [form.question] * bool(form.question)
     for other in others:
-        left_out = [slot.name for slot in other.slots if slot.name not in fields]
-        if left_out:
+        if left_out := [slot.name for slot in other.slots if slot.name not in fields]:
             said = ", ".join(left_out)[:80]
             yield f"line {source.line(other.row)} also shows {said} ({other.kind}): is that the reply, or a part of it?"
     end = re.search(r"\n *([A-Z][\w ]{2,30}):\s*\Z", source.text)
     if end and form.kind == "labelled slots" and as_name(end[1]) not in fields:
         yield f'the prompt ends with "{end[1]}:": must the reply hold it?'
-    keyed = [line for line in source.lines if any_of("added").search(line) and any_of("key").search(line)]
-    named = [key for line in keyed for key in in_quotes(line) if key.isidentifier() and key not in fields]
-    yield from (f'the prompt also names "{key}": must the reply hold it?' for key in named)
+    for line in source.lines:
+        named = in_quotes(line) if any_of("added").search(line) and any_of("key").search(line) else []
+        yield from (f'must the reply hold "{key}"?' for key in named if key.isidentifier() and key not in fields)
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         yield "the response that the judge chooses counts as the better one: is that meant?"
     asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
@@ -38,8 +37,7 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
         yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?'
     if form.closing:
-        added = form.closing.partition("\n")[0]
-        yield f'I found no line that tells of such a form, so the rubric adds "{added}" to the prompt: is that right?'
+        yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):
         yield "I do not know the words of some of these lines: is all of this right?"
 
@@ -54,32 +52,21 @@ def doubts(source: Source, rubric: Rubric) -> tuple[str, ...]:
 
 def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
     """Yield a question for each sign that a lower score is better; a comparison has its direction in its words."""
-    harms = [name for name in scores if is_in("harm", name.split(".")[-1])]
-    yield from (f'a higher "{name}" is taken as better: is that meant?' for name in harms)
+    yield from (f'a higher "{name}" is taken as better: is that meant?' for name in scores if is_in("harm", name.split(".")[-1]))  # fmt: skip # noqa: E501
+    between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
+    far = r" (?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,80}?"
     for score in scores.values():
-        ends = [text for text, value in score.values_by_text(False).items() if value not in score.special]
-        between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
-        far = r"(?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,80}?"
-        sides = [
-            (ends[0], between, "top"),
-            (ends[-1], between, "bottom"),
-            *([(ends[-1], f" {far}", "harm")] * (not score.written)),
-        ]
-        signs = [
-            re.compile(rf"(?i)(?<![\w.,/-]){re.escape(end)}{gap}{any_of(word).pattern}") for end, gap, word in sides
-        ]
-        # Where levels have words, their order says which is better; a yes to "is it toxic?" is worse.
-        plain = {text.strip('"').lower() for text in ends} <= {"yes", "no", "true", "false", "y", "n"}
-        signs += [any_of("harm" if plain else "reversed")] * (plain or not score.written)
-        told = [
-            (row, found[0]) for row, line in enumerate(source.lines) for sign in signs if (found := sign.search(line))
-        ]
-        for row, said in told[:1]:
-            better = "a higher score" if not plain else ends[-1]
-            yield f'{better} is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
-    counted = re.search(rf"(?i){any_of('how_many').pattern} {any_of('harm').pattern}", source.text)
-    if counted and len(scores) == 1 and not harms:
-        yield f'a higher score is taken as better, and the prompt asks "{counted[0]}": is that meant?'
+        ends = [text.strip('"') for text, value in score.values_by_text(False).items() if value not in score.special]
+        low, high = (rf"(?i)(?<![\w.,/-]){re.escape(end)}" for end in (ends[0], ends[-1]))
+        signs = [low + between + any_of("top").pattern, high + between + any_of("bottom").pattern]
+        if {end.lower() for end in ends} <= {"yes", "no", "true", "false", "y", "n"}:
+            signs.append(any_of("harm").pattern)  # a yes to "is it toxic?" is worse
+        elif not score.written:  # where levels have words, their order says which is better
+            how_many = rf"{any_of('how_many').pattern} {any_of('harm').pattern}"
+            signs += [high + far + any_of("harm").pattern, any_of("reversed").pattern, how_many]
+        lines = [(row, re.search(f"(?i){sign}", line)) for row, line in enumerate(source.lines) for sign in signs]
+        for row, said in [(row, said[0]) for row, said in lines if said][:1]:
+            yield f'{ends[-1]} is taken as better, and line {source.line(row)} says "{said[:60]}": is that meant?'
 
 
 def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> Iterator[str]:
@@ -92,13 +79,12 @@ def _beyond(source: Source, scores: dict[str, ScoreField], rubric: Rubric) -> It
     others = {each.row for each in stated(source) if len(ends) == 1 and (each.low, each.high) not in ends}
     begins = rf"(?i){any_of('give').pattern}(?: \w+){{0,3}}?"
     for row, line in enumerate(source.lines):
-        tells = (any_of("give").search(line) or any_of("answer").search(line)) and not re.match(
-            r'\s*(?:["{}\[]|\d+\s*[:=])', line
-        )
+        data = re.match(r'\s*(?:["{}\[]|\d+\s*[:=])', line)
+        tells = not data and (any_of("give").search(line) or any_of("answer").search(line))
         given = [float(each) for each in re.findall(rf"{begins}\s+(\d+(?:\.\d+)?)(?![\w%]|[.,]\d)", line) if tells]
-        said = [*told_words(line), *BESIDE.findall(line)] if tells else []
-        halves = ends and any_of("fraction").search(any_of("negated").sub(" ", line)) and any_of("score").search(line)
+        strange = tells and any(word.lower() not in known for word in [*told_words(line), *BESIDE.findall(line)])
         never = numbers and tells and any_of("never").search(line)
-        strange = any(word.lower() not in known for word in said) or (numbers and not numbers.issuperset(given))
-        if never or strange or row in others or (halves and numbers == {round(each) for each in numbers}):
+        finer = numbers == {round(each) for each in numbers} and ends and any_of("score").search(line)
+        finer = finer and any_of("fraction").search(any_of("negated").sub(" ", line))
+        if strange or never or finer or row in others or (numbers and not numbers.issuperset(given)):
             yield f'line {source.line(row)} says "{line.strip()[:80]}": has the declaration all that this asks for?'

@@ -83,7 +83,7 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return _of_text(slot, last, explains)
     # A number that is no range, one that counts, or one whose end an input says is left to the person.
     unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text)) or any_of("counted").search(f"{last} {text}")
-    scale = scale or (None if unread else scale_of(last, keys, source))
+    scale = None if any_of("sum").search(text) else scale or (None if unread else scale_of(last, keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
     if is_in("chance", last) and "|" in keys:
