@@ -1,4 +1,4 @@
-"""Recognises the forms of a reply that a prompt shows: an object, a list of keys, tags, labels, an ending, a set of words.
+"""Recognises the forms of a reply that a prompt shows: objects, lists of keys, tags, labels, endings, short replies.
 
 Each recogniser knows one way to write a form down, and yields what it finds with the text that stands in each slot. A
 form without slots is one that it sees and can't read.
