@@ -1,4 +1,4 @@
-"""`agreement --drift`, `--twice` and `--level` on a run in which one person grows stricter and rates twice."""
+"""`agreement --drift` and `--twice` on a run in which one person grows stricter and rates twice."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFile:
         "bob": np.clip(true + rng.integers(-1, 2, COUNT) * (rng.random(COUNT) < 0.2), 1, 5),
         "eve": np.clip(true + rng.integers(-1, 2, COUNT) * (rng.random(COUNT) < 0.2), 1, 5),
     }
-    kept = [{"version": VERSIONS[version[at]], "topic": str(at % 15)} for at in range(COUNT)]
+    kept = [{"version": VERSIONS[version[at]]} for at in range(COUNT)]
     texts = [{"question": name, "answer": name} for name in IDS]
     rows = [Case(name, texts[at], kept[at], at + 1) for at, name in enumerate(IDS)]
     run = RunFile.create(tmp_path_factory.mktemp("drift") / "a.run")
@@ -60,8 +60,8 @@ def moved(found: Mapping[str, Table]) -> dict[Any, Any]:
     return {row["rater"]: row["change"] for row in found["drift"].rows}
 
 
-def test_drift_repeats_and_levels_are_shown(run: RunFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = {"drift": "version", "by": "version", "twice": AGAIN, "level": "document=topic"}
+def test_drift_and_repeats_are_shown(run: RunFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"drift": "version", "by": "version", "twice": AGAIN}
     found = tables(run, **options)
     named = [row["rater"] for row in found["raters"].rows]
     assert named == ["judge", "ann", "bob", "eve"], "the repeats are no further person"
@@ -71,7 +71,6 @@ def test_drift_repeats_and_levels_are_shown(run: RunFile, monkeypatch: pytest.Mo
     assert ann.value == pytest.approx(-1.6, abs=0.5)
     [twice] = found["twice"].rows
     assert (twice["first"], twice["second"], twice["cases"]) == ("ann", "ann-again", 40)
-    assert "level" in found
     assert not [each for table in found.values() for each in table.notes if each.key == "each_case_once"]
     monkeypatch.setattr(against_people, "uneven_strata", lambda _: ["version"])
     uneven = tables(run, **options).values()
@@ -125,12 +124,7 @@ def test_numbers_in_names_are_ordered_as_numbers(run: RunFile) -> None:
 
 
 def test_wrong_options_are_refused(run: RunFile) -> None:
-    assert AgreementOptions().at_level() == ("case", "")
-    assert AgreementOptions(level="system=bot").at_level() == ("system", "bot")
     assert AgreementOptions(twice=AGAIN).again() == [("ann", "ann-again")]
-    for given in ("", "bot", "system", "document=", "case=bot"):
-        with pytest.raises(OptionError, match="is not case, system=COLUMN"):
-            AgreementOptions(level=given).check()
     for given in ("ann", "ann=", "ann=ann"):
         with pytest.raises(OptionError, match="is not NAME=NAME"):
             AgreementOptions(twice=(given,)).check()

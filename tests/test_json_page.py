@@ -25,7 +25,7 @@ COMMANDS = {
         ("pairs.run",),
     ),
     "agreement": (
-        ("answers.run", "--by", "audience", "--level", "document=student", *AGAIN),
+        ("answers.run", "--by", "audience", *AGAIN),
         ("small.run",),
         ("drawn.run",),
     ),

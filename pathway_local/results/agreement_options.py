@@ -23,7 +23,6 @@ from pathway_local.results.analysis import (
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import comparable
-from pathway_local.statistics.levels import GroupLevel
 
 IMPORT = "import"
 """In the place of a column: drift over the imports of a person's ratings."""
@@ -61,14 +60,6 @@ class AgreementOptions(Options):
         tuple[str, ...],
         Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
     ] = ()
-    level: Annotated[
-        str,
-        Says(
-            "LEVEL=COLUMN",
-            "Also correlate raters' means over the systems that the column names (system=COLUMN), or within each "
-            "document (document=COLUMN).",
-        ),
-    ] = "case"
     looks: Annotated[
         int,
         Field(ge=1, le=100),
@@ -100,22 +91,11 @@ class AgreementOptions(Options):
             found.append((first, second))
         return found
 
-    def at_level(self) -> tuple[GroupLevel | Literal["case"], str]:
-        """The level at which correlations are asked for, too, and its column. Raises OptionError."""
-        level, _, column = self.level.partition("=")
-        if level in ("system", "document") and column:
-            return ("system" if level == "system" else "document"), column
-        if self.level.rstrip("=") != "case":
-            said = f"{{level}} {as_given(self.level)} is not case, system=COLUMN or document=COLUMN"
-            raise OptionError(said, "Such as system=bot.")
-        return "case", ""
-
     def check(self) -> None:
         """Raise OptionError or UnknownName for what can't be followed in any run."""
         if self.figure and self.figure not in comparable():
             raise UnknownName("figure", self.figure, comparable())
         self.again()
-        self.at_level()
 
 
 def people_table(

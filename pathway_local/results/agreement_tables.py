@@ -18,7 +18,6 @@ from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.levels import WITHIN
 from pathway_local.verdict import plain
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
@@ -37,9 +36,7 @@ def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
     rubrics = data.rated(options.rubric, options.named)
     if options.drift == IMPORT:
         check_no_column(data, IMPORT)
-    level, column = options.at_level()
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
-    known |= {"level": f"{level}={data.column(column)}"} if column else {}
     known |= {} if options.drift == IMPORT else {"drift": data.column(options.drift)}
     options = options.model_copy(update=known)
     for rubric in rubrics:
@@ -145,20 +142,6 @@ class _Tables:
         brief = ("exact", "kappa") if nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
         columns = [*TWO, Column("cases", "count"), *_figures(of_pairs, brief if levels else NO_LEVELS)]
         yield self._table("twice", columns, rows)
-        yield self._at_level()
-
-    def _at_level(self) -> Table:
-        level, column = self.options.at_level()
-        rows: list[Row] = [
-            {**_names(pair), "groups": pair.at_level.groups, "used": pair.at_level.used, **pair.at_level.figures}
-            for pair in self.found.pairs
-            if pair.at_level
-        ]
-        columns = [*TWO, Column("groups", "count"), Column("used", "count")]
-        columns += _figures([COEFFICIENTS[name] for name in WITHIN])
-        notes = [Note("system_level" if level == "system" else "document_level", {"column": column})]
-        notes += [Note("system_level_alone")] if level == "system" and not self.options.cluster else []
-        return self._table("level", columns, rows, notes, about={"level": level, "column": column})
 
     def _pair(self, pair: RaterPair) -> Row:
         covered = {"first_coverage": self._coverage(pair.first), "second_coverage": self._coverage(pair.second)}
