@@ -24,9 +24,6 @@ from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import comparable
 
-IMPORT = "import"
-"""In the place of a column: drift over the imports of a person's ratings."""
-
 PAIR = "Comparing two judges"
 SECTION = "people"
 TWO = (Column("first", "rater"), Column("second", "rater"))
@@ -48,14 +45,6 @@ class AgreementOptions(Options):
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
     min_group: MinGroup = None
-    drift: Annotated[
-        str,
-        Says(
-            "COLUMN",
-            "Show how raters' errors move over dates, batches or versions, or `import` for the order of each person's "
-            "imports.",
-        ),
-    ] = ""
     twice: Annotated[
         tuple[str, ...],
         Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.results.against_people import Families
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, score_agreement
-from pathway_local.results.agreement_options import IMPORT, SECTION, TWO, AgreementOptions, Row, people_table
-from pathway_local.results.analysis import Analysis, OptionError, as_given
-from pathway_local.results.kept_column import kept_column
+from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
+from pathway_local.results.analysis import Analysis
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
 from pathway_local.results.stand_in import stand_in
@@ -34,26 +32,10 @@ def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
     """
     options.check()
     rubrics = data.rated(options.rubric, options.named)
-    if options.drift == IMPORT:
-        check_no_column(data, IMPORT)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
-    known |= {} if options.drift == IMPORT else {"drift": data.column(options.drift)}
     options = options.model_copy(update=known)
     for rubric in rubrics:
         yield from agreement_tables(data.run, ratings_matrices(data.run, rubric), options)
-
-
-def check_no_column(data: Ratings, word: str) -> None:
-    """Check that the run keeps no column called as the word of `drift`. Raises OptionError."""
-    try:
-        column, _ = kept_column(data.run, word)
-    except UsageError:  # no such column, or an input, over whose values there is no drift
-        return
-    raise OptionError(
-        f"{{drift}} {word} could mean the run's column {as_given(column)} or the order of each person's imports",
-        "If you mean the column, rename it in the cases file, store it with `pathway-local runs keep RUN {cases} FILE "
-        "{column} NAME`, and name that.",
-    )
 
 
 def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
