@@ -6,6 +6,7 @@ of the test's own, in a new session, with its own arguments, folder, environment
 start is the server's: a command that needs another is started as usual (`starts_alike`).
 """
 
+import atexit
 import ctypes
 import gc
 import inspect
@@ -17,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -197,8 +199,27 @@ def _preload() -> None:
     gc.freeze()
 
 
+def _run() -> None:
+    """Run the command and end as Python would, but for the last look at every object.
+
+    That look copies each page of memory that the fork shares: it would take longer than most commands.
+    """
+    code: object = 0
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as ended:
+        code = ended.code or 0
+    if not isinstance(code, int):
+        sys.exit(code)
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     requests = socket.socket(fileno=int(sys.argv[1]))
     _preload()
     _serve(requests)
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    _run()
