@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import torch
 from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from safetensors import SafetensorError
@@ -45,6 +44,8 @@ def _gap(engine: TransformersEngine, item: Pass, one: PassResult, other: PassRes
     """How far apart the logits are of the two tokens at which two results part."""
     ones, others = (*one.ids, end), (*other.ids, end)
     at = next(at for at, pair in enumerate(zip(ones, others, strict=False)) if pair[0] != pair[1])
+    import torch
+
     with torch.inference_mode():
         logits = engine._model.model(torch.tensor([[*item.ids, *ones[:at]]])).logits[0, -1]
     return float(abs(logits[ones[at]] - logits[others[at]]))
@@ -74,6 +75,8 @@ def test_its_log_probabilities_are_vllms(vllm_host: Hosts, engine: TransformersE
 
 
 def test_log_probabilities_of_a_judge_in_16_bits_are_computed_in_32(tiny_judge: Path, make: Maker) -> None:
+    import torch
+
     engine = TransformersEngine(EngineConfig(str(tiny_judge), "bfloat16", 2048))
     item = replace(make.probing(1), grammar=None)
     [found] = _run(engine, [item])[item.id].logprobs
