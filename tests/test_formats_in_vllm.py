@@ -145,7 +145,7 @@ def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokeni
 
 def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
     walker = Walker(tokenizer.grammar_tokenizer)
-    writer = PromptWriter(rubric_with("gold-answer", tokens=4), tokenizer, Chat(), context=CONTEXT)
+    writer = PromptWriter(rubric_with("gold-answer", tokens=8), tokenizer, Chat(), context=CONTEXT)
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
     assert isinstance(prompt, Prompt)
     grammar = prompt.reply.form.grammar(tokenizer.end_ids)

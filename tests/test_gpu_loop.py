@@ -22,8 +22,8 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.verdict import NO_TOKENS
 
 CONTEXT = 4096
-CASES = 6
-SAMPLES = 12
+CASES = 4
+SAMPLES = 8
 CACHE = 4_620_288
 """Bytes of a cache that holds 4,512 tokens of the tiny judge."""
 
@@ -213,7 +213,7 @@ def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load
 
 def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> None:
     """Few steps read a prompt beside replies that are being written, though each reply is continued by a probe."""
-    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(300)}
+    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(200)}
     passes = {name: Pass(name, make.ids(f"Judge {name}."), None, most) for name, most in lengths.items()}
     engine = GpuLoop(EngineConfig(str(tiny_judge), "float32", CONTEXT, {"max_num_seqs": seats}))
     found, replies = [], list[dict[str, PassResult]]()
