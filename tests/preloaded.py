@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -182,7 +182,10 @@ def _preload() -> None:
     for module in pkgutil.walk_packages(pathway_local.__path__, "pathway_local."):
         if not module.name.startswith(APART):
             import_module(module.name)
-    for name in ("scripted_kind", "transformers", "typer", "rich.table"):
+    for name in (
+        *("scripted_kind", "transformers.tokenization_utils_tokenizers", "llguidance.hf"),
+        *("typer._adapters", "rich.console", "rich.progress", "rich._unicode_data.unicode17-0-0"),
+    ):
         import_module(name)
     from pathway_local.judges.chat import chat_frame, template_process
     from pathway_local.judges.registry import load_registry
@@ -199,27 +202,25 @@ def _preload() -> None:
     gc.freeze()
 
 
-def _run() -> None:
-    """Run the command and end as Python would, but for the last look at every object.
-
-    That look copies each page of memory that the fork shares: it would take longer than most commands.
-    """
-    code: object = 0
+def _run(script: str) -> None:
+    """Run a script to its end, as Python does. To free what was preloaded, Python would first copy all of it."""
+    code: object = None
     try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        runpy.run_path(script, run_name="__main__")
     except SystemExit as ended:
-        code = ended.code or 0
-    if not isinstance(code, int):
-        sys.exit(code)
-    threading._shutdown()
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    os._exit(code)
+        code = ended.code
+    if code is None or isinstance(code, int):
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        with suppress(OSError, ValueError):  # Python tells of it, as usual
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit((code or 0) & 0xFF)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
     requests = socket.socket(fileno=int(sys.argv[1]))
     _preload()
     _serve(requests)
-    _run()
+    _run(sys.argv[0])
