@@ -6,8 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pathway_local.errors import RubricError
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 
 _QUOTE = r"\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|„[^“”\n]{1,40}[“”]|«\s?[^»\n]{1,40}?\s?»|`[^`\n]{1,40}`|(?<!\w)['‘][^'’\n]{1,40}['’](?!\w)"
 _QUOTED = re.compile(_QUOTE)
@@ -17,9 +16,7 @@ _PART = re.compile(r"[^\W\d][\w+=<>-]*(?: [^\W\d][\w-]*){0,2}")
 @cache
 def table() -> dict[str, Any]:
     """Return the table of words."""
-    file = Path(__file__).with_suffix(".yaml")
-    read: Any = load_yaml(file.read_text(encoding="utf-8"), file.name, RubricError)
-    return dict(read)
+    return dict(load_ours(Path(__file__).with_suffix(".yaml")))
 
 
 @cache

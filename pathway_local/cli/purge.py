@@ -16,7 +16,7 @@ from pathway_local.system.output_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",
-    "the commands in its audit trail, values of --only, --between, --where and --case left out",
+    "the commands in its audit trail, values of --between, --where and --case left out",
 )
 
 OUT_OF_REACH = (

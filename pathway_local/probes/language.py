@@ -3,10 +3,8 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pathway_local.errors import RubricError
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 
 WORDS_FILE = Path(__file__).with_name("languages.yaml")
 
@@ -29,5 +27,5 @@ def language_of(text: str) -> str:
 
 @cache
 def _common() -> dict[str, frozenset[str]]:
-    loaded: Any = load_yaml(WORDS_FILE.read_text(encoding="utf-8"), WORDS_FILE.name, RubricError)
+    loaded = load_ours(WORDS_FILE)
     return {language: frozenset(words.split()) for language, words in loaded.items()}

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pathway_local.errors import RubricError
 from pathway_local.probes.language import language_of
 from pathway_local.probes.roles import InputRole, Roles
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.verdict import Number
 
 PHRASES = Path(__file__).with_name("phrases.yaml")
@@ -23,8 +21,7 @@ Texts = Mapping[str, str]
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """Return what probes add to an answer, by language."""
-    read: Any = load_yaml(PHRASES.read_text(encoding="utf-8"), PHRASES.name, RubricError)
-    return dict(read)
+    return dict(load_ours(PHRASES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.rubrics.declaration import spelling_of
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 
 WORDS_FILE = Path(__file__).with_suffix(".yaml")
 MOST_LEVELS = 11
@@ -21,8 +19,7 @@ MOST_LEVELS = 11
 @cache
 def phrases() -> Mapping[str, Mapping[str, str]]:
     """Return the words of the prompt and of the questions, by language."""
-    read: Any = load_yaml(WORDS_FILE.read_text(encoding="utf-8"), WORDS_FILE.name, RubricError)
-    return dict(read)
+    return dict(load_ours(WORDS_FILE))
 
 
 def front_of(name: str, description: str, inputs: Sequence[str], outputs: Outputs) -> dict[str, object]:

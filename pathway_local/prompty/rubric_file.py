@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
@@ -18,7 +17,7 @@ from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.json_schema import outputs_of_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
 
@@ -109,8 +108,7 @@ def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
     text, prompt_file = beside_prompt(read_text(path), path)
     rubric = parse_rubric(text, str(path), prompt_file)
     if name in builtin_names():
-        told: Any = load_yaml(PEOPLE.read_text(encoding="utf-8"), PEOPLE.name, RubricError)
-        rubric = replace(rubric, people=told.get(name, "").strip())
+        rubric = replace(rubric, people=load_ours(PEOPLE).get(name, "").strip())
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric

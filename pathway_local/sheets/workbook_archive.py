@@ -63,16 +63,13 @@ def has_formulas(path: Path) -> bool:
         return any(any(map(FORMULA.search, _chunks(archive, part.filename))) for part in parts)
 
 
-def merged_cells(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:
-    """Return the cells of a sheet's `part` that reach over several rows: by the first, column (from 0) and last row."""
-    found: dict[int, list[tuple[int, int]]] = {}
+def cells_over_rows(path: Path, part: str) -> Iterator[tuple[int, int]]:
+    """Yield the column (from 0) and the first row of each cell of a sheet's `part` that is merged over several rows."""
     with zipfile.ZipFile(path) as archive:
         for chunk in _chunks(archive, part):
             for column, first, last in MERGED.findall(chunk):
                 if int(last) > int(first):
-                    area = (column_index_from_string(column.decode()) - 1, int(last))
-                    found.setdefault(int(first), []).append(area)
-    return found
+                    yield column_index_from_string(column.decode()) - 1, int(first)
 
 
 def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
