@@ -360,7 +360,7 @@ def test_a_label_of_an_input_is_no_part_of_the_reply() -> None:
 def test_a_label_at_the_end_of_the_prompt_shows_no_slot() -> None:
     rate = "Rate the summary from 0 (worst) to 100 (best).\nText: {text}\nSummary: {summary}\n"
     assert not fields(f"{rate}Score:")
-    places = "Return a JSON with these keys:\n- \"why\": your reasons\n- \"score\": 1 to 5\n\nTASK: ...\n\nREPLY: ...\n"
+    places = 'Return a JSON with these keys:\n- "why": your reasons\n- "score": 1 to 5\n\nTASK: ...\n\nREPLY: ...\n'
     assert fields(places) == {"why": "text", "score": "1-5"}
 
 
@@ -388,7 +388,9 @@ def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> Non
     assert fields("Score {answer} 1-100. Respond with just the number, no text.") == {"score": "1-100"}
     assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" < "2" < "3"'}
     assert fields('Rate {answer} from 1 to 5. Return JSON: {"score": int, "label": str}')["label"] == "?"
-    assert "is correct the best of these words and odd the worst?" in asked('Judge {answer}. Answer only with "correct" or "odd".')
+    assert "is correct the best of these words and odd the worst?" in asked(
+        'Judge {answer}. Answer only with "correct" or "odd".'
+    )
 
 
 def test_a_second_object_of_the_reply_is_asked_about() -> None:

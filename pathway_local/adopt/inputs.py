@@ -71,7 +71,9 @@ def _listed(source: Source, foreign: list[str]) -> Inputs:
     names, row = max(lists, key=lambda each: len(each[0]), default=([], 0))
     said = {name: told[:200] for name, (told, _) in heads.items()} or dict.fromkeys(names, "")
     rows = tuple(row for _, row in heads.values()) or (row,)
-    asked = f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
+    asked = (
+        f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
+    )
     return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
 
 
@@ -82,7 +84,9 @@ def places_of(name: str, text: str) -> list[int]:
 
 def _given(source: Source) -> Iterator[tuple[list[str], int]]:
     """Yield the nouns of each list such as "given the question, an ideal answer and a context", and its row."""
-    begins = rf"(?i){any_of('given').pattern}:?\s+(?:carefully\s+)?((?:an?|the|two|both|its|user'?s?)\b[^.\n:;]{{3,200}})"
+    begins = (
+        rf"(?i){any_of('given').pattern}:?\s+(?:carefully\s+)?((?:an?|the|two|both|its|user'?s?)\b[^.\n:;]{{3,200}})"
+    )
     tail = re.compile(rf"(?i)^{any_of('before_noun').pattern}\s+|\s+{any_of('behind_noun').pattern}.*$")
     for told in re.finditer(begins, source.text):
         parts = re.split(r",\s*(?:and\s+|or\s+)?|\s+(?:and|with|to|as well as)\s+", told[1])

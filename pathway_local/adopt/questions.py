@@ -33,7 +33,7 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         yield "the response that the judge chooses counts as the better one: is that meant?"
     asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
-    told = [said[0] for line in asks if (said := any_of("reasons").search(line))]
+    told = [found[0] for line in asks if (found := any_of("reasons").search(line))]
     if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
         yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?'
     if form.closing:

@@ -29,7 +29,8 @@ LONG = 160
 """Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
 MOST = 20_000
 _PLACEHOLDER = re.compile(
-    r"(?i)[<{].*|\.+|[xn]|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?"
+    r"(?i)[<{].*|\.+|[xn]"
+    r"|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?"
 )
 _BLANK = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
 

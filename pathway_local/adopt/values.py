@@ -274,7 +274,9 @@ def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
         return " < ".join(quoted_word(word) for word in sorted(rest, key=int)) + special, ""
     plain = [_rank(word) for word in rest]
     lower = {word.lower() for word in rest}
-    ladder = next((each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), [])
+    ladder: list[str] = next(
+        (each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), []
+    )
     ranks = [ladder.index(word.lower()) for word in rest] if ladder else list(plain)
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]

@@ -8,7 +8,10 @@ from typing import Any
 
 from pathway_local.system.safe_yaml import load_ours
 
-_QUOTE = r"\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|„[^“”\n]{1,40}[“”]|«\s?[^»\n]{1,40}?\s?»|`[^`\n]{1,40}`|(?<!\w)['‘][^'’\n]{1,40}['’](?!\w)"
+_QUOTE = (
+    r"\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|„[^“”\n]{1,40}[“”]|«\s?[^»\n]{1,40}?\s?»|`[^`\n]{1,40}`"
+    r"|(?<!\w)['‘][^'’\n]{1,40}['’](?!\w)"
+)
 _QUOTED = re.compile(_QUOTE)
 _PART = re.compile(r"[^\W\d][\w+=<>-]*(?: [^\W\d][\w-]*){0,2}")
 
@@ -71,11 +74,8 @@ def quoted_set(text: str) -> list[str]:
 
 def alternatives(text: str) -> list[str]:
     """Return the set of words that a slot shows, each standing alone; none for a longer text or a list of topics."""
-    if len(text) > 90 and "|" not in text:
-        return []
     bare = text.strip(" .[]<>(){}*\n")
-    quoted = in_quotes(bare)
-    if len(quoted) > 1:
+    if len(in_quotes(bare)) > 1 or (len(text) > 90 and "|" not in text):
         return quoted_set(bare)
     parts = split_words(bare)
     joined = re.search(rf"[|/]|或|\s{any_of('or').pattern}\s", bare) or all(part.isupper() for part in parts)
