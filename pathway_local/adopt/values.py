@@ -1,5 +1,6 @@
 """Spells what stands in a slot as a field: words with their order, a number with its range, a list, or text."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +67,7 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     """Return the value of one slot: a list, a boolean, words, a number, or text."""
     rows, last, text = (slot.row,), slot.name.split(".")[-1], slot.text
     if slot.kind in ("objects", "list"):
-        return Value('json {"type": "array", "maxItems": 20}' if slot.members else "list", rows)
+        return Value(_as_json(slot.members) if slot.members else "list", rows)
     words = slot.words or (() if slot.kind == "number" else tuple(alternatives(text) or _listed_above(slot, source)))
     beside = [*BESIDE.findall(text), *(word for word in (*words, *in_quotes(text)) if is_in("beyond", word))]
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
@@ -81,8 +82,10 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
     if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
         return _of_text(slot, last, explains)
-    # A number that is no range, one that counts, or one whose end an input says is left to the person.
-    unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text)) or any_of("counted").search(f"{last} {text}")
+    if not scale and "|" in keys and any_of("counted").search(f"{last} {text}"):
+        return Value("number 0-1000", rows, question=f'"{last}" counts something: is it at most 1000, and no score?')
+    # A number that is no range, or one whose end an input says, is left to the person.
+    unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
     scale = None if any_of("sum").search(text) else scale or (None if unread else scale_of(last, keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
@@ -305,6 +308,13 @@ def gloss(word: str, source: Source) -> str:
     told = rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})"
     found = re.search(told, source.text)
     return found[1].strip() if found else ""
+
+
+def _as_json(members: Sequence[Slot]) -> str:
+    """Return the spelling of a list of objects that is no score."""
+    shown = {each.name: {"enum": list(each.words)} if each.words else {"type": "string"} for each in members}
+    item = {"type": "object", "properties": shown, "required": list(shown)}
+    return f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}"
 
 
 def _as_choice(value: Value) -> Value:
