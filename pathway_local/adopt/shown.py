@@ -23,7 +23,7 @@ from pathway_local.adopt.words import (
     table,
     told_words,
 )
-from pathway_local.rubrics.json_schema import Schema, properties_of
+from pathway_local.rubrics.declaration import Schema, properties_of
 
 LONG = 160
 """Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""

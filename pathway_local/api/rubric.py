@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 
-from pathway_local.api.names import Name, check_names
+from pathway_local.api.rubric import Name, check_names
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import inspect

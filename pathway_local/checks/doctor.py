@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.checks.machine import machine_checks, version_checks
+from pathway_local.checks.doctor import machine_checks, version_checks
 from pathway_local.engines.cluster import INSTALL, RAY, Cluster, look
 from pathway_local.errors import CasesError, PathwayError, RunFileError
+from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.judges.weights_check import file_checks
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
@@ -24,8 +24,7 @@ from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.machine import Machine, this_machine, version_of
-from pathway_local.system.output_file import left_parts
-from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
+from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to, left_parts
 
 RESTORE = "Restore a copy from a backup."
 

@@ -11,7 +11,7 @@ from pathway_local.check import Check, checked
 from pathway_local.engines.engine_list import ENGINES, installed_packages
 from pathway_local.errors import EngineError
 from pathway_local.judges.weights import models_home
-from pathway_local.sealing.levels import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.sealing.seal import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
 from pathway_local.sealing.trial import try_seal
 from pathway_local.system.machine import (
     CPU_BUILD,

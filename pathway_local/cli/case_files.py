@@ -6,14 +6,14 @@ from typing import Any
 
 from pathway_local.cli.terminal import notice
 from pathway_local.errors import CasesError, SealError
-from pathway_local.judging.option import columns_by_input
+from pathway_local.judging.plan import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sealing.levels import NO_FILTER
+from pathway_local.sealing.seal import NO_FILTER
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import closing_command, exposures

@@ -10,14 +10,12 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from pathway_local.cli.case_files import close_off, tell_exposed
-from pathway_local.cli.column_question import ask_columns
+from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
-from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.note_export import note_export
+from pathway_local.cli.judge import print_dry_run, show_dry_run
 from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.show import show, terminal_words
+from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
@@ -31,7 +29,7 @@ from pathway_local.output.plain import as_json as as_plain
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED

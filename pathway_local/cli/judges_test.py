@@ -7,8 +7,7 @@ import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
-from pathway_local.judging.option import values_by_name
-from pathway_local.judging.plan import options_of, read_plan
+from pathway_local.judging.plan import options_of, read_plan, values_by_name
 from pathway_local.prompty.rubric_file import load_rubric
 
 OF_JUDGE = ("id", "encoding", "header_row", "map", "models", "engine", "detail", "temperature", "think")
@@ -47,7 +46,7 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
-    from pathway_local.cli.self_test import test_judges
+    from pathway_local.cli.judges_test import test_judges
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)

@@ -9,14 +9,14 @@ from typing import Annotated, TypeVar
 import typer
 
 from pathway_local.cli.command_help import option
-from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
+from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, notice
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.prompty.new_rubric import new_rubric, phrases, with_meanings
+from pathway_local.prompty.criteria import new_rubric, phrases, with_meanings
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 
 T = TypeVar("T")
 

@@ -7,12 +7,12 @@ from pathway_local.cli.command_help import option
 from pathway_local.cli.options import KeyFile, Run, Yes
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
-from pathway_local.judging.option import values_by_name
+from pathway_local.judging.plan import values_by_name
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.system.output_file import left_parts
+from pathway_local.system.private_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",

@@ -7,17 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.audit import audit
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Run, Yes, taking
-from pathway_local.cli.purge import purge
+from pathway_local.cli.runs import audit, purge
 from pathway_local.cli.terminal import data, need_consent, notice, talk
 from pathway_local.rater import HANDOVER, PanelRule, Rater
-from pathway_local.ratings.kept_columns import keep_columns
+from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.removal import Removed, ratings_of, undo_import
-from pathway_local.runs.removal import remove_rater as remove
+from pathway_local.runs.purge import Removed, ratings_of, undo_import
+from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
@@ -48,8 +47,8 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.alike_people import alike
     from pathway_local.results.panel import make_panel
+    from pathway_local.results.ratings import alike
     from pathway_local.results.ratings_matrix import ratings_matrices
 
     members = [member.strip() for member in of.split(",") if member.strip()]

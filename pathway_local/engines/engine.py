@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from pathway_local.engines.remedies import Remedies
+from pathway_local.engines.engine import Remedies
 from pathway_local.errors import EngineMissing
 from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec

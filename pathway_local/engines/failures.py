@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pathway_local import errors
-from pathway_local.engines.engine import EngineKind
-from pathway_local.engines.remedies import REMEDIES, SMALLER
+from pathway_local.engines.engine import REMEDIES, SMALLER, EngineKind
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory
 

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.architecture import Keys
-from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
+from pathway_local.judges.registry import complete
 from pathway_local.judges.weights import check_folder, find_folder, is_folder, local_path, models_home
 from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped

@@ -10,7 +10,7 @@ from pathway_local.engines.allocation import ONE_ENGINE, Engines
 from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.judging.option import (
+from pathway_local.judging.plan import (
     CASES,
     ENCODING,
     HEADER_ROW,
@@ -28,7 +28,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import RunKind
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
 
 Names = str | os.PathLike[str]

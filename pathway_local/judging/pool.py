@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Mapping
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, ReplyUnfinished
-from pathway_local.judging.replay import Replay
+from pathway_local.judging.pool import Replay
 from pathway_local.judging.value_probabilities import Distribution, Place, ValueProbabilities
 from pathway_local.passes import GREEDY, Engine, Pass, PassResult, Sampling, new_pass_id
 from pathway_local.rendering.prompt import Prompt, Thinking

@@ -7,9 +7,8 @@ from heapq import nsmallest
 
 from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName
-from pathway_local.probes.changes import own_texts
-from pathway_local.probes.probe_list import PROBES, REORDERED, Probe
-from pathway_local.probes.reordered import reordered
+from pathway_local.probes.drawing import reordered
+from pathway_local.probes.probe_list import PROBES, REORDERED, Probe, own_texts
 from pathway_local.probes.subject import Measured, Subject, Texts
 from pathway_local.rubrics.rubric import Rubric
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pathway_local.probes import changes
-from pathway_local.probes.changes import Twins
-from pathway_local.probes.roles import InputRole, ScoreRole
-from pathway_local.probes.subject import Measured, Subject
+from pathway_local.probes import probe_list as changes
+from pathway_local.probes.probe_list import Twins
+from pathway_local.probes.subject import InputRole, Measured, ScoreRole, Subject
 
 Expected = Literal["top", "bottom", "low", "falls", "step by step", "does not rise", "same", "mirrored"]
 

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pathway_local.rubrics.compiled import compiled
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric import Rubric, compiled
 from pathway_local.rubrics.turn import Insert, Turn, TurnPart
 
 _LEVEL = re.compile(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pathway_local.probes.language import language_of
-from pathway_local.probes.roles import InputRole, Roles
+from pathway_local.probes.subject import InputRole, Roles, language_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
 from pathway_local.system.safe_yaml import load_ours

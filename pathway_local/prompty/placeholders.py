@@ -7,7 +7,7 @@ from string import Formatter
 
 from jinja2 import TemplateSyntaxError
 
-from pathway_local.prompty.jinja_turn import jinja_turn
+from pathway_local.prompty.placeholders import jinja_turn
 from pathway_local.rubrics.turn import MARKS, Syntax, Turn, input_of
 
 _DESCRIBED = re.compile(r"^\s*(?:(?:[-*•+]|\d+[.)])\s*)?[*_`\"']*\{(\w+)\}[*_`\"']*\s*(?::|-|–|—|=)[*_]*\s+\w")

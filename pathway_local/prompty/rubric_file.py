@@ -9,12 +9,11 @@ from pathlib import Path
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.pair_block import read_pair
 from pathway_local.prompty.placeholders import find_placeholders
 from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
-from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
+from pathway_local.prompty.rubric_file import read_inputs, read_pair, with_inputs_used
 from pathway_local.rubrics.consistency import read_rules
-from pathway_local.rubrics.json_schema import outputs_of_schema
+from pathway_local.rubrics.declaration import outputs_of_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.safe_yaml import load_ours

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from pathway_local.ratings.token_shares import Token, tokens_in
+from pathway_local.ratings.hosted_results import Token, tokens_in
 from pathway_local.sheets.row import Row
 from pathway_local.verdict import NO_TOKENS, Failure, Tokens
 

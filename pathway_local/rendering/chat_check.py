@@ -8,7 +8,7 @@ from datetime import date
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.chat.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
+from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.rater import JUDGES
-from pathway_local.results.corrected_comparison import CorrectedComparison, as_one_family, corrected_comparison
+from pathway_local.results.comparison import CorrectedComparison, as_one_family, corrected_comparison
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.statistics.families import at_holm_levels, level_of_looks

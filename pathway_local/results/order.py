@@ -7,8 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Estimate, Undefined
 

@@ -11,10 +11,10 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.order import Places, above, places
-from pathway_local.results.preferences import win_of
+from pathway_local.results.ranking import Places, above, places
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.tally import win_of
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile

@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 
 from pathway_local.results.panel import mean_of
-from pathway_local.results.preferences import Preferences, clustered_mean
+from pathway_local.results.tally import Preferences, clustered_mean
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local.sealing.filter import install
-from pathway_local.sealing.levels import FILTER, ISOLATED, NAMESPACE, OFF, OFF_SWITCHES, UNFILTERED
+from pathway_local.sealing.seal import FILTER, ISOLATED, NAMESPACE, OFF, OFF_SWITCHES, UNFILTERED
 from pathway_local.system.machine import uses_gpu
 
 SUCCESS, NO_DRIVER = 0, -1

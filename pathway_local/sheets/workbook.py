@@ -16,11 +16,10 @@ from openpyxl.styles import Alignment, Font
 from openpyxl.utils import get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.cells import workbook_cell
 from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
-from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text
-from pathway_local.sheets.workbook_archive import cells_over_rows, check_archive, check_copyable, damaged, has_formulas
+from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text, workbook_cell
+from pathway_local.sheets.workbook import cells_over_rows, check_archive, check_copyable, damaged, has_formulas
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.correlation import kendall, pearson, spearman
+from pathway_local.statistics.coefficients import kendall, pearson, spearman
 from pathway_local.statistics.figure import FloatArray, Reason, Undefined
 from pathway_local.statistics.reliability import (
     Weights,

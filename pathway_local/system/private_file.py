@@ -11,7 +11,7 @@ from shlex import quote
 from typing import ClassVar
 
 from pathway_local.errors import CasesError, RunLocked
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 
 ACCESS_LIST = "system.posix_acl_access"
 READ, WRITE, ENTER = 4, 2, 1

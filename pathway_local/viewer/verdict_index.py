@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import MOST_GROUPS
-from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import Said, given_by, said_by
+from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.verdict import Failure, Outcome
-from pathway_local.viewer.case_texts import CaseTexts, fold
-from pathway_local.viewer.selection import ORDERS, IndexedCase, IndexedVerdict, Selection
+from pathway_local.viewer.verdict_index import ORDERS, CaseTexts, IndexedCase, IndexedVerdict, Selection, fold
 
 PAGE = 50
 """Cases on a page of the table."""

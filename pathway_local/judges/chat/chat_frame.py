@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.chat import template_process
+from pathway_local.judges import template_process
 
 WAIT = 60
 """Seconds until a process that renders is killed. It ends itself after less processor time, unless it can't start."""

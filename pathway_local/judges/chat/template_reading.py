@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.chat.chat_frame import render
+from pathway_local.judges.chat_template import render
 from pathway_local.judges.judge_spec import ThinkingSpec
 from pathway_local.judges.weights import chat_template, declared_ends, json_if_there
 
