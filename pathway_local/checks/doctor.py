@@ -24,8 +24,7 @@ from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.system.machine import Machine, this_machine, version_of
-from pathway_local.system.output_file import left_parts
-from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to
+from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to, left_parts
 
 RESTORE = "Restore a copy from a backup."
 

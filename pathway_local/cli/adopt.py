@@ -25,7 +25,7 @@ from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
 from pathway_local.rubrics.declaration import Declaration, lines_of, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
 NOT_FOUND = "I could not find the reply's format; declare it"

@@ -16,7 +16,7 @@ from pathway_local.errors import UnknownName, UsageError
 from pathway_local.prompty.new_rubric import new_rubric, phrases, with_meanings
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_c
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.system.output_file import left_parts
+from pathway_local.system.private_file import left_parts
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 
 from pathway_local.errors import EngineError, WeightsMissing
 from pathway_local.judges.hostile_folder import LARGEST_TEXT, refuse_odd_files
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 from pathway_local.system.shipped import packaged_folder
 
 PACKAGE = "package:"

@@ -17,7 +17,7 @@ import msgspec
 
 from pathway_local.engines.cluster import host_of, on_loopback
 from pathway_local.judging.planned_rater import Settings
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 from pathway_local.system.private_process import own_cache
 
 FEWEST = 8

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
-from pathway_local.system.output_file import check_output, output_file
+from pathway_local.system.private_file import check_output, output_file
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 

@@ -16,7 +16,7 @@ from pathway_local.ratings.rating_sheet import NOTES, RATING_ID, RatingRow, Shee
 from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
-from pathway_local.system.output_file import check_output, temporary_files_in
+from pathway_local.system.private_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")

@@ -13,7 +13,7 @@ from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.row import CellValue, Row, refuse_columns
-from pathway_local.system.output_file import check_output, output_file, temporary_files_in
+from pathway_local.system.private_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible
 
 SIDE = "side"
