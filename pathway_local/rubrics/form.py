@@ -10,7 +10,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import ScoreField, TextField
-from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Number, Value
 
