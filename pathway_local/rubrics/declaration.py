@@ -9,7 +9,6 @@ from decimal import Decimal
 from itertools import product
 from typing import assert_never
 
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.fields import (
     BooleanField,
     ChoiceField,
@@ -20,6 +19,7 @@ from pathway_local.rubrics.fields import (
     TextField,
     TextListField,
 )
+from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import Outputs
 from pathway_local.rubrics.spelling import field_of
 from pathway_local.rubrics.verdict_list import VerdictListField
