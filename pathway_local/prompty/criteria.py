@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.model_block import ModelBlock
+from pathway_local.prompty.front_matter import ModelBlock
 from pathway_local.prompty.new_rubric import standard_prompt
 from pathway_local.prompty.prompty_file import Prompty, people_in
 from pathway_local.rubrics.output_format import Outputs
