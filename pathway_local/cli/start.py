@@ -23,10 +23,9 @@ from pathway_local.judging.plan import default_run
 from pathway_local.prompty.new_rubric import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import columns_present, folded, names_of
+from pathway_local.sheets.columns import columns_present, folded, labels_and_ids, likely_columns, names_of
 from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
-from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language

@@ -11,6 +11,7 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageErr
 from pathway_local.sheets.columns import (
     has_column,
     is_known,
+    likely_columns,
     match_columns,
     means_the_same,
     names_of,
@@ -18,7 +19,6 @@ from pathway_local.sheets.columns import (
     same_column,
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.likely_columns import likely_columns
 from pathway_local.sheets.nested_keys import SAMPLE_ROWS, SEPARATOR, listed_texts, nested_keys, with_nested
 from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
