@@ -19,7 +19,7 @@ from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.cells import json_text
+from pathway_local.sheets.row import json_text
 from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 

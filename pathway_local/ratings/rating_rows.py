@@ -14,8 +14,7 @@ from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, s
 from pathway_local.ratings.token_shares import with_shares
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.cells import is_cut
-from pathway_local.sheets.row import Row, flaw, shown
+from pathway_local.sheets.row import Row, flaw, is_cut, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100

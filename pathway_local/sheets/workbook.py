@@ -18,10 +18,9 @@ from openpyxl.styles import Alignment, Font
 from openpyxl.utils import column_index_from_string, get_column_letter
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.cells import workbook_cell
 from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
-from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text
+from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text, workbook_cell
 
 PART_LIMIT = 16 * 2**20
 """Bytes of an unpacked part that is harmless however tightly it was packed."""
