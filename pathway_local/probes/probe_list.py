@@ -6,8 +6,7 @@ from typing import Literal
 
 from pathway_local.probes import changes
 from pathway_local.probes.changes import Twins
-from pathway_local.probes.roles import InputRole, ScoreRole
-from pathway_local.probes.subject import Measured, Subject
+from pathway_local.probes.subject import InputRole, Measured, ScoreRole, Subject
 
 Expected = Literal["top", "bottom", "low", "falls", "step by step", "does not rise", "same", "mirrored"]
 
