@@ -13,7 +13,7 @@ from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.judging.loop import LocalRater, Tally, Texts
 from pathway_local.judging.planned_rater import PlannedRater
-from pathway_local.probes.reordered import reordered
+from pathway_local.probes.drawing import reordered
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import HELD, TURNED, Verdict, storable
