@@ -8,8 +8,7 @@ from heapq import nsmallest
 
 from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName
-from pathway_local.probes.changes import own_texts
-from pathway_local.probes.probe_list import PROBES, REORDERED, Probe
+from pathway_local.probes.probe_list import PROBES, REORDERED, Probe, own_texts
 from pathway_local.probes.subject import Measured, Subject, Texts
 from pathway_local.rubrics.compiled import compiled
 from pathway_local.rubrics.fields import ScoreField
