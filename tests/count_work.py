@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 from benchmark.made_cases import write_cases
 from pathway_local.engines.vllm import VllmEngine
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool

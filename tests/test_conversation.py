@@ -14,7 +14,7 @@ from typed import Desk
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.prompty.placeholders import jinja_turn
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter

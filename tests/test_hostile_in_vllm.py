@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import Sampling
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric

@@ -12,7 +12,7 @@ from scripted_engine import ScriptedEngine
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater

@@ -9,8 +9,7 @@ from pathlib import Path
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import text_config, whole
-from pathway_local.judges.chat.turns import chat_of
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec, chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.weights import read_json
 from pathway_local.judges.weights_check import file_checks

@@ -12,7 +12,7 @@ from pathway_local.cli.progress import JobProgress
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.turns import think_budget
+from pathway_local.judges.judge_spec import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test

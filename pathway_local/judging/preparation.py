@@ -14,8 +14,7 @@ from pathway_local.case import BadRow, Case, rank
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
-from pathway_local.judges.chat.turns import chat_of
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec, chat_of
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
