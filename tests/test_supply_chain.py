@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typed import Desk
 
-from pathway_local.sealing import environment
+from pathway_local.sealing import launch as environment
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
