@@ -24,8 +24,7 @@ from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.orders import verdict_of_orders
-from pathway_local.rubrics.pair import Orders
+from pathway_local.rubrics.pair import Orders, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

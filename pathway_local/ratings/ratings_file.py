@@ -20,8 +20,7 @@ from pathway_local.ratings.rating_layout import (
     find_layout,
 )
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
-from pathway_local.rubrics.orders import verdict_of_orders
-from pathway_local.rubrics.pair import BOTH, Order
+from pathway_local.rubrics.pair import BOTH, Order, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
