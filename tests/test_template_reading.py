@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.template_reading import TemplateReading, read_template
+from pathway_local.judges.chat_template import TemplateReading, read_template
 from pathway_local.judges.judge_folder import complete
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec, think_budget
 

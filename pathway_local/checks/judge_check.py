@@ -10,7 +10,7 @@ from pathlib import Path
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.judges.architecture import text_config, whole
-from pathway_local.judges.chat.template_reading import ANSWER, MARKS, NEXT, SYSTEM, USER
+from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.weights import read_json

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pathway_local.judges.architecture import Config, Layers, architecture, context, text_config
-from pathway_local.judges.chat.template_reading import read_template
+from pathway_local.judges.chat_template import read_template
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import read_json, weight_files, weights_bytes
 from pathway_local.system.machine import GB

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.chat.chat_frame import ChatFrame, Turn, chat_frame, ends
+from pathway_local.judges.chat_template import ChatFrame, Turn, chat_frame, ends
 from pathway_local.judges.hostile_folder import refuse_hostile_tokenizer
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import declared_ends, json_if_there
