@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.chat import template_process
+from pathway_local.judges import template_process
 from pathway_local.judges.judge_spec import ThinkingSpec
 from pathway_local.judges.weights import chat_template, declared_ends, json_if_there
 
