@@ -16,8 +16,8 @@ from pathway_local.cli.terminal import data, need_consent, notice, talk
 from pathway_local.rater import HANDOVER, PanelRule, Rater
 from pathway_local.ratings.kept_columns import keep_columns
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.removal import Removed, ratings_of, undo_import
-from pathway_local.runs.removal import remove_rater as remove
+from pathway_local.runs.purge import Removed, ratings_of, undo_import
+from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run

@@ -21,7 +21,7 @@ from pathway_local.ratings.ratings_file import RatingsReading
 from pathway_local.ratings.samples import Sample, inclusions, samples
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.removal import standing_jobs
+from pathway_local.runs.purge import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict

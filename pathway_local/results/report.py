@@ -22,7 +22,7 @@ from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
-from pathway_local.runs.removal import standing_jobs
+from pathway_local.runs.purge import standing_jobs
 
 
 @dataclass(frozen=True, slots=True)
