@@ -23,7 +23,7 @@ from pathway_local.judging.preparation import (
 )
 from pathway_local.judging.timings import Pace, Timings
 from pathway_local.rendering.prompt import Prompt
-from pathway_local.runs.limit import Limit
+from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import Part
 

@@ -27,8 +27,7 @@ from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.rubric_check import LONGER, too_short
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.limit import Limit, last_seed
-from pathway_local.runs.run_cases import cases_of, kept_columns
+from pathway_local.runs.run_cases import Limit, cases_of, kept_columns, last_seed
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.runs.split import Part, part_of

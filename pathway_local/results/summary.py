@@ -14,8 +14,8 @@ from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.runs.limit import shares_judged
 from pathway_local.runs.purge import purged
+from pathway_local.runs.run_cases import shares_judged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Interval
 from pathway_local.statistics.intervals import wilson
