@@ -6,7 +6,7 @@ from typing import Any
 
 from pathway_local.cli.terminal import notice
 from pathway_local.errors import CasesError, SealError
-from pathway_local.judging.option import columns_by_input
+from pathway_local.judging.plan import columns_by_input
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.rubrics.rubric import Rubric

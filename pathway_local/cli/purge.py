@@ -7,7 +7,7 @@ from pathway_local.cli.command_help import option
 from pathway_local.cli.options import KeyFile, Run, Yes
 from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
-from pathway_local.judging.option import values_by_name
+from pathway_local.judging.plan import values_by_name
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases
 from pathway_local.runs.purge import purge as remove
 from pathway_local.runs.run_file import RunFile
