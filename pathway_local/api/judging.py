@@ -21,8 +21,8 @@ from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
+from pathway_local.judging.pace import duration, progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
-from pathway_local.judging.progress_line import duration, progress_line
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.sealing.levels import Wanted

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathway_local.case import placed
 from pathway_local.cli.terminal import data, print_json
 from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast
-from pathway_local.judging.progress_line import duration
+from pathway_local.judging.pace import duration
 
 
 def show_dry_run(found: DryRun) -> None:
