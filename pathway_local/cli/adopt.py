@@ -16,7 +16,7 @@ from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.cli.command_help import OUTPUT, option
-from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
+from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.errors import RubricError, UsageError
