@@ -11,8 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from pathway_local.case import placed
-from pathway_local.cli.case_files import close_off, tell_exposed
-from pathway_local.cli.column_question import ask_columns
+from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
 from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import of_judge, taking

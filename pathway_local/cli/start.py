@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.case_files import read_privately
-from pathway_local.cli.column_question import ask_column, example, first_rows
+from pathway_local.cli.case_files import ask_column, example, first_rows, read_privately
 from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
 from pathway_local.cli.options import Lang, Models
