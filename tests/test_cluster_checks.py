@@ -28,7 +28,7 @@ from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pace import Timings
 from pathway_local.passes import EngineConfig
-from pathway_local.sealing.levels import caution_about
+from pathway_local.sealing.seal import caution_about
 from pathway_local.system.machine import GB, Device, Machine
 
 

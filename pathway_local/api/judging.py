@@ -25,7 +25,7 @@ from pathway_local.judging.pace import duration, progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.rubric import Rubric as FileRubric
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import closing_command, exposures

@@ -24,7 +24,7 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sealing.levels import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
+from pathway_local.sealing.seal import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet

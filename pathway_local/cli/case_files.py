@@ -18,7 +18,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sealing.levels import NO_FILTER
+from pathway_local.sealing.seal import NO_FILTER
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms

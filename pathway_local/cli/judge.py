@@ -31,7 +31,7 @@ from pathway_local.output.plain import as_json as as_plain
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED

@@ -14,7 +14,7 @@ from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.wire import Died, Failed, Load, Place, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineUnexplained, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.sealing.levels import UNFILTERED, Attempt, Wanted
+from pathway_local.sealing.seal import UNFILTERED, Attempt, Wanted
 from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
 Notify = Callable[[str], None]

@@ -31,7 +31,7 @@ from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
-from pathway_local.sealing.levels import caution_about
+from pathway_local.sealing.seal import caution_about
 from pathway_local.verdict import Value
 
 SHOW_SECONDS = 0.5

@@ -16,7 +16,7 @@ from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import RunKind
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
 
 _AS_DECLARED = ConfigDict(strict=True, arbitrary_types_allowed=True)
