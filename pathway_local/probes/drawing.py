@@ -10,9 +10,8 @@ from pathway_local.case import BadRow, Case, rank
 from pathway_local.errors import CasesError, UnknownName
 from pathway_local.probes.probe_list import PROBES, REORDERED, Probe, own_texts
 from pathway_local.probes.subject import Measured, Subject, Texts
-from pathway_local.rubrics.compiled import compiled
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric import Rubric, compiled
 from pathway_local.rubrics.turn import Insert, Turn, TurnPart
 
 _LEVEL = re.compile(
