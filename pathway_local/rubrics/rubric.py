@@ -13,10 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.rubrics.consistency import Rule
-from pathway_local.rubrics.conversation import BadConversation, listed, messages_in, parts, written
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
-from pathway_local.rubrics.turn import Turn
+from pathway_local.rubrics.turn import BadConversation, Turn, listed, messages_in, parts, written
 
 FormatFrom = Literal["file", "criteria"]
 
