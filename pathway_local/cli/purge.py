@@ -9,7 +9,7 @@ from pathway_local.cli.terminal import need_consent, talk
 from pathway_local.errors import UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases
-from pathway_local.runs.purge import purge as remove
+from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
@@ -50,13 +50,13 @@ def purge(
     with RunFile.read(run, None) as read:
         chosen = choose_cases(read, ids, values) if case or where else None
         files = chosen.files if chosen else exported(read)
-    some = f"everything about {_counted(len(chosen.ids))}" if chosen else ""
+    some = f"everything about {_cases_counted(len(chosen.ids))}" if chosen else ""
     named = some or ("everything about its cases" if everything else "everything that raters wrote")
     if not yes:
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     what: What = "all" if everything else TEXT
-    removed = purge_cases(run, ids, values, sys.argv) if chosen else remove(run, what, sys.argv)
+    removed = purge_cases(run, ids, values, sys.argv) if chosen else purge_run(run, what, sys.argv)
     told = {SAID.get(name, name): count for name, count in removed.items() if count}
     talk.say(f"removed: {', '.join(f'{count} {name}' for name, count in told.items()) or 'nothing'}")
     if everything:
@@ -77,5 +77,5 @@ SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdic
 """How a person knows what a run calls so."""
 
 
-def _counted(cases: int) -> str:
+def _cases_counted(cases: int) -> str:
     return "one case" if cases == 1 else f"{cases:,} cases"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
+from msgspec.structs import replace as changed
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import RunFileError
@@ -81,7 +81,7 @@ def _refuse_moved(run: RunFile, case: CaseRef) -> None:
 def _without_texts(found: CaseOutcome) -> CaseOutcome:
     if isinstance(found.outcome, Verdict):
         fields = {**drawn_scores(found.outcome), **_choices(found.outcome.fields)}
-        return replace(found, outcome=replace(found.outcome, fields=fields))
+        return changed(found, outcome=changed(found.outcome, fields=fields))
     return found
 
 
