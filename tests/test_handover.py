@@ -306,7 +306,7 @@ def _differs(own: float, labels: list[float], within: int, levels: tuple[int, ..
 
 def _matrix(levels: tuple[int, ...], special: tuple[int, ...] = (), nominal: bool = False) -> RatingsMatrix:
     empty, blank = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
-    return RatingsMatrix("r", "s", nominal, levels, special, (), (), empty, empty, (), blank, blank)
+    return RatingsMatrix("r", "s", nominal, levels, special, (), (), empty, empty, (), blank)
 
 
 def test_the_combined_mean_leaves_out_cases_without_a_place_on_the_scale(tmp_path: Path, run: Run) -> None:

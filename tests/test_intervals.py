@@ -10,6 +10,7 @@ from pathway_local.statistics.figure import Interval, Undefined, percent
 from pathway_local.statistics.intervals import (
     LEVEL,
     difference_effect,
+    linked_clusters,
     log_odds_interval,
     mean,
     standing,
@@ -24,6 +25,12 @@ def test_the_plain_mean_has_students_interval() -> None:
     low, high = stats.t.interval(0.95, 6, scores.mean(), stats.sem(scores))
     assert found.value == pytest.approx(scores.mean())
     assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
+
+
+def test_groups_that_share_a_cluster_through_any_case_belong_together() -> None:
+    groups, clusters = np.array([0, 0, 1, 1, 2, 3, 4, 4]), np.array([7, 8, 8, 9, 9, 5, 6, 4])
+    first, second, third, *alone = linked_clusters(groups, clusters, 5).tolist()
+    assert first == second == third and len({first, *alone}) == 3
 
 
 @settings(deadline=None, max_examples=30)

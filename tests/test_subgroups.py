@@ -13,7 +13,7 @@ from statsmodels.stats.multitest import multipletests
 from pathway_local.statistics.families import at_holm_levels, holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.subgroups import GroupError, drift, group_errors
+from pathway_local.statistics.subgroups import GroupError, group_errors
 
 SIGNED = "mean_difference"
 UNEQUAL = "excess_mean_at_equal_scores"
@@ -138,8 +138,6 @@ def test_at_equal_scores_each_person_is_the_instrument_of_the_other() -> None:
     assert isinstance(interval, Interval) and interval.clusters == 200
     # The plain error takes a case's two rows for two cases, and so is too small by at most the root of 2.
     assert 1.96 < (interval.high - interval.low) / 2 / fit.bse[1] < 1.96 * 2**0.5
-    moved = drift(judge, people, groups.astype(float))[1]
-    assert moved.value == pytest.approx(fit.params[1])
     third = np.column_stack([people, np.full(200, np.nan)])
     assert unequal(judge, third, groups) == found, "a person without scores changes nothing"
 
@@ -181,10 +179,6 @@ def test_where_noise_can_not_be_told_from_quality_it_says_so() -> None:
     one_side = people.copy()
     one_side[groups == 1, 1] = np.nan
     assert "on one side" in str(unequal(judge, one_side, groups).value)
-    cases, moved = drift(judge, people, np.zeros(120))
-    assert cases == 120 and "too close together" in moved.missing
-    none, moved = drift(judge, alone, np.linspace(0, 1, 120))
-    assert none == 0 and "two people or more" in moved.missing
 
 
 def test_all_raters_and_scores_are_one_family() -> None:
@@ -207,8 +201,7 @@ def test_any_small_table_gives_figures_or_reasons(cases: int, people: int, seed:
     reference = mean_of_people(scores[:, 1:])
     groups, clusters = rng.integers(0, 3, (2, cases))
     found = group_errors(scores[:, 0], scores[:, 1:], reference, groups, clusters=clusters, smallest=1)
-    moved = drift(scores[:, 0], scores[:, 1:], rng.choice([0.0, 0.5, 1.0, np.nan], cases))[1].estimate()
-    for figure in (moved, *(each for group in held(found) for each in group.values())):
+    for figure in (each for group in held(found) for each in group.values()):
         if isinstance(figure.value, Undefined):
             assert figure.value.reason
         elif isinstance(figure.interval, Interval):

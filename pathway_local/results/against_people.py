@@ -9,7 +9,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
-from pathway_local.results.agreement_options import IMPORT, TWO, AgreementOptions, Row, people_table
+from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.results.table import Column, Table
@@ -24,9 +24,8 @@ from pathway_local.statistics.human_benchmark import (
     mean_of_people,
 )
 from pathway_local.statistics.intervals import Effect, mean_effect
-from pathway_local.statistics.subgroups import GroupError, drift, group_errors
+from pathway_local.statistics.subgroups import GroupError, group_errors
 
-MEAN_OF_OTHERS = "mean of the other people"
 BENCHMARK_FIGURE = "spearman"
 """The benchmark's figure unless the options name another one that allows means of people."""
 
@@ -37,7 +36,7 @@ DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key
 class Families:
     """Effects of several scores, and where their estimates go: intervals of one family allow for all of them at once.
 
-    Judges' groups are one family of tests, people's another, and drift a third.
+    Judges' groups are one family of tests, people's another.
     """
 
     def __init__(self) -> None:
@@ -116,8 +115,6 @@ class AgainstPeople:
             yield Note("no_benchmark_repeating", {"raters": self.repeating}, "note")
         elif len(self.reference) < 2:
             yield Note("no_benchmark_few", kind="note")
-        if self.options.drift == IMPORT and not self.independent:
-            yield Note("no_import_drift", kind="note")
 
     def names(self, places: Sequence[int]) -> list[str]:
         """The names of raters by their columns."""
@@ -182,10 +179,6 @@ class AgainstPeople:
         """Each judge, and each person of the reference; without several who rated on their own, judges alone."""
         return [*self.judges, *(self.reference if self.independent else ())] if self.has_means else []
 
-    def _against(self, rater: int) -> str:
-        """The name of the reference of a rater, or of the average of its other people."""
-        return MEAN_OF_OTHERS if rater in self.reference else self.name
-
     @cached_property
     def groups(self) -> list[tuple[int, str, GroupError]]:
         """Judges against the reference, and each person of it against the others, in every group by its name."""
@@ -213,16 +206,12 @@ class AgainstPeople:
         return max(map(few.count, few), default=0)
 
     def tables(self, families: Families) -> Iterator[Table]:
-        """Yield the benchmark, two judges, severity, drift and groups; those without rows have nothing to show."""
+        """Yield the benchmark, two judges, severity and groups; those without rows have nothing to show."""
         yield from self._benchmark()
-        uneven = any(uneven_strata(self.matrix))
-        once = [Note("each_case_once", {"what": Note("severity_drift_groups")})] if uneven else []
+        once = [Note("each_case_once")] if any(uneven_strata(self.matrix)) else []
         yield self._two_judges()
         columns = [Column("rater", "rater"), CASES, DIFFERENCE]
         yield self._table("severity", columns, self._severity(), [*once, Note("holm")], detail=True)
-        columns = [Column("rater", "rater"), Column("reference", "key"), CASES, Column("change", "estimate")]
-        rows = [families.add("drift", *each) for each in self._drift()]
-        yield self._table("drift", columns, rows, [*once, Note("holm")], about={"over": self.options.drift})
         columns = [Column("rater", "rater"), Column("group"), CASES]
         columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
         for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
@@ -287,21 +276,6 @@ class AgainstPeople:
         ]
         found = zip(self.names(people), both, at_holm_levels(effects), strict=True)
         return [{"rater": name, "cases": int(kept.sum()), "difference": estimate} for name, kept, estimate in found]
-
-    def _drift(self) -> Iterator[tuple[Row, dict[str, Effect]]]:
-        """Yield how far raters' errors move from the first to the last value of a column, with the effect's column.
-
-        Over imports, people alone: a judge's scores come with none.
-        """
-        by_import = self.options.drift == IMPORT
-        order = None if by_import or not self.options.drift else self.matrix.order(self.options.drift)
-        for rater in self._compared() if self.options.drift else ():
-            if by_import and rater not in self.reference:
-                continue
-            position = self.matrix.import_order(rater) if order is None else order
-            cases, moved = drift(self.scores[:, rater], self._others(rater), position, clusters=self.clusters)
-            row: Row = {"rater": self.matrix.raters[rater].name, "reference": self._against(rater), "cases": cases}
-            yield row, {"change": moved}
 
 
 def _contrast(found: Contrast, names: Sequence[str]) -> Row:

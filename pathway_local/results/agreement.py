@@ -21,7 +21,6 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import IntArray
-from pathway_local.statistics.levels import GroupedCorrelation, GroupLevel, correlation_at
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -29,17 +28,13 @@ ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicate
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two raters and their columns: on the scale, and on special levels where the score has some.
-
-    `at_level` has their correlations over systems or within documents, if those were asked for.
-    """
+    """Two raters and their columns: on the scale, and on special levels where the score has some."""
 
     first: MatrixRater
     second: MatrixRater
     places: tuple[int, int]
     agreement: PairAgreement
     special: SpecialAgreement | None
-    at_level: GroupedCorrelation | None = None
 
     @property
     def names(self) -> tuple[str, str]:
@@ -96,10 +91,6 @@ def score_agreement(run: RunFile, whole: RatingsMatrix, options: AgreementOption
         for first, second in combinations(compared, 2)
         if not _holds(matrix, members, first, second)
     ]
-    level, column = options.at_level()
-    if level != "case" and not matrix.nominal:
-        codes, _ = matrix.codes(column, empty=False)
-        pairs = [_at_level(matrix, pair, level, codes, clusters) for pair in pairs]
     people = AgainstPeople(matrix, compared, members, clusters, options)
     return ScoreAgreement(
         matrix=matrix,
@@ -211,13 +202,6 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
         special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
     )
     return RaterPair(*raters, (first, second), found, marked)
-
-
-def _at_level(
-    matrix: RatingsMatrix, pair: RaterPair, level: GroupLevel, codes: IntArray, clusters: IntArray | None
-) -> RaterPair:
-    first, second = (matrix.on_scale[:, place] for place in pair.places)
-    return replace(pair, at_level=correlation_at(level, first, second, codes, clusters=clusters))
 
 
 def _sets(

@@ -23,10 +23,6 @@ from pathway_local.results.analysis import (
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import comparable
-from pathway_local.statistics.levels import GroupLevel
-
-IMPORT = "import"
-"""In the place of a column: drift over the imports of a person's ratings."""
 
 PAIR = "Comparing two judges"
 SECTION = "people"
@@ -49,26 +45,10 @@ class AgreementOptions(Options):
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
     min_group: MinGroup = None
-    drift: Annotated[
-        str,
-        Says(
-            "COLUMN",
-            "Show how raters' errors move over dates, batches or versions, or `import` for the order of each person's "
-            "imports.",
-        ),
-    ] = ""
     twice: Annotated[
         tuple[str, ...],
         Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
     ] = ()
-    level: Annotated[
-        str,
-        Says(
-            "LEVEL=COLUMN",
-            "Also correlate raters' means over the systems that the column names (system=COLUMN), or within each "
-            "document (document=COLUMN).",
-        ),
-    ] = "case"
     looks: Annotated[
         int,
         Field(ge=1, le=100),
@@ -100,22 +80,11 @@ class AgreementOptions(Options):
             found.append((first, second))
         return found
 
-    def at_level(self) -> tuple[GroupLevel | Literal["case"], str]:
-        """The level at which correlations are asked for, too, and its column. Raises OptionError."""
-        level, _, column = self.level.partition("=")
-        if level in ("system", "document") and column:
-            return ("system" if level == "system" else "document"), column
-        if self.level.rstrip("=") != "case":
-            said = f"{{level}} {as_given(self.level)} is not case, system=COLUMN or document=COLUMN"
-            raise OptionError(said, "Such as system=bot.")
-        return "case", ""
-
     def check(self) -> None:
         """Raise OptionError or UnknownName for what can't be followed in any run."""
         if self.figure and self.figure not in comparable():
             raise UnknownName("figure", self.figure, comparable())
         self.again()
-        self.at_level()
 
 
 def people_table(

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.results.against_people import Families
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, score_agreement
-from pathway_local.results.agreement_options import IMPORT, SECTION, TWO, AgreementOptions, Row, people_table
-from pathway_local.results.analysis import Analysis, OptionError, as_given
-from pathway_local.results.kept_column import kept_column
+from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
+from pathway_local.results.analysis import Analysis
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
 from pathway_local.results.stand_in import stand_in
@@ -18,7 +16,6 @@ from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
 from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.levels import WITHIN
 from pathway_local.verdict import plain
 
 BRIEF = ("exact", "within_one", "kappa", "kappa_quadratic")
@@ -35,28 +32,10 @@ def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
     """
     options.check()
     rubrics = data.rated(options.rubric, options.named)
-    if options.drift == IMPORT:
-        check_no_column(data, IMPORT)
-    level, column = options.at_level()
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
-    known |= {"level": f"{level}={data.column(column)}"} if column else {}
-    known |= {} if options.drift == IMPORT else {"drift": data.column(options.drift)}
     options = options.model_copy(update=known)
     for rubric in rubrics:
         yield from agreement_tables(data.run, ratings_matrices(data.run, rubric), options)
-
-
-def check_no_column(data: Ratings, word: str) -> None:
-    """Check that the run keeps no column called as the word of `drift`. Raises OptionError."""
-    try:
-        column, _ = kept_column(data.run, word)
-    except UsageError:  # no such column, or an input, over whose values there is no drift
-        return
-    raise OptionError(
-        f"{{drift}} {word} could mean the run's column {as_given(column)} or the order of each person's imports",
-        "If you mean the column, rename it in the cases file, store it with `pathway-local runs keep RUN {cases} FILE "
-        "{column} NAME`, and name that.",
-    )
 
 
 def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
@@ -145,20 +124,6 @@ class _Tables:
         brief = ("exact", "kappa") if nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
         columns = [*TWO, Column("cases", "count"), *_figures(of_pairs, brief if levels else NO_LEVELS)]
         yield self._table("twice", columns, rows)
-        yield self._at_level()
-
-    def _at_level(self) -> Table:
-        level, column = self.options.at_level()
-        rows: list[Row] = [
-            {**_names(pair), "groups": pair.at_level.groups, "used": pair.at_level.used, **pair.at_level.figures}
-            for pair in self.found.pairs
-            if pair.at_level
-        ]
-        columns = [*TWO, Column("groups", "count"), Column("used", "count")]
-        columns += _figures([COEFFICIENTS[name] for name in WITHIN])
-        notes = [Note("system_level" if level == "system" else "document_level", {"column": column})]
-        notes += [Note("system_level_alone")] if level == "system" and not self.options.cluster else []
-        return self._table("level", columns, rows, notes, about={"level": level, "column": column})
 
     def _pair(self, pair: RaterPair) -> Row:
         covered = {"first_coverage": self._coverage(pair.first), "second_coverage": self._coverage(pair.second)}

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.errors import NotKept, UnknownName, UsageError
+from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import PEOPLE, Rater, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.results.panel import mean_of
@@ -29,14 +28,12 @@ from pathway_local.verdict import Number, Verdict, plain
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, job_id, sheet_job
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, sheet_job
     FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
 """
 
 ANY_SHEET = -1
 """Stands for a sheet where no person chose which cases got a score."""
-
-_DAY_FIRST = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{4}\b|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +88,8 @@ class RatingsMatrix:
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
     `levels` are the declared ones on the scale, ascending, `special` those without a place on it; `halves` are the
-    half points between levels that are equally far apart. `jobs` has the job
-    that imported each person's score, and `sheets` the one that handed out the sheet or page with it: 0 where it is not
-    known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
+    half points between levels that are equally far apart. `sheets` has the job that handed out the sheet or page with
+    a person's score: 0 where it is not known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
     """
 
     rubric: str
@@ -106,7 +102,6 @@ class RatingsMatrix:
     given: FloatArray
     expected: FloatArray
     metadata: tuple[Mapping[str, str], ...]
-    jobs: IntArray
     sheets: IntArray
     designs: tuple[Design, ...] = ()
     halves: tuple[Number, ...] = ()
@@ -167,35 +162,12 @@ class RatingsMatrix:
         codes = (-1 if value is None else place.get(value, -1) for value in values)
         return np.fromiter(codes, dtype=np.int64, count=len(values)), names
 
-    def order(self, column: str) -> FloatArray:
-        """Each case's place among the values of a column, from 0 to 1, (cases,); NaN where it is empty.
-
-        Whole numbers within a value are ordered as numbers: v2 comes before v10, and 1.9 before 1.10. Raises UsageError
-        for dates that begin with the day or the month.
-        """
-        codes, names = self.codes(column, empty=False)
-        if any(_DAY_FIRST.match(name) for name in names):
-            raise UsageError(f"{column} has dates whose order is not clear", "Write them as 2026-11-23.")
-        known = {name: place for place, name in enumerate(sorted(names, key=_natural))}
-        places = np.array([*(known[name] for name in names), np.nan])  # the last is that of code -1
-        return places[codes] / max(len(known) - 1, 1)
-
-    def import_order(self, rater: int) -> FloatArray:
-        """The place of each of a rater's scores among their imports, from 0 to 1, (cases,); NaN where it is unknown."""
-        jobs = np.where(np.isfinite(self.given[:, rater]), self.jobs[:, rater], 0)
-        known = np.unique(jobs[jobs > 0])
-        return np.where(jobs > 0, np.searchsorted(known, jobs) / max(len(known) - 1, 1), np.nan)
-
     def clusters(self, column: str) -> IntArray:
         """Cluster codes (cases,): cases with the same value of the column share one; a case without one is alone."""
         codes, names = self.codes(column, empty=False)
         alone = codes < 0
         codes[alone] = len(names) + np.arange(int(alone.sum()))
         return codes
-
-
-def _natural(value: str) -> list[tuple[float, str]]:
-    return [(float(part), "") if part.isdecimal() else (np.inf, part) for part in re.split(r"([0-9]+)", value) if part]
 
 
 @dataclass(slots=True)
@@ -234,7 +206,7 @@ class _Gathered:
         # For each case, in the order of reading, and score: each rater's given number, then each one's expected one.
         self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
         self.numbers = array("d")
-        self.jobs: dict[tuple[int, int], tuple[int, int]] = {}
+        self.sheets: dict[tuple[int, int], int] = {}
         for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
@@ -257,7 +229,7 @@ class _Gathered:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
         query = _OUTCOMES.format(placeholders(places))
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, fields, *jobs in run.database.stream(query, *places):
+        for case_id, row, metadata, rater_id, case_hash, scores, fields, sheet in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, json.loads(metadata), True
@@ -272,7 +244,7 @@ class _Gathered:
                 for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
                     self.numbers[at + number * size] = value
                 if column in labelled:
-                    self.jobs[case.place, column] = (jobs[0] or 0, jobs[1] or 0)
+                    self.sheets[case.place, column] = sheet or 0
 
     def _decode(self, scores: str, fields: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
@@ -285,10 +257,10 @@ class _Gathered:
         shape = (len(ids), len(self.scores), 2, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
-        jobs = np.zeros((len(ids), len(self.raters), 2), dtype=np.int64)
-        for place, own in self.jobs.items():
-            jobs[place] = own
-        imports, sheets = jobs[order, :, 0], self._sheets(jobs[order, :, 1])
+        sheets = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
+        for place, sheet in self.sheets.items():
+            sheets[place] = sheet
+        sheets = self._of_members(sheets[order])
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         metadata = tuple(self.cases[case_id].metadata for case_id in ids)
         found = []
@@ -308,7 +280,6 @@ class _Gathered:
                     given=given,
                     expected=expected,
                     metadata=metadata,
-                    jobs=imports,
                     sheets=sheets,
                     designs=designs,
                     halves=halves,
@@ -316,7 +287,7 @@ class _Gathered:
             )
         return found
 
-    def _sheets(self, sheets: IntArray) -> IntArray:
+    def _of_members(self, sheets: IntArray) -> IntArray:
         """Fill in the sheets of raters who have none of their own: those of a panel are its members'."""
         people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind in PEOPLE}
         for place, (_, rater) in enumerate(self.raters):

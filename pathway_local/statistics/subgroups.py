@@ -21,6 +21,8 @@ NO_SECOND = (
     "a bias"
 )
 
+ONE_SIDE = "under two cases, or clusters of cases, on one side were rated by two people"
+
 TOO_LITTLE = "people agree too little on these cases to tell their noise from quality"
 
 
@@ -55,13 +57,12 @@ def group_errors(
     both = np.isfinite(rater) & np.isfinite(reference)
     errors, own = (rater - reference)[both], groups[both]
     codes = cluster_codes(None if clusters is None else clusters[both], len(errors))
-    none = "under two cases, or clusters of cases, on one side were rated by two people"
 
     def effects(inside: NDArray[np.bool_]) -> dict[str, Callable[[], Effect]]:
         return {
             "mean_difference": lambda: mean_effect(errors[inside], codes[inside], each="error"),
             "excess_mean_at_equal_scores": lambda: _at_equal_scores(
-                rater[both], people[both], inside.astype(np.float64), codes, none
+                rater[both], people[both], inside.astype(np.float64), codes
             ),
         }
 
@@ -76,28 +77,13 @@ def group_errors(
     return tuple(found)
 
 
-def drift(
-    rater: FloatArray, people: FloatArray, position: FloatArray, *, clusters: IntArray | None = None
-) -> tuple[int, Effect]:
-    """How many cases two people rated, and how far a rater's scores move along the positions among equally good cases.
-
-    Rater and position are (cases,), people (cases, people): NaN where there is no score, and positions from 0 to 1 in
-    the order of dates, batches or versions, NaN where it is not known. The scores are taken to move along a straight
-    line.
-    """
-    known = np.isfinite(rater) & (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(position)
-    codes = cluster_codes(None if clusters is None else clusters[known], int(known.sum()))
-    none = "cases that two people rated lie too close together in that order"
-    return int(known.sum()), _at_equal_scores(rater[known], people[known], position[known], codes, none)
-
-
-def _at_equal_scores(rater: FloatArray, people: FloatArray, amounts: FloatArray, codes: IntArray, none: str) -> Effect:
-    """How much a rater's scores rise with the amounts (cases,) among cases that are equally good by people.
+def _at_equal_scores(rater: FloatArray, people: FloatArray, inside: FloatArray, codes: IntArray) -> Effect:
+    """How much higher a rater scores the cases `inside` (1, else 0) than others that are equally good by people.
 
     Two-stage least squares: the rater's scores on one person's, whose instrument is the mean of the other people's. A
     regression on the scores as they are takes their noise for quality, so that part of a difference in quality between
     groups looks like a bias (Fuller 1987, section 1.4). Each person takes each role in turn, with a severity of their
-    own, in one regression in which a case counts once. `none` is the reason if the amounts do not vary.
+    own, in one regression in which a case counts once.
     """
     given = np.isfinite(people)
     times = given.sum(axis=1)
@@ -107,26 +93,26 @@ def _at_equal_scores(rater: FloatArray, people: FloatArray, amounts: FloatArray,
         return Effect(None, missing=NO_SECOND)
     own, codes, weights = people[given], codes[cases], 1 / times[cases]
     others = (np.nansum(people, axis=1)[cases] - own) / (times[cases] - 1)
-    columns = np.column_stack([amounts[cases], own, others, rater[cases]])
+    columns = np.column_stack([inside[cases], own, others, rater[cases]])
     # Each person's severity is taken out of all columns first: a column for each would take minutes with forty people.
     sums = np.stack([np.bincount(person, weights * column) for column in columns.T], axis=1)
     columns -= (sums / np.maximum(np.bincount(person, weights), 1e-9)[:, None])[person]
     columns *= np.sqrt(weights)[:, None]
-    amount, own, others, scores = columns.T
+    side, own, others, scores = columns.T
     few = len(cases) / max(len(cases) - len(np.unique(person)), 1)
-    if not np.any(np.abs(amount) > 1e-9):
-        return Effect(None, missing=none)
-    first, weak = np.column_stack([others, amount]), Effect(None, missing=TOO_LITTLE)
+    if not np.any(np.abs(side) > 1e-9):
+        return Effect(None, missing=ONE_SIDE)
+    first, weak = np.column_stack([others, side]), Effect(None, missing=TOO_LITTLE)
     if np.linalg.matrix_rank(first) < 2:
         return weak
     slopes, error, _ = _fit(first, first, own, 0, codes)
     if not slopes[0] > (STRONG * few) ** 0.5 * error:
         return weak
     slopes, error, freedom = _fit(
-        np.column_stack([first @ slopes, amount]), np.column_stack([own, amount]), scores, 1, codes
+        np.column_stack([first @ slopes, side]), np.column_stack([own, side]), scores, 1, codes
     )
     if not freedom:
-        return Effect(None, missing=none)
+        return Effect(None, missing=ONE_SIDE)
     if error <= 1e-12:
         return Effect(float(slopes[1]), missing="errors at equal scores do not vary")
     return Effect(float(slopes[1]), few**0.5 * error, freedom, len(np.unique(codes)))
