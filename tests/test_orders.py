@@ -14,11 +14,11 @@ from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import Rater

@@ -15,15 +15,14 @@ from pathway_local.engines.engine_list import engine_kind, installed_packages
 from pathway_local.errors import CasesError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
-from pathway_local.judging.double_check import DoubleCheck, second_look
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.pace import Timings
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare
+from pathway_local.judging.tasks import DoubleCheck, FirstVerdicts, second_look
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.runs.audit import file_facts
