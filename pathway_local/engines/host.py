@@ -10,10 +10,9 @@ from pathlib import Path
 from msgspec import structs
 
 from pathway_local import errors
-from pathway_local.engines.engine import EngineKind
+from pathway_local.engines.engine import REMEDIES, SMALLER, EngineKind
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.remedies import REMEDIES, SMALLER
 from pathway_local.engines.wire import Died, Failed, Load, Place, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineMissing, EngineUnexplained, OutOfMemory, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
