@@ -12,13 +12,13 @@ from pathway_local.pages.tables import Block, blocks
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.in_short import score_title
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.verdict_index import (
     FAILURES,
     KIND,
     ORDERS,
     PAGE,
     VERDICTS,
+    CaseTexts,
     Row,
     Selection,
     Shown,

@@ -1,6 +1,7 @@
 """An index of a run's current verdicts in memory: the run's file holds scores and words as JSON, slow to search."""
 
 import json
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
+from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import MOST_GROUPS
 from pathway_local.results.labels import labels_of
@@ -17,8 +19,35 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.verdict import Failure, Outcome
-from pathway_local.viewer.case_texts import CaseTexts, fold
+from pathway_local.verdict import Failure, Outcome, storable
+
+
+class CaseTexts:
+    """Finds the inputs of a file's cases by the id that the run stores; texts are compressed."""
+
+    def __init__(self, cases: Iterable[Case | BadRow]) -> None:
+        # JSON in ASCII also holds lone surrogates, on which the hash of a case's texts depends.
+        self._packed = {
+            storable(item.id): zlib.compress(json.dumps(dict(item.inputs)).encode(), 1)
+            for item in cases
+            if isinstance(item, Case)
+        }
+
+    def of(self, case_id: str) -> dict[str, str] | None:
+        """Return a case's inputs by name; None if the file has no such case."""
+        packed = self._packed.get(case_id)
+        return None if packed is None else dict(json.loads(zlib.decompress(packed)))
+
+    def folded(self) -> Iterator[tuple[str, str]]:
+        """Yield each case's id, and all its texts as `fold` returns them."""
+        for case_id in self._packed:
+            yield case_id, fold("\n".join((self.of(case_id) or {}).values()))
+
+
+def fold(text: str) -> str:
+    """Return the text as the search compares it: upper and lower case are the same."""
+    return storable(text).casefold()
+
 
 VERDICTS, FAILURES = "verdicts", "failures"
 """The outcomes that a table can be limited to, besides single kinds of failures."""
