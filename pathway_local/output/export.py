@@ -19,8 +19,8 @@ from pathway_local.output.export_columns import (
 )
 from pathway_local.output.plain import sheet_of
 from pathway_local.results.divergence import NOTES, reason_field
-from pathway_local.results.labels import labels_of
 from pathway_local.results.summary import SECTION, summary_of
+from pathway_local.results.table import labels_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged

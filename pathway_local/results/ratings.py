@@ -6,8 +6,8 @@ from functools import cached_property
 from pathway_local.note import Note
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import kept_column, repeated_columns
-from pathway_local.results.labels import labels_of
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
+from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
