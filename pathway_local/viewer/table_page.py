@@ -10,7 +10,7 @@ from msgspec import ValidationError, convert
 from pathway_local.pages.page import outside
 from pathway_local.pages.tables import Block, blocks
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
-from pathway_local.results.in_short import score_title
+from pathway_local.results.summary import score_title
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.viewer.verdict_index import (
     FAILURES,
