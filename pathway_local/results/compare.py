@@ -24,9 +24,8 @@ from pathway_local.results.analysis import (
 from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
 from pathway_local.results.corrected_comparison import CorrectedComparison
 from pathway_local.results.kept_column import counted_values
-from pathway_local.results.order import Order, order_table, orders, sentences, shown_by
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import RankingPlan, ranking_tables
+from pathway_local.results.ranking import Order, RankingPlan, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
