@@ -13,9 +13,9 @@ from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
 from pathway_local.results.corrected_comparison import CorrectedComparison
-from pathway_local.results.preferences import win_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.tally import win_of
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile

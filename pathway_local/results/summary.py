@@ -9,10 +9,9 @@ from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike_people import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
-from pathway_local.results.preferences import Preferences
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, ScoreSummary, tally
+from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.runs.purge import purged
