@@ -21,8 +21,13 @@ from pathway_local.results.analysis import (
     Says,
     as_given,
 )
-from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import (
+    Comparison,
+    ComparisonPlan,
+    CorrectedComparison,
+    PairedComparison,
+    comparisons,
+)
 from pathway_local.results.kept_column import counted_values
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, RankingPlan, order_table, orders, ranking_tables, sentences, shown_by

@@ -15,8 +15,7 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import CompareOptions, comparison_plan
-from pathway_local.results.comparison import Comparison, comparisons
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import Comparison, CorrectedComparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.doubt import By
 from pathway_local.results.handover import HandoverOptions

@@ -11,8 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.comparison import Comparison, ComparisonPlan, Side
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.results.tally import win_of
