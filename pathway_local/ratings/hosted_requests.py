@@ -12,8 +12,7 @@ from typing import Any, Literal, Self
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
-from pathway_local.ratings.samples import draw
+from pathway_local.ratings.samples import Handout, draw, hand_out, store_handouts
 from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
