@@ -15,7 +15,7 @@ from pathway_local.cli.terminal import data, need_consent, notice, print_json, t
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
 from pathway_local.rater import HANDOVER, PanelRule, Rater
-from pathway_local.ratings.kept_columns import keep_columns
+from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.jobs import ENGINES
