@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import finalize
 
-from pathway_local.api.names import Name, check_names, in_python
-from pathway_local.api.rubric import Rubric
+from pathway_local.api.rubric import Name, Rubric, check_names, in_python
 from pathway_local.api.run import Run
 from pathway_local.engines.allocation import Engines
 from pathway_local.errors import PathwayError
