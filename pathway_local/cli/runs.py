@@ -209,7 +209,7 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.pairing import alike
+    from pathway_local.results.alike_people import alike
     from pathway_local.results.panel import make_panel
     from pathway_local.results.ratings_matrix import ratings_matrices
 

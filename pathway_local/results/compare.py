@@ -9,6 +9,7 @@ from pydantic import Field
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
+from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import (
     Analysis,
     Looks,
@@ -28,7 +29,7 @@ from pathway_local.results.comparison import (
     comparisons,
 )
 from pathway_local.results.kept_column import counted_values
-from pathway_local.results.pairing import alike, pairing
+from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, RankingPlan, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
