@@ -209,8 +209,8 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.alike_people import alike
     from pathway_local.results.panel import make_panel
+    from pathway_local.results.ratings import alike
     from pathway_local.results.ratings_matrix import ratings_matrices
 
     members = [member.strip() for member in of.split(",") if member.strip()]

@@ -7,9 +7,8 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.alike_people import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
-from pathway_local.results.ratings import Ratings
+from pathway_local.results.ratings import Ratings, alike_in
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
