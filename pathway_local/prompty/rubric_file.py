@@ -14,8 +14,8 @@ from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import find_placeholders
 from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
 from pathway_local.rubrics.consistency import read_rules
+from pathway_local.rubrics.declaration import outputs_of_schema
 from pathway_local.rubrics.fields import ScoreField
-from pathway_local.rubrics.json_schema import outputs_of_schema
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
 from pathway_local.rubrics.rubric import Input, Rubric
