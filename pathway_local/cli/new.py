@@ -13,7 +13,7 @@ from pathway_local.cli.command_help import option
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UnknownName, UsageError
-from pathway_local.prompty.new_rubric import new_rubric, phrases, with_meanings
+from pathway_local.prompty.criteria import new_rubric, phrases, with_meanings
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.declaration import declaration_of
