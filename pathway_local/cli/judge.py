@@ -13,10 +13,9 @@ import typer
 from pathway_local.case import placed
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.show import show, terminal_words
+from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, talk, tell
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
