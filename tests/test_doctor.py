@@ -11,8 +11,8 @@ import pytest
 from test_audit import without_triggers
 from typed import HERE, Desk
 
+from pathway_local.check import Check
 from pathway_local.checks import doctor, machine
-from pathway_local.note import Check
 from pathway_local.system.machine import Device, Machine
 from pathway_local.system.private_file import exposed_to
 

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local import __version__
+from pathway_local.check import Check, checked
 from pathway_local.engines.cluster import INSTALL, RAY, Cluster, look
 from pathway_local.engines.engine_list import ENGINES, installed_packages
 from pathway_local.errors import CasesError, EngineError, PathwayError, RunFileError
 from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, load_registry, weights_folder
 from pathway_local.judges.weights import models_home, weights_hash
-from pathway_local.note import Check, checked
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content

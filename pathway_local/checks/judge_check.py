@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
 from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
@@ -14,7 +15,6 @@ from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.weights import read_json
-from pathway_local.note import Check, checked
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import (

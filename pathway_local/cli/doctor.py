@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from pathway_local.check import Check
 from pathway_local.checks.doctor import examine
 from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, print_json, talk
 from pathway_local.errors import EngineError
-from pathway_local.note import Check
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("PROBLEM", "bold red")}
 

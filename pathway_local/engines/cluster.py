@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from pathway_local import __version__, errors
+from pathway_local.check import Check
 from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import installed_packages
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
@@ -25,7 +26,6 @@ from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import CPU_PART, gpus_of_one
 from pathway_local.judges.weights import models_home
-from pathway_local.note import Check
 from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Machine, this_machine, uses_gpu
 from pathway_local.system.private_file import closing_command

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from msgspec.msgpack import decode
 
+from pathway_local.check import Check
 from pathway_local.engines.cluster import (
     LOOPBACK_ALONE,
     START,
@@ -43,7 +44,6 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.engines.worker import PIECE, Worker, own_node
 from pathway_local.errors import EngineDied, EngineError, PathwayError
-from pathway_local.note import Check
 from pathway_local.sealing.launch import TEMPORARY, settle
 from pathway_local.system.machine import Machine
 from pathway_local.system.private_process import remove

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
-from pathway_local.note import Check
+from pathway_local.check import Check
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.system.machine import Machine
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from msgspec import structs
 from msgspec.msgpack import decode, encode
 
+from pathway_local.check import Check
 from pathway_local.engines.cluster import folder_check, network_checks, own_versions, refuse_problems, without_ray
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.wire import TO_ENGINE, Failed, Frames, FromEngine, Load, Place, Ready, Said, frame
 from pathway_local.errors import EngineError, PathwayError
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import models_home, weights_hash
-from pathway_local.note import Check
 from pathway_local.sealing.seal import CLUSTER
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import make_private

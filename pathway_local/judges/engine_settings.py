@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
 from pathway_local.judges.architecture import class_names, context, text_config, whole
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -22,7 +23,6 @@ from pathway_local.judges.weights import (
     weight_files,
     weights_hash,
 )
-from pathway_local.note import Check, checked
 from pathway_local.system.machine import EITHER_BUILD, GB, Machine, uses_gpu, vllm_version
 
 SETTINGS: dict[str, type] = {
