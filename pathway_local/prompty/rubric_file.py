@@ -20,7 +20,8 @@ from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.system.safe_yaml import load_yaml
-from pathway_local.system.shipped import shipped, similar_file
+from pathway_local.system.shipped import shipped
+from pathway_local.system.similar_file import similar_file
 
 KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
 

@@ -15,7 +15,7 @@ from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.schema import FORM, keep_sum, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
-from pathway_local.system.shipped import similar_file
+from pathway_local.system.similar_file import similar_file
 
 COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import CellValue, Row
-from pathway_local.system.shipped import similar_file
+from pathway_local.system.similar_file import similar_file
 
 KINDS = {
     ".csv": "pathway_local.sheets.delimited.CSV",
