@@ -39,7 +39,8 @@ def view(
         hint = "Install them: `pip install '.[view]'` in this project's folder."
         raise UsageError("the viewer needs the packages starlette and uvicorn", hint)
     # Imported here: the packages may be missing.
-    from pathway_local.viewer.server import Viewer, open_door, serve
+    from pathway_local.viewer.app import Viewer
+    from pathway_local.viewer.server import open_door, serve
     from pathway_local.viewer.verdict_index import CaseTexts, VerdictIndex
 
     say = Language(lang)
