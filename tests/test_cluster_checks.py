@@ -13,9 +13,9 @@ from local_cluster import token_in
 from msgspec.msgpack import encode
 
 from pathway_local.engines import relay
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.cluster import (
     Cluster,
-    Engines,
     cluster_of,
     folder_check,
     network_checks,
@@ -235,7 +235,7 @@ SPEC = JudgeSpec(name="j", source="a/b")
 def test_workers_that_share_a_node_share_its_memory(
     workers: int, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pathway_local.engines.cluster.uses_gpu", lambda: True)
+    monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: True)
     engines = Engines(cluster=Cluster("127.0.0.1:7", workers))
     parts = engines.parts(SPEC, engines.machine, {})
     assert [part.free_memory for part in parts] == [int(share * GB)] * workers
@@ -243,7 +243,7 @@ def test_workers_that_share_a_node_share_its_memory(
 
 @pytest.mark.usefixtures("looked")
 def test_without_a_gpu_each_worker_takes_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pathway_local.engines.cluster.uses_gpu", lambda: False)
+    monkeypatch.setattr("pathway_local.engines.allocation.uses_gpu", lambda: False)
     engines = Engines(cluster=Cluster("127.0.0.1:7", 3))
     assert engines.parts(SPEC, engines.machine, {}) == [Machine((), 12 * GB)] * 3
     more = Engines(cluster=Cluster("127.0.0.1:7", 4))

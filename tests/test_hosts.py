@@ -16,7 +16,7 @@ from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 from scripted_kind import SCRIPTED
 
-from pathway_local.engines.cluster import Engines
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts

@@ -15,7 +15,7 @@ from weakref import finalize
 
 from pathway_local.api.rubric import Name, Rubric, check_names, in_python
 from pathway_local.api.run import Run
-from pathway_local.engines.cluster import Engines
+from pathway_local.engines.allocation import Engines
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Self
 
-from pathway_local.engines.cluster import Engines
+from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
-from pathway_local.engines.cluster import ONE_ENGINE, Engines, cluster_of
+from pathway_local.engines.allocation import ONE_ENGINE, Engines
+from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail

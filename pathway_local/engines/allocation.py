@@ -1,0 +1,111 @@
+"""Divides a machine, or a cluster, among the engines of one judge."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from pathway_local.engines.cluster import Cluster
+from pathway_local.engines.engine import EngineKind, LoadPlan
+from pathway_local.engines.wire import Place
+from pathway_local.errors import UsageError
+from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE
+from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.placement import CPU_PART, gpus_of_one
+from pathway_local.system.machine import Machine, this_machine, uses_gpu
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor; or those
+    of a `cluster`.
+    """
+
+    gpus: str = ""
+    number: int = 1
+    cluster: Cluster | None = None
+
+    def __post_init__(self) -> None:
+        """Raise UsageError if the number of GPUs is invalid."""
+        if self.gpus not in ("", "all") and not (self.gpus.isdecimal() and 0 < int(self.gpus) < 1000):
+            said = f"--gpus is {self.gpus[:20]!r}, not a number of GPUs or all"
+            raise UsageError(said, "Leave it out for one engine.")
+        if self.cluster and (self.gpus or self.number > 1):
+            raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that runs the engines: this one, or that of a cluster's worker. Raises EngineError."""
+        return self.cluster.machine if self.cluster else this_machine()
+
+    @property
+    def where(self) -> str:
+        """The cluster's address as HOST:PORT; empty for this machine."""
+        return self.cluster.address if self.cluster else ""
+
+    def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
+        """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
+        on_gpu = bool(machine.gpus) and uses_gpu()
+        if self.cluster:
+            gpus = machine.gpus[: gpus_of_one(judge, machine, options)] if on_gpu else ()
+            self.cluster.check_room(len(gpus))
+            return [replace(machine, gpus=gpus)] * self.cluster.workers
+        if self.number > 1 and on_gpu:
+            raise UsageError("--engines is for processors, and the engine uses the GPU here", "Give --gpus N or all.")
+        if not self.gpus:
+            return [replace(machine, free_memory=machine.free_memory // self.number)] * self.number
+        if not on_gpu:
+            raise UsageError("--gpus: the installed engine finds no GPU here", "Leave it out, or see doctor.")
+        there, one = len(machine.gpus), gpus_of_one(judge, machine, options)
+        number = there - there % one if self.gpus == "all" else int(self.gpus)
+        if number > there:
+            raise UsageError(f"--gpus {number}: this machine has {there}", "Give --gpus all to use those.")
+        if number % one or not number:
+            said = f"--gpus {number}: an engine of judge {judge.name!r} takes {one} GPUs"
+            raise UsageError(said, f"Give a multiple of {one}, or all; the judge's entry sets tensor_parallel_size.")
+        ids = [gpu.id for gpu in machine.gpus]
+        if number > one and (len(set(ids)) < there or any(not name or "?" in name for name in ids)):
+            raise UsageError("--gpus: the driver does not tell the GPUs apart", "Install nvidia-smi, or leave it out.")
+        return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
+
+    def place(self, judge: JudgeSpec, folder: Path, weights: str, options: Mapping[str, JsonValue]) -> Place | None:
+        """Return where a cluster runs an engine for the judge in `folder` with this hash; None without a cluster."""
+        if self.cluster is None:
+            return None
+        gpus = len(self.parts(judge, self.machine, options)[0].gpus)
+        return self.cluster.place(folder, weights, gpus)
+
+    def load_plan(
+        self,
+        kind: EngineKind,
+        judge: JudgeSpec,
+        machine: Machine,
+        options: Mapping[str, JsonValue],
+        dtype: str,
+        steps: Callable[[int], float | None],
+    ) -> LoadPlan:
+        """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`.
+
+        `steps` takes the number of engines and returns the decoding steps of each.
+        """
+        parts = self.parts(judge, machine, options)
+        decoding = steps(len(parts))
+        plans = [kind.load_plan(judge, part, options, dtype, decoding) for part in parts]
+        if len(plans) == 1 and not self.gpus and not self.cluster:
+            return plans[0]
+        fullest = min(plans, key=lambda plan: (plan.context, str(plan.settings.get(MEMORY_SHARE, ""))))
+        settings = dict(fullest.settings)
+        if shares := [plan.settings[MEMORY_SHARE] for plan in plans if MEMORY_SHARE in plan.settings]:
+            settings[MEMORY_SHARE] = min(shares)  # type: ignore[type-var]
+        if self.number > 1 and CACHE_BYTES not in options:
+            # Otherwise each engine would take its cache by all memory that is free when it loads.
+            settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
+        gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
+        where = f" on the cluster at {self.where}" if self.where else ""
+        side = f"{len(parts)} engines side by side" if len(parts) > 1 else "one engine" if where else ""
+        several = (f"{side}{where}",) if side else ()
+        return LoadPlan(fullest.context, settings, (*several, *fullest.notes), gpus)
+
+
+ONE_ENGINE: Engines = Engines()
