@@ -21,7 +21,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Verdict
 
 

@@ -19,7 +19,7 @@ from pathway_local.system import output_file as output
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from pathway_local.sheets import row as pseudonyms
+from pathway_local.sheets import pseudonyms
 from pathway_local.system import output_file, private_file
 from pathway_local.judges import weights
 from pathway_local.runs.run_file import RunFile

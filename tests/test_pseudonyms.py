@@ -10,7 +10,7 @@ import pytest
 from typed import Desk
 
 from pathway_local.errors import UsageError
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import exposed_to
 
 WORDS = ("case-0", "case-1", "COHORTGNU")

@@ -21,7 +21,7 @@ from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sealing.seal import NO_FILTER
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import closing_command, exposures
 from pathway_local.system.visible import visible
 

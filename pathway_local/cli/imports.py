@@ -17,7 +17,7 @@ from pathway_local.errors import RatingsError, UsageError
 from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.visible import visible
 
 SHOWN_PROBLEMS = 200

@@ -26,7 +26,7 @@ from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
 from pathway_local.verdict import Value
 

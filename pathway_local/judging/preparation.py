@@ -33,7 +33,8 @@ from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.runs.split import Part, part_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
-from pathway_local.sheets.row import Pseudonyms, shown
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import shown
 
 COUNTED = 20_000
 """Rows of a file, below which those of a part are counted; in a larger one, the parts differ by a few percent."""

@@ -18,7 +18,7 @@ from pathway_local.runs.run_cases import cases_of, remember, remember_kept
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of, rubrics_of, store_rubric
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import output_file
 from pathway_local.verdict import Value
 

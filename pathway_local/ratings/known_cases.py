@@ -12,7 +12,8 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.row import Pseudonyms, without_guard
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import without_guard
 
 _CASES = "SELECT case_id, row FROM cases"
 _HASHES = """

@@ -25,7 +25,8 @@ from pathway_local.sheets.columns import (
     no_column,
     same_column,
 )
-from pathway_local.sheets.row import Pseudonyms, shown
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import shown
 from pathway_local.verdict import Value
 
 HANDOUT_IDS = ("rating_id", "custom_id")

@@ -15,7 +15,7 @@ from pathway_local.runs.split import FACT as PART
 from pathway_local.runs.split import Part
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import Pseudonyms
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Value
 
 SETTING = "columns"

@@ -23,7 +23,8 @@ from pathway_local.sheets.columns import (
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.nested_keys import SAMPLE_ROWS, SEPARATOR, listed_texts, nested_keys, with_nested
-from pathway_local.sheets.row import Pseudonyms, Row, flaw, shown
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import Row, flaw, shown
 
 FIRST, SECOND = "_a", "_b"
 """End the names of the columns that hold the cells of a pair's first row and of its second one."""

@@ -1,23 +1,17 @@
 """A row of a sheet, with its cells as text; and values as cells, safe for a spreadsheet and whole in JSON."""
 
-import base64
-import hmac
 import json
 import math
-import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Self
 
 from msgspec import Struct
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.system.private_file import closing_command, create, exposed_to
 from pathway_local.verdict import Value, is_nested_deep, storable
 
 CELL_LIMIT = 16 * 2**20
@@ -295,66 +289,3 @@ def finite(value: CellValue | Mapping[str, CellValue]) -> Value:
         case Mapping():
             return {storable(key): finite(item) for key, item in value.items()}
     return value
-
-
-KEY_BYTES = 32
-_NO_KEY = "A key is 64 hex digits. Name a file that does not exist yet to create a key in it."
-_CHARACTERS = 26
-"""130 bits of the hash, in base32: letters and digits, which every file and service takes."""
-
-
-class Pseudonyms:
-    """The pseudonyms made with one key; the same id always gets the same one."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    @classmethod
-    def of_file(cls, path: Path) -> Self:
-        """Read the key from a file of 64 hex digits. UsageError if it holds no key, or other users can read it."""
-        try:
-            if others := exposed_to(path):
-                raise UsageError(f"the key in {path} can be read by {others}", f"Run: {closing_command(path)}")
-            with path.open("rb") as file:
-                text = file.read(4 * KEY_BYTES).decode("ascii").strip()
-            key = bytes.fromhex(text)
-        except OSError as error:
-            raise UsageError(f"{path} can't be read: {error.strerror}", "Name the file with the key.") from None
-        except ValueError:
-            raise UsageError(f"{path} holds no key", _NO_KEY) from None
-        if len(key) != KEY_BYTES:
-            raise UsageError(f"{path} holds no key of {KEY_BYTES} bytes", _NO_KEY)
-        return cls(key)
-
-    @classmethod
-    def at(cls, path: Path, *, make: bool) -> Self:
-        """Read the key from that file, or create it if it does not exist and `make` is set. UsageError as `of_file`."""
-        if make and not path.exists():
-            try:
-                return cls.made(path)
-            except UsageError:
-                if not path.exists():  # else another process, such as another part's, has just created it
-                    raise
-        return cls.of_file(path)
-
-    @classmethod
-    def made(cls, path: Path) -> Self:
-        """Create a key in a new file of mode 0600. UsageError if it can't be written."""
-        try:
-            create(path, f"{secrets.token_hex(KEY_BYTES)}\n".encode())
-        except OSError as error:
-            reason = os.strerror(error.errno or 0)
-            raise UsageError(f"{path} can't be written: {reason}", "Name another file.") from None
-        return cls.of_file(path)
-
-    @property
-    def mark(self) -> str:
-        """32 hex digits that tell this key from another without revealing it."""
-        return self._hash("pathway-local: which key").hex()[:32]
-
-    def of(self, case_id: str) -> str:
-        """Return the pseudonym of a case id: letters and digits."""
-        return base64.b32encode(self._hash(f"case {case_id}")).decode().lower()[:_CHARACTERS]
-
-    def _hash(self, text: str) -> bytes:
-        return hmac.digest(self._key, text.encode("utf-8", "surrogatepass"), "sha256")
