@@ -1,4 +1,4 @@
-"""A rubric as a Python program loads and checks it."""
+"""A rubric as a Python program loads and checks it, and the names and paths that a program gives."""
 
 import os
 import re

@@ -1,4 +1,7 @@
-"""Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`."""
+"""Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`.
+
+A check of the chat template renders it with words that occur nowhere else, and looks for their places in the result.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

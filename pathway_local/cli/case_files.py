@@ -1,4 +1,4 @@
-"""Opens cases files for a command, which before gives up the network, and warns of files that others can read."""
+"""Opens cases files for a command: gives up the network, warns of files that others can read, asks about columns."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""`pathway-local judge`: judge a cases file."""
+"""`pathway-local judge`: judge a cases file, or say with `--dry-run` what that would do."""
 
 import shlex
 import signal

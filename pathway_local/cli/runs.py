@@ -1,4 +1,4 @@
-"""`pathway-local runs`: what is done with a run as a whole, besides judging, importing and showing results."""
+"""`pathway-local runs`: what is done with a run as a whole, from its audit trail to purging it."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""Prints tables of results: in as many parts as the terminal is narrow, with what must be said below them."""
+"""Prints tables of results, in as many parts as the terminal is narrow, and records what was written from a run."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The base class of all engines: describes an engine without importing its libraries."""
+"""The base class of all engines: describes an engine without its libraries, and advises if one does not load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,7 @@
-"""One engine in a sealed process of its own, and the passes that this process holds."""
+"""One engine in a sealed process of its own, the passes that it holds, and why it failed, in words for users.
+
+The exception that explains why an engine did not start is looked for in everything that its processes printed.
+"""
 
 import re
 import time

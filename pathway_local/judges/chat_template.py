@@ -1,4 +1,8 @@
-"""A judge's chat template, read by rendering it: the text around turns, its thinking, and how a reply ends."""
+"""A judge's chat template, read by rendering it: the text around turns, its thinking, and how a reply ends.
+
+Nothing is taken from a model's name: a template is asked what it writes with each of its own switches, and the marks of
+thinking are looked for in the answers.
+"""
 
 import json
 import re

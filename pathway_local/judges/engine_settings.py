@@ -1,4 +1,4 @@
-"""Checks a judge's engine settings and architecture against the installed vLLM, and replaces `auto` by a number.
+"""Checks a judge's config, weights, hash and engine settings against the installed vLLM; replaces `auto` by a number.
 
 What vLLM supports is read from its files, since importing it takes many seconds.
 """

@@ -1,4 +1,4 @@
-"""A judge's entry in `models.yaml`: its keys and their checks."""
+"""A judge's entry in `models.yaml`: its keys and their checks, how it takes turns, and how long it thinks."""
 
 import re
 from collections.abc import Mapping

@@ -1,5 +1,6 @@
-"""Finds a judge's weights on this disk, checks that they can be used, and hashes them; reads and writes the
-record of a fetch. It uses no network.
+"""Finds a judge's weights on this disk, checks that they can be used, and hashes them; refuses hostile folders.
+
+It reads and writes the record of a fetch, and uses no network.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""How long a job takes: its pace in words, and what was measured on this machine for the next job."""
+"""How long a job takes: its pace in words, and what was measured on this machine, for the next job.
+
+The file of measurements is in our cache folder. It holds hashes, numbers and dates.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A pool of requests to an engine: each may take several passes, and returns as one completion."""
+"""A pool of requests to an engine: each may take several passes, is replayed as text, and returns as one completion."""
 
 from bisect import bisect_left, bisect_right
 from collections import deque

@@ -1,4 +1,8 @@
-"""The tasks of a job: judge the cases that have no verdict yet, and judge a random part of them again."""
+"""The tasks of a job: judge the cases that have no verdict yet, and judge a random part of them again.
+
+The second time, the rubric's levels stand in the other order and the seed is another. A verdict that keeps its scores
+gets the mark HELD, one that does not gets TURNED; its scores stay as they were.
+"""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Any tables of results as a page: sections with charts, tables behind them, and what is to be said about each."""
+"""Any tables of results as a page: one HTML file that a browser keeps from loading or running anything but its own.
+
+Sections have charts, tables behind them, and what is to be said about each.
+"""
 
 import base64
 import hashlib

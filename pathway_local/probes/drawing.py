@@ -1,4 +1,4 @@
-"""Draws the cases of a self-test, and makes all rows to judge from them."""
+"""Draws the cases of a self-test, and makes all rows to judge from them; reverses a rubric's levels."""
 
 import re
 from collections import Counter

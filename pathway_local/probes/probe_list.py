@@ -1,4 +1,8 @@
-"""The probes: which texts each changes, what it is compared with, and what should come of it."""
+"""The probes: which texts each changes, what it is compared with, and what should come of it.
+
+A change is a function from a case to its changed twins by variant, or why it has none. Each variant has all texts of
+the twin.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A case by the roles of its texts, and the rubric's levels, as probes change them."""
+"""A case by the roles of its texts, its language, and the rubric's levels, as probes change them."""
 
 import json
 import re

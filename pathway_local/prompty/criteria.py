@@ -1,4 +1,4 @@
-"""Rubrics that have criteria and no prompt: they get a standard prompt and a standard layout.
+"""Rubrics that have criteria and no prompt get a standard prompt and layout; a new one is written in five languages.
 
 A file is YAML or JSON, in one of three shapes: Prometheus' (`criteria` and `score1_description` …), flow-judge's
 (`criteria`, `rubric` with score and description, `required_inputs`), and our own (`criteria`, `levels`).

@@ -1,4 +1,4 @@
-"""The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
+"""The run, rubric and cases file of a command that hands out cases, or keeps further columns of them."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Reads result files of batch services, recognised by their keys: OpenAI's, `vllm run-batch`'s and Anthropic's."""
+"""Reads result files of batch services, recognised by their keys: OpenAI's, `vllm run-batch`'s and Anthropic's.
+
+Where a service gave log-probabilities beside each token, they become probabilities of the scores.
+"""
 
 import json
 import math

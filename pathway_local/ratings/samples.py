@@ -1,7 +1,8 @@
 """Draws and stores probability samples: every case has a known probability of being drawn.
 
 Cases are ranked by a keyed hash of their ids (permanent random numbers, Ohlsson 1995), and the first n are drawn.
-So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one.
+So a seed draws the same cases in any order of the file, and a larger sample contains the smaller one. What leaves the
+institution holds no case id: only the run knows the case and the texts behind each random id that it hands out.
 """
 
 import json

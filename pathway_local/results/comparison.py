@@ -1,4 +1,7 @@
-"""Chatbots on the same questions, two at a time: how a rater's scores of one differ from those of the other."""
+"""Chatbots on the same questions, two at a time: how a rater's scores of one differ from those of the other.
+
+A judge's difference is also corrected by people's labels of a sample of the answers.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

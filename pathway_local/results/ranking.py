@@ -1,4 +1,4 @@
-"""Any number of chatbots ranked by a rater's choices between two of them."""
+"""The order of chatbots: by the means of a rater's scores, or by a rater's choices between two of them."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

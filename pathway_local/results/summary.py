@@ -1,4 +1,4 @@
-"""A run's summary: distribution, mean and confidence for each rater, rubric and score; and the failures."""
+"""A run's summary: distribution, mean and confidence for each score; failures; and all of it in short."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The one form of results: tables of typed values, and notes by key. Renderers format and word them."""
+"""The one form of results: tables of typed values, notes by key, and cautions. Renderers format and word them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

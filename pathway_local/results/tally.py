@@ -1,4 +1,4 @@
-"""Counts a run's outcomes: how often each rater gave each level under each rubric, and why verdicts are missing."""
+"""Counts a run's outcomes: each rater's levels and preferences, and why verdicts are missing."""
 
 from array import array
 from collections import Counter

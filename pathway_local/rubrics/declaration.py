@@ -1,4 +1,7 @@
-"""The shortest declaration of a compiled output format, which `spelling` reads back to the same format."""
+"""Declarations of an output format: the shortest of a compiled one, and a JSON Schema read as one.
+
+`spelling` reads the first back to the same format. A schema is never guessed at: what it leaves open is an error.
+"""
 
 import json
 import re

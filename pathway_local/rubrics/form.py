@@ -1,4 +1,4 @@
-"""The part of a reply that a judge generates: literals and fields, their grammar, and how their text is read."""
+"""The part of a reply that a judge generates: literals and fields of every kind, grammar, and how they are read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""A rubric: the judge's instructions, the inputs they need and the output format with its scores."""
+"""A rubric: the judge's instructions, the inputs they need and the output format with its scores; as a run keeps it.
+
+What a prompt's file means is read once, when the rubric is loaded. A run would read it again whenever it is opened, and
+a later release could read it otherwise: then the scale of verdicts that are stored by now would change.
+"""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,9 @@
-"""One turn of a prompt: a role, and a text with places for a case's inputs."""
+"""One turn of a prompt: a role, and a text with places for a case's inputs, some of which are conversations.
+
+A cell with a conversation is a list of messages as JSON. All that the list says is the case's text: roles, contents and
+tool calls can never become the judge's own turns. In our rendering each message has a heading at the margin, and every
+line of it is indented: so no content can look like a further message.
+"""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Opens the cases file of a run; its columns are matched as when the run was first judged."""
+"""Opens the cases file of a run: its columns are matched as when the run was first judged, and its rows limited."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,12 @@
-"""The schema of a run file, and a sum over its rows that shows rows which other programs changed."""
+"""The schema of a run file, and a sum over its rows, which shows rows that other programs changed, also after a kill.
+
+A file's header says in which form it is. A run in another form is refused: verdicts that are read by another schema, or
+by another release's reading of a rubric, could silently mean something else.
+
+The sum adds SHA-256 hashes of rows modulo 2**256 (AdHash: Bellare and Micciancio 1997), so that a row added or removed
+costs one hash, whatever the run's size. It is part of the same commit as the rows. It holds no secret, so a forger can
+adjust it; only hashes of `content` that somebody stored elsewhere stand against forgers.
+"""
 
 import hashlib
 import sqlite3

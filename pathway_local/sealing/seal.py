@@ -1,4 +1,4 @@
-"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts.
+"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts; a word for each level.
 
 Call it while the process has a single thread: otherwise the kernel refuses a new user namespace (unshare(2)).
 Processes that are started later, such as the engine's workers, live in the same namespace.

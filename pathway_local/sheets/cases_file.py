@@ -1,4 +1,4 @@
-"""Cases files: the rows of a sheet as cases."""
+"""Cases files: the rows of a sheet as cases, or two rows as one case that compares their answers."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

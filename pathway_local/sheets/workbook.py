@@ -1,4 +1,4 @@
-"""XLSX workbooks as rows."""
+"""XLSX workbooks as rows; their ZIP archive is checked before any part of it is unpacked."""
 
 import re
 import warnings

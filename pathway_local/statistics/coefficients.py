@@ -1,7 +1,8 @@
 """The register of coefficients: every figure of agreement with its name, its scale and how to read it.
 
 A further coefficient is one function and its entry here. Tables, JSON, figure files and `--figure` read the register;
-a test holds the table of docs/agreement.md against it.
+a test holds the table of docs/agreement.md against it. Correlations treat ties as the ties they are: ranks are taken
+anew for all weights, and nothing is approximated.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""An index of a run's current verdicts in memory: the run's file holds scores and words as JSON, slow to search."""
+"""An index of a run's current verdicts in memory, which cases a table shows, and their texts.
+
+The run's file holds scores and words as JSON, slow to search, and few kinds of cases files let us jump to a case.
+"""
 
 import json
 import zlib
