@@ -7,7 +7,7 @@ from pathlib import Path
 
 from html_page import PageParser, check_harmless
 
-from pathway_local.pages.tables import FOLDER
+from pathway_local.pages.page import FOLDER
 from pathway_local.rubrics.rubric import Rubric
 
 SCRIPT = (FOLDER / "rate.js").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from pathway_local.cli.show import note_export, option_name, show, terminal_word
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
-from pathway_local.pages.tables import check_page, is_page, tables_page, write_page
+from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
 from pathway_local.results.ratings import Ratings

@@ -12,8 +12,8 @@ from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain
+from pathway_local.pages.page import check_page, is_page, write_page
 from pathway_local.pages.reading import reading_page
-from pathway_local.pages.tables import check_page, is_page, write_page
 from pathway_local.results.divergence import WORDS, divergence
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import (

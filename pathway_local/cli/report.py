@@ -9,8 +9,8 @@ from pathway_local.cli.options import Cluster, Force, Lang, Page, PairBy, Run, T
 from pathway_local.cli.show import note_export, option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
+from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import read_logo, report_page
-from pathway_local.pages.tables import check_page, write_page
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import naming
 from pathway_local.results.compare import CompareOptions, comparison_plan

@@ -10,8 +10,8 @@ from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, Lang, RubricIfSeveral, RunToBe, Title, taking
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
+from pathway_local.pages.page import is_page
 from pathway_local.pages.rating_page import RatingPages
-from pathway_local.pages.tables import is_page
 from pathway_local.ratings.rating_sheet import SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import LEAST
 from pathway_local.ratings.sampling import Drawn, SamplePlan

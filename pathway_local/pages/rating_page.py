@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pathway_local.errors import UsageError
-from pathway_local.pages.tables import OPEN_TEXT, page, passage
+from pathway_local.pages.page import OPEN_TEXT, page, passage
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
 from pathway_local.ratings.rating_sheet import RatingRow, told_to_people
 from pathway_local.ratings.sampling import SamplePlan

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.tables import Block, Passage, blocks, outside, page, passages
+from pathway_local.pages.page import Block, Passage, blocks, outside, page, passages
 from pathway_local.pages.voices import CaseRow, CaseTable, Voice, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
 from pathway_local.results.summary import score_title

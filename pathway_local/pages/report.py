@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.output.wording import Wording
-from pathway_local.pages.tables import page, sections
+from pathway_local.pages.page import page, sections
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job

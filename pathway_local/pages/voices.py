@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import MOST_BARS, Bar, short
-from pathway_local.pages.tables import Passage, caution, outside, passages
+from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import RaterKind
 from pathway_local.results.reading_list import Given, Said
 from pathway_local.rubrics.fields import ScoreField

@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, RatingsError
-from pathway_local.pages.tables import FOLDER as PAGES
-from pathway_local.pages.tables import environment, outside
+from pathway_local.pages.page import FOLDER as PAGES
+from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
 from pathway_local.viewer.table_page import case_table, choices, level_charts, pages, selection_in

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from pathway_local.case import Case, CaseRef, fingerprint
-from pathway_local.pages.tables import Passage, outside, passages
+from pathway_local.pages.page import Passage, outside, passages
 from pathway_local.pages.voices import Voice, voice
 from pathway_local.ratings.adjudication import NOTE, adjudicator
 from pathway_local.results.reading_list import said_by

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.tables import Block, blocks, outside
+from pathway_local.pages.page import Block, blocks, outside
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.summary import score_title
 from pathway_local.results.table import Cell, Column, Level, Table
