@@ -1,7 +1,7 @@
 """Starts processes from a thread without a filter, and makes an engine's process private: its variables and folders.
 
 A filter on system calls belongs to a thread, and whatever the thread starts inherits it; an engine must not inherit
-that this process has no sockets. So one thread, which only starts processes, is set aside before the others get the filter.
+that this process has no sockets. So one thread, which only starts processes, is set aside before the others get it.
 """
 
 import os
