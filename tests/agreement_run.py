@@ -10,6 +10,7 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
@@ -80,13 +81,15 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
         kind: RaterKind = "judge" if name == "demo" else "hosted" if name == "gpt" else "human"
         given = scores_of(name, worth)
         rater = run.add_rater(Rater(f"committee/{name}" if kind == "human" else name, kind, HELPFUL.name, {}))
+        told = []
         for place, case in enumerate(cases):
             if kind == "human" and not drawn[place]:
                 continue
             outcome: Outcome = Verdict({"score": _score(int(given[place]), kind)}, {"reason": f"the words of {name}"})
             if kind == "judge" and place % 40 == 3:
                 outcome = Failure("prompt-too-long", "too long")
-            run.put(rater, case.ref(hashes[place]), outcome, keep=None, sheet=job if kind == "human" else None)
+            told.append(CaseOutcome(case.ref(hashes[place]), outcome))
+        run.put_all(rater, told, keep=None, sheet=job if kind == "human" else None)
     return run
 
 

@@ -9,6 +9,7 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict
@@ -71,21 +72,22 @@ def handed_run(
         store_sample(run, job, Sample(0, SOUND.name, 7, group, count, labels), every)
         own = run.add_rater(Rater("demo", "judge", SOUND.name, {}))
         person = run.add_rater(Rater("committee/Ann", "human", SOUND.name, {"rubric": SOUND.sha256}))
-        for at, case in enumerate(cases):
-            rest = (1 - (0.4 + 0.6 * sure[at])) / 3
-            shares = {level: rest if level != judge[at] else 1 - 3 * rest for level in (1, 2, 3, 4)}
-            run.put(own, case.ref(hashes[at]), Verdict({"score": Score(int(judge[at]), shares)}), keep=None)
-            if drawn[at] or later:
-                run.put(
-                    person,
-                    case.ref(hashes[at]),
-                    Verdict({"score": Score(int(people[at]))}),
-                    keep=None,
-                    sheet=job if on_sheet and drawn[at] else None,
-                )
+        told = [CaseOutcome(case.ref(text), _doubted(int(judge[at]), float(sure[at])))
+                for at, (case, text) in enumerate(zip(cases, hashes, strict=True))]  # fmt: skip
+        said = [CaseOutcome(each.case, Verdict({"score": Score(int(people[at]))})) for at, each in enumerate(told)]
+        run.put_all(own, told, keep=None)
+        run.put_all(person, [said[at] for at in np.flatnonzero(drawn)], keep=None, sheet=job if on_sheet else None)
+        if later:
+            run.put_all(person, [said[at] for at in np.flatnonzero(~np.array(drawn))], keep=None)
         run.jobs.end(job, "done", {})
     with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "answer", "bot"])
         writer.writerows([case.id, case.inputs["answer"], case.metadata["bot"]] for case in cases)
     return path
+
+
+def _doubted(level: int, sure: float) -> Verdict:
+    """The judge's verdict; its probabilities tell how sure it is."""
+    rest = (1 - (0.4 + 0.6 * sure)) / 3
+    return Verdict({"score": Score(level, {each: rest if each != level else 1 - 3 * rest for each in (1, 2, 3, 4)})})

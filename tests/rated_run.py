@@ -11,6 +11,7 @@ from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -89,10 +90,12 @@ def add(
     rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
     job = run.jobs.begin(["import"], {}) if imported else None
     drawn = max(samples(run, rubric.name)[-1].jobs) if sheet else None
-    for case in cases(rubric) if rows is None else rows:
-        if case.id in outcomes:
-            ref = case.ref(fingerprint(run.key, rubric.texts_of(case)))
-            run.put(rater, ref, outcomes[case.id], keep=None, job=job, sheet=drawn)
+    told = [
+        CaseOutcome(case.ref(fingerprint(run.key, rubric.texts_of(case))), outcomes[case.id])
+        for case in (cases(rubric) if rows is None else rows)
+        if case.id in outcomes
+    ]
+    run.put_all(rater, told, keep=None, job=job, sheet=drawn)
     run.commit()
 
 

@@ -25,11 +25,13 @@ cli.leave_at_once = then_strike
 cli.main()
 """
 DELAYS = [number / 100 for number in range(1, 41)]
+SOME = DELAYS[:10:2] + DELAYS[10::4]
+JUDGE = ("judge", "none.csv", "-r", "groundedness")
 COMMANDS = [
-    pytest.param(("judge", "none.csv", "-r", "groundedness"), id="judge"),
+    pytest.param(JUDGE, SOME, id="judge"),
     *(
-        pytest.param(each, id=each[0], marks=pytest.mark.soak)
-        for each in (("summary", "none.run"), ("rubrics", "list"), ("--help",))
+        pytest.param(each, DELAYS, id=f"{each[0]}-often", marks=pytest.mark.soak)
+        for each in (JUDGE, ("summary", "none.run"), ("rubrics", "list"), ("--help",))
     ),
 ]
 
@@ -39,11 +41,13 @@ def _struck(folder: Path, delay: float, command: tuple[str, ...]) -> subprocess.
     return subprocess.run(typed, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_an_early_interrupt_ends_a_command_without_a_traceback(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("command", "delays"), COMMANDS)
+def test_an_early_interrupt_ends_a_command_without_a_traceback(
+    tmp_path: Path, command: tuple[str, ...], delays: list[float]
+) -> None:
     with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda delay: _struck(tmp_path, delay, command), DELAYS))
-    for delay, done in zip(DELAYS, ended, strict=True):
+        ended = list(pool.map(lambda delay: _struck(tmp_path, delay, command), delays))
+    for delay, done in zip(delays, ended, strict=True):
         assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr, (delay, done.stderr)
     interrupted = [done for done in ended if done.returncode == INTERRUPTED]
     assert len(interrupted) > 5, "most of them came in time"

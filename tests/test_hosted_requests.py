@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
-from pathway_local.errors import CasesError, OutputExists, UnknownName, UsageError
+from pathway_local.errors import CasesError, OutputExists
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, strict_schema
@@ -21,7 +21,6 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Verdict
 
 
@@ -132,40 +131,6 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
         assert ("temperature" in body) is takes, model
         assert (leaving.temperature == 0.0) is takes
         assert ("logprobs" in body) is (takes and service != "anthropic")
-
-
-def test_only_a_sample_or_a_filter(run: Path) -> None:
-    leaving, lines = write(run, only="audience=staff")
-    assert (leaving.cases, len(lines)) == (3, 3)
-    leaving, lines = write(run, only="5", out="five.jsonl")
-    assert (leaving.cases, len(lines)) == (5, 5)
-    sample(SamplePlan(Given(run, run.parent / "tiny.csv", load_rubric, "tiny"), 5, 0, run.parent / "rate.xlsx"), [])
-    with RunFile.read(run) as read:
-        drawn = {row[0] for row in read.database.rows("SELECT case_id FROM inclusions WHERE drawn")}
-        query = "SELECT case_id FROM handouts WHERE custom_id = ?"
-        assert {read.database.rows(query, line["custom_id"])[0][0] for line in lines} == drawn
-    for only, error in (
-        ("few", UsageError),
-        ("faculty=law", UnknownName),
-        ("audience=nobody", UsageError),
-        ("99", UsageError),
-    ):
-        with pytest.raises(error), HostedRequests.open(plan(run, only=only, out="none.jsonl")):
-            pass
-
-
-def test_a_filter_by_id_finds_the_case_by_its_pseudonym(tmp_path: Path) -> None:
-    write_cases(tmp_path / "tiny.csv", TINY)
-    (tmp_path / "tiny.prompty").write_text(TINY.text)
-    key = tmp_path / "key"
-    rubric = str(tmp_path / "tiny.prompty")
-    given = Given(tmp_path / "new.run", tmp_path / "tiny.csv", load_rubric, rubric, pseudonyms=key)
-    with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl", "id=student-3")) as requests:
-        assert requests.cases == 1
-        requests.write([])
-    assert "the answer of student-3" in (tmp_path / "out.jsonl").read_text()
-    with RunFile.read(given.run) as read:
-        assert read.database.rows("SELECT case_id FROM handouts") == [(Pseudonyms.of_file(key).of("student-3"),)]
 
 
 def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:

@@ -111,7 +111,7 @@ def test_nothing_of_a_case_is_left_by_a_sample_or_a_batch_file(desk: Desk) -> No
     drawing = ["sample", *given, "--n", "4", "--seed", "1", "--out", "rate.xlsx"]
     said = _said(desk.typed(*drawing, "--strata", "question", code=2))
     said += _said(desk.typed(*drawing, "--strata", "group"))
-    hosted = ["--service", "openai", "--model", "m/x", "--only", f"group={OTHER}", "--out", "batch.jsonl", "--yes"]
+    hosted = ["--service", "openai", "--model", "m/x", "--out", "batch.jsonl", "--yes"]
     said += _said(desk.typed("hosted", "export", *given, *hosted))
     assert "is an input of the rubric" in said
     assert WORD not in said
@@ -202,7 +202,7 @@ def test_no_text_is_told_of_a_file_without_a_header(desk: Desk, name: str) -> No
         desk.judging(cases),
         [*desk.judging(cases), "--map", "answer=nothing", "--id", "none", "--keep", "none"],
         ["sample", "may.run", *GIVEN, name, "--n", 1, "--seed", 1, "--out", "sheet.xlsx", "--strata", "none"],
-        ["hosted", "export", "may.run", *GIVEN, name, *HOSTED, "--only", "none=1"],
+        ["hosted", "export", "may.run", *GIVEN, name, *HOSTED, "--map", "answer=none"],
         ["import", "may.run", name, "--kind", "human", "--rater", "eve"],
         ["import", "may.run", name, "--kind", "human", "--score", "none", "--id", "none"],
         ["export", "may.run", "--onto", name, "--out", f"onto{cases.suffix}", "--id", "none"],

@@ -126,11 +126,11 @@ def answered(text: str, *arguments: object, desk: Desk) -> int:
 
 def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
     desk.typed(
-        "hosted", "export", "may.run", "--cases", CASES, "--service", "anthropic", "--model", "claude-x", "--only", 4,
+        "hosted", "export", "may.run", "--cases", CASES, "--service", "anthropic", "--model", "claude-x",
         "--out", "requests.jsonl", "--yes",
     )  # fmt: skip
     assert stat.S_IMODE((desk.work / "requests.jsonl").stat().st_mode) == 0o600
-    lines = [json.loads(line) for line in (desk.work / "requests.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (desk.work / "requests.jsonl").read_text().splitlines()[:4]]
     results = []
     for place, line in enumerate(lines):
         asked = line["params"]["output_config"]["format"]["schema"]["properties"]

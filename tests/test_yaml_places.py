@@ -1,11 +1,14 @@
 """Errors about YAML from outside stay short, whatever it holds."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from pathway_local.system.safe_yaml import first_complaint
+import pathway_local
+from pathway_local.errors import UsageError
+from pathway_local.system.safe_yaml import first_complaint, load_ours, load_yaml
 
 
 class _Text(BaseModel):
@@ -27,3 +30,10 @@ def test_a_type_that_does_not_exist_is_named_and_cut(tag: str) -> None:
     assert kind == "union_tag_invalid"
     assert f"'{tag[:60]}" in said
     assert len(said) < 300
+
+
+def test_our_own_files_pass_the_checks_that_reading_them_leaves_out() -> None:
+    files = sorted(Path(*pathway_local.__path__).rglob("*.yaml"))
+    assert len(files) > 9
+    for file in files:
+        assert load_ours(file) == load_yaml(file.read_text("utf-8"), file.name, UsageError), file.name

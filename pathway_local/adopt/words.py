@@ -5,16 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pathway_local.errors import RubricError
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 
 
 @cache
 def table() -> dict[str, Any]:
     """Return the table of words."""
-    file = Path(__file__).with_suffix(".yaml")
-    read: Any = load_yaml(file.read_text(encoding="utf-8"), file.name, RubricError)
-    return dict(read)
+    return dict(load_ours(Path(__file__).with_suffix(".yaml")))
 
 
 @cache

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, JUDGE, OUTPUT, App, option
+from pathway_local.cli.command_help import JUDGE, OUTPUT, App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, Service
@@ -18,7 +18,7 @@ EXAMPLES = (
     "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
     "    --service openai --model their-model --out requests.jsonl",
     "pathway-local hosted export my.run --cases examples/pathway-answer.csv \\",
-    "    --service anthropic --model their-model --out ten.jsonl --only 10 --yes",
+    "    --service anthropic --model their-model --out requests.jsonl --yes",
 )
 
 app = App(
@@ -39,9 +39,6 @@ def export(
     out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
     given: dict[str, Any],
     rubric: RubricIfSeveral = None,
-    only: Annotated[
-        str, option("WHICH", "A number of cases to draw at random, or COLUMN=VALUE (default: all cases).", CASES)
-    ] = "",
     yes: Yes = False,
     force: Force = False,
 ) -> None:
@@ -50,7 +47,7 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    plan = RequestPlan(cases_given(run, cases, rubric, given), service, model, out, only)
+    plan = RequestPlan(cases_given(run, cases, rubric, given), service, model, out)
     with HostedRequests.open(plan, force=force) as requests:
         _warn(requests, service)
         if not yes:

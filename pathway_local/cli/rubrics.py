@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from pathway_local.cli.command_help import App, option
 from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
-from pathway_local.errors import RubricError, WeightsMissing
+from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
@@ -22,7 +22,7 @@ from pathway_local.rendering.rubric_check import Inspection, budgets, example_in
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 
 app = App(
@@ -115,7 +115,7 @@ def check(
 
 def _guide_to(name: str) -> dict[str, str]:
     """Return the audience and languages of a built-in rubric, and how to `fit` it elsewhere; empty for a file."""
-    read: Any = load_yaml(GUIDES.read_text(encoding="utf-8"), GUIDES.name, RubricError)
+    read = load_ours(GUIDES)
     return {"languages": read["languages"], **read[name]} if name in builtin_names() else {}
 
 

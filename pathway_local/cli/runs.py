@@ -32,7 +32,7 @@ from pathway_local.verdict import Value
 
 STAYS = (
     "names of raters and of files, in its audit trail and with its jobs; the rubrics",
-    "the commands in its audit trail, values of --only, --between, --where and --case left out",
+    "the commands in its audit trail, values of --between, --where and --case left out",
 )
 
 OUT_OF_REACH = (

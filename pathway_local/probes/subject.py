@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from pathway_local.errors import RubricError, UnknownName, UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.sheets.columns import means_the_same
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.verdict import Number
 
 InputRole = Literal["question", "answer", "reference", "context"]
@@ -146,7 +146,7 @@ def language_of(text: str) -> str:
 
 @cache
 def _common() -> dict[str, frozenset[str]]:
-    loaded: Any = load_yaml(WORDS_FILE.read_text(encoding="utf-8"), WORDS_FILE.name, RubricError)
+    loaded = load_ours(WORDS_FILE)
     return {language: frozenset(words.split()) for language, words in loaded.items()}
 
 
@@ -157,8 +157,7 @@ Texts = Mapping[str, str]
 @cache
 def phrases() -> dict[str, dict[str, str]]:
     """Return what probes add to an answer, by language."""
-    read: Any = load_yaml(PHRASES.read_text(encoding="utf-8"), PHRASES.name, RubricError)
-    return dict(read)
+    return dict(load_ours(PHRASES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import ModelBlock, write_front
@@ -19,7 +18,7 @@ from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.rubrics.turn import placed_turn
-from pathway_local.system.safe_yaml import Places, load_yaml
+from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
 
 WORDS_FILE = Path(__file__).with_suffix(".yaml")
 MOST_LEVELS = 11
@@ -29,8 +28,7 @@ MOST_LEVELS = 11
 @cache
 def phrases() -> Mapping[str, Mapping[str, str]]:
     """Return the words of the prompt and of the questions, by language."""
-    read: Any = load_yaml(WORDS_FILE.read_text(encoding="utf-8"), WORDS_FILE.name, RubricError)
-    return dict(read)
+    return dict(load_ours(WORDS_FILE))
 
 
 def front_of(name: str, description: str, inputs: Sequence[str], outputs: Outputs) -> dict[str, object]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
@@ -19,7 +18,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
 from pathway_local.rubrics.rubric import Input, Rubric
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
 
@@ -235,8 +234,7 @@ def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
     text, prompt_file = beside_prompt(read_text(path), path)
     rubric = parse_rubric(text, str(path), prompt_file)
     if name in builtin_names():
-        told: Any = load_yaml(PEOPLE.read_text(encoding="utf-8"), PEOPLE.name, RubricError)
-        rubric = replace(rubric, people=told.get(name, "").strip())
+        rubric = replace(rubric, people=load_ours(PEOPLE).get(name, "").strip())
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric

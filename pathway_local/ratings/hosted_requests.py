@@ -2,17 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress, product
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.samples import Handout, draw, hand_out, store_handouts
+from pathway_local.ratings.samples import Handout, hand_out, store_handouts
 from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
@@ -79,8 +80,6 @@ def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any
 
 CHAT_URLS: Mapping[Service, str] = {"openai": "/v1/chat/completions", "azure": "/chat/completions"}
 LEAST_TOKENS = 4096
-ONLY_SEED = 0
-"""The seed of `--only N`: it draws the same cases as `sample --seed 0 --n N`."""
 
 LIKELIEST = 20
 """Tokens whose log-probabilities are asked for at each place; services give no more."""
@@ -97,13 +96,12 @@ _SETTABLE: Mapping[Service, re.Pattern[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """Cases, service, model and file to write. `only` is a number of cases to draw, or COLUMN=VALUE."""
+    """Cases, service, model and file to write."""
 
     given: Given
     service: Service
     model: str
     out: Path
-    only: str = ""
 
 
 class HostedRequests:
@@ -118,17 +116,17 @@ class HostedRequests:
         self.plan, self.given, self._force = plan, given, force
         rubric = given.rubric
         _check_turns(rubric, plan.service)
-        self._selects = self._selection()
         self._settable = bool(_SETTABLE[plan.service].match(plan.model))
         self.orders: Sequence[Order | None] = BOTH if rubric.pair else (None,)
         self.echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         self.temperature = rubric.sampling.get("temperature") if self._settable else None
         self.cases = self.characters = 0
-        for case in filter(self._selects, given):
+        for case in given:
             self.cases += 1
             self.characters += len(self.orders) * sum(map(len, rubric.texts_of(case).values()))
         if not self.cases:
-            raise UsageError(f"no case of {given.file.path.name} is selected", "Check --only and the cases file.")
+            hint = f"`pathway-local doctor {shlex.quote(str(given.file.path))}` shows its columns."
+            raise UsageError(f"no case of {given.file.path.name} can be judged", hint)
 
     @classmethod
     @contextmanager
@@ -146,7 +144,7 @@ class HostedRequests:
         begun = self.given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
-            for case, order in product(filter(self._selects, self.given), self.orders):
+            for case, order in product(self.given, self.orders):
                 handout = hand_out(run.key, self.given.rubric, case, f"{plan.service} {plan.model}", order)
                 handouts.append(handout)
                 request: dict[str, Value] = self._request(handout.custom_id, case, order)
@@ -155,27 +153,6 @@ class HostedRequests:
                 raise self.given.changed()
             store_handouts(run, job, handouts)
             counts |= {"cases": self.cases, "characters": self.characters}
-
-    def _selection(self) -> Callable[[Case], bool]:
-        """Return a function that says whether `only` selects a case. Raises UsageError."""
-        only, file = self.plan.only, self.given.file
-        if not only:
-            return lambda case: True
-        if only.isdecimal():
-            ids = [case.id for case in self.given]
-            is_drawn, _ = draw(ids, [""] * len(ids), int(only), ONLY_SEED)
-            drawn = frozenset(compress(ids, is_drawn))
-            return lambda case: case.id in drawn
-        column, sign, value = only.partition("=")
-        if not sign:
-            raise UsageError(f"--only {only} is neither a number nor COLUMN=VALUE", "For example --only 200.")
-        column = file.column(column)
-        if column == file.id_column:
-            case_id = file.pseudonyms.of(value) if file.pseudonyms else value
-            return lambda case: case.id == case_id
-        if names := [name for name, source in file.inputs.items() if source == column]:
-            return lambda case: case.inputs.get(names[0], "") == value
-        return lambda case: case.metadata.get(column, "") == value
 
     def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
         rubric, plan = self.given.rubric, self.plan

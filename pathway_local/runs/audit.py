@@ -28,7 +28,7 @@ KEYED = "keyed_sha256"
 SHORT = 12
 
 CASE = "--case"
-FROM_CASES = ("--only", "--between", "--where", CASE)
+FROM_CASES = ("--between", "--where", CASE)
 """Options that take COLUMN=VALUE, or a case's id; the value can be a student's name."""
 
 LEFT_OUT = "[left out]"

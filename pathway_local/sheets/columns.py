@@ -16,7 +16,7 @@ from typing import Any
 from pathway_local.errors import ColumnsError, UnknownName
 from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import is_like_a_name, shown
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 
 NAMES_FILE = Path(__file__).with_name("column_names.yaml")
 _COMBINING = re.compile("[\u0300-\u036f]")
@@ -236,7 +236,7 @@ def names_of(kind: str) -> tuple[str, ...]:
 @cache
 def _names() -> dict[str, Any]:
     """Return the folded names of column_names.yaml: a tuple for each kind, and under `inputs` one for each input."""
-    read: Any = load_yaml(NAMES_FILE.read_text(encoding="utf-8"), NAMES_FILE.name, ColumnsError)
+    read = load_ours(NAMES_FILE)
 
     def flat(languages: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(folded(name) for names in languages for name in names))

@@ -39,6 +39,9 @@ GROUPS = 100
 DENSE_CELLS = 4_000_000
 """The largest table (clusters, distinct rows) to build: 32 MB. Above, each case stays a row of its own."""
 
+TOGETHER = 100_000
+"""Weights of rows to measure in one step: 0.8 MB, and most data are measured without each group in one or two."""
+
 OTHER_RATERS = "F for other raters as well"
 """The method of intervals that are not only about these raters."""
 
@@ -128,10 +131,14 @@ class CountedRows:
         return {name: np.concatenate([each[name] for each in left]) for name in statistics}
 
     def _leave_outs(self) -> Iterator[FloatArray]:
+        """The weights of rows without each group of clusters, (groups, rows), for some groups at a time."""
         order = np.random.default_rng(0).permutation(self.clusters)
         kinds = np.repeat(np.arange(len(self.times)), self.times)
-        for members in np.array_split(order, min(self.clusters, GROUPS)):
-            kept = (self.times - np.bincount(kinds[members], minlength=len(self.times)))[None, :].astype(np.float64)
+        groups = np.array_split(order, min(self.clusters, GROUPS))
+        some = max(1, TOGETHER // max(len(self.rows), len(self.times)))
+        for start in range(0, len(groups), some):
+            left_out = [np.bincount(kinds[each], minlength=len(self.times)) for each in groups[start : start + some]]
+            kept = (self.times - np.stack(left_out)).astype(np.float64)
             # Weights of kinds of clusters, or of clusters, become weights of rows.
             yield (kept[:, self.codes] if self.sums is None else kept @ self.sums) * self.each
 

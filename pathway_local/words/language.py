@@ -6,11 +6,11 @@ from functools import cache
 from string import Formatter
 from typing import Any
 
-from pathway_local.errors import UnknownName, UsageError
+from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.statistics.figure import FIRST, SECOND, Estimate, Interval, Number, Reason, Undefined, percent
 from pathway_local.statistics.intervals import LEVEL
-from pathway_local.system.safe_yaml import load_yaml
+from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 from pathway_local.words import FOLDER, languages
 
@@ -165,5 +165,4 @@ class Language(Formatter):
 
 @cache
 def _read(name: str) -> Any:
-    path = FOLDER / f"{name}.yaml"
-    return load_yaml(path.read_text(encoding="utf-8"), path.name, UsageError)
+    return load_ours(FOLDER / f"{name}.yaml")
