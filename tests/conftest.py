@@ -41,9 +41,12 @@ LONGEST = ("test_viewer", "test_nothing_lost", "test_sealed_runs")
 None loads vLLM: beside them, the tests that compare times in a vLLM have a processor.
 """
 
-IMPORT_VLLM = ("test_failures", "test_engine_settings", "test_gpu_loop")
-"""Files that import vLLM into the tests' own process, which takes some 15 s: one worker gets them all."""
-
+IMPORT_TORCH = (
+    *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
+    *("test_vllm_core", "test_wheel_judge"),
+)
+"""Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
+gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
 
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
@@ -55,14 +58,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class ByFile(LoadScopeScheduling):
-    """Gives each file to one worker, and all that share `vllm_host` to the same.
+    """Gives each file to one worker, and all that share `vllm_host` or import torch to the same.
 
     With pytest 9.2, pytest-xdist 3.8 ignores the groups of `--dist loadgroup`, and each worker would load its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).stem
-        return "vllm" if name in SHARING else IMPORT_VLLM[0] if name in IMPORT_VLLM else name
+        return "vllm" if name in SHARING or name in IMPORT_TORCH else name
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
 
 from pathway_local.judges.judge_spec import ThinkingSpec
 
@@ -144,6 +143,8 @@ FAMILIES = (
 
 def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Path:
     """Train a tokenizer of that family on this repository's prose and save it with its chat template."""
+    from transformers import PreTrainedTokenizerFast  # slow to import: all workers would wait before the first test
+
     unknown = "<unk>" if "<unk>" in family.specials else None
     tokenizer = Tokenizer(models.BPE(unk_token=unknown, byte_fallback=family.metaspace))
     if family.metaspace:

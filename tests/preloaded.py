@@ -6,6 +6,7 @@ of the test's own, in a new session, with its own arguments, folder, environment
 start is the server's: a command that needs another is started as usual (`starts_alike`).
 """
 
+import atexit
 import ctypes
 import gc
 import inspect
@@ -17,8 +18,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -180,7 +182,10 @@ def _preload() -> None:
     for module in pkgutil.walk_packages(pathway_local.__path__, "pathway_local."):
         if not module.name.startswith(APART):
             import_module(module.name)
-    for name in ("scripted_kind", "transformers", "typer", "rich.table"):
+    for name in (
+        *("scripted_kind", "transformers.tokenization_utils_tokenizers", "llguidance.hf"),
+        *("typer._adapters", "rich.console", "rich.progress", "rich._unicode_data.unicode17-0-0"),
+    ):
         import_module(name)
     from pathway_local.judges import chat_template, template_process
     from pathway_local.judges.registry import load_registry
@@ -197,8 +202,25 @@ def _preload() -> None:
     gc.freeze()
 
 
+def _run(script: str) -> None:
+    """Run a script to its end, as Python does. To free what was preloaded, Python would first copy all of it."""
+    code: object = None
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as ended:
+        code = ended.code
+    if code is None or isinstance(code, int):
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        with suppress(OSError, ValueError):  # Python tells of it, as usual
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit((code or 0) & 0xFF)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
     requests = socket.socket(fileno=int(sys.argv[1]))
     _preload()
     _serve(requests)
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    _run(sys.argv[0])

@@ -110,8 +110,8 @@ def _adopted(source: Path, folder: Path) -> Path:
     made = folder / f"{source.stem}.prompty"
     # Random weights write until a budget ends; whole budgets are tested in test_formats_in_vllm.py.
     text = adopted_text(source.read_bytes(), str(source), DECLARED.get(source.stem, ""))
-    text = re.sub(r"^(    .+: text)(?=,|$)", r"\1 16", text, flags=re.MULTILINE)
-    made.write_text(re.sub(r"^(    .+: list)$", r"\1 2 of text 16", text, flags=re.MULTILINE))
+    text = re.sub(r"^(    .+: text)(?=,|$)", r"\1 8", text, flags=re.MULTILINE)
+    made.write_text(re.sub(r"^(    .+: list)$", r"\1 2 of text 8", text, flags=re.MULTILINE))
     return made
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from demo_judge.card import ScoreFigures
 from demo_judge.figures import Trial, figures
-from demo_judge.train import WEIGHTS
 from demo_judge.world import Split
 from pathway_local.runs.run_file import RunFile
+from pathway_local.system.shipped import packaged_folder
 from pathway_local.verdict import Verdict
 
 pytestmark = pytest.mark.soak  # the quickstart judges with it each time, and the tests of figures read its card
@@ -22,7 +22,9 @@ SAMPLE = 60
 
 def on_the_card() -> ScoreFigures:
     """The card's first line."""
-    stated = [ScoreFigures(**each) for each in json.loads((WEIGHTS / "figures.json").read_text())]
+    stated = [
+        ScoreFigures(**each) for each in json.loads((packaged_folder("demo/weights") / "figures.json").read_text())
+    ]
     (known,) = [each for each in stated if each.rubric == RUBRIC and each.split == Split.VALUES]
     assert known.cases == known.read >= SAMPLE
     return known

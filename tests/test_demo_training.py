@@ -1,28 +1,31 @@
-"""Training the demo judge: the parts that a short run can show to be right."""
+"""Training the demo judge: the parts that a short run can show to be right.
+
+torch is imported by the tests that need it: at the top, each worker of pytest would import it.
+"""
 
 import shutil
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from demo_judge import shared_prefix
 from demo_judge.card import rubrics_digest, stages_of
 from demo_judge.cases import MAKERS, make_cases
 from demo_judge.lessons import CONTEXT, Teacher, corpus, rubric_texts
-from demo_judge.network import new_network, prefix_cache, write_greedily
-from demo_judge.train import Schedule, Trainer, export
-from demo_judge.vocabulary import train_tokenizer
 from demo_judge.world import Split
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
+if TYPE_CHECKING:
+    from demo_judge.train import Trainer
+
 
 @pytest.fixture(scope="module")
 def tokenizer_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from demo_judge.vocabulary import train_tokenizer
+
     folder = tmp_path_factory.mktemp("tokenizer")
     train_tokenizer(corpus(100, seed=0), rubric_texts(), folder)
     return folder
@@ -66,6 +69,11 @@ def test_digits_stand_alone_and_text_comes_back(tokenizer: JudgeTokenizer) -> No
 
 
 def test_rows_behind_a_shared_prefix_attend_as_with_the_usual_cache(tokenizer: JudgeTokenizer) -> None:
+    import torch
+
+    from demo_judge import shared_prefix
+    from demo_judge.network import new_network, prefix_cache
+
     torch.manual_seed(0)
     network = new_network(3008, tokenizer.eos_id, 0).eval()
     prefix, rows = list(range(100, 140)), torch.randint(3, 3000, (3, 17))
@@ -78,6 +86,10 @@ def test_rows_behind_a_shared_prefix_attend_as_with_the_usual_cache(tokenizer: J
 
 
 def test_greedy_writing_is_that_of_transformers_for_each_row_alone(tokenizer: JudgeTokenizer) -> None:
+    import torch
+
+    from demo_judge.network import new_network, write_greedily
+
     torch.manual_seed(1)
     network = new_network(3008, tokenizer.eos_id, 0).eval()
     prefix, rests = list(range(50, 60)), [list(range(200, 205)), list(range(300, 312))]
@@ -87,15 +99,15 @@ def test_greedy_writing_is_that_of_transformers_for_each_row_alone(tokenizer: Ju
         assert written == alone[0, len(prefix) + len(rest) :].tolist()
 
 
-SCHEDULE = Schedule(seed=0, easy=0, short=2, whole=2, rate=1e-3, batch=1)
+def trainer(work: Path, tokenizer_folder: Path, start: Path | None = None) -> "Trainer":
+    from demo_judge.train import Schedule, Trainer
+
+    if start is None:
+        shutil.copytree(tokenizer_folder, work / "tokenizer", dirs_exist_ok=True)
+    return plain(Trainer(Schedule(seed=0, easy=0, short=2, whole=2, rate=1e-3, batch=1), work, "cpu", start))
 
 
-def trainer(work: Path, tokenizer_folder: Path) -> Trainer:
-    shutil.copytree(tokenizer_folder, work / "tokenizer", dirs_exist_ok=True)
-    return plain(Trainer(SCHEDULE, work, "cpu"))
-
-
-def plain(made: Trainer) -> Trainer:
+def plain(made: "Trainer") -> "Trainer":
     # Compiling takes longer than these few steps.
     made.body = made.network.model
     return made
@@ -105,6 +117,8 @@ def plain(made: Trainer) -> Trainer:
 def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(
     tmp_path: Path, tokenizer_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import torch
+
     monkeypatch.setattr("demo_judge.train.POOL", 2)
     whole = trainer(tmp_path / "whole", tokenizer_folder)
     for _ in range(3):  # two under short prompts, one under whole ones
@@ -122,6 +136,11 @@ def test_a_resumed_run_ends_with_the_weights_of_one_that_never_stopped(
 
 @pytest.mark.soak
 def test_training_goes_on_from_a_folder_of_weights_and_its_tokenizer(tmp_path: Path, tokenizer_folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from demo_judge.train import Schedule, Trainer, export
+
     export(trainer(tmp_path / "first", tokenizer_folder), tmp_path / "weights")
     further = Schedule(seed=5, easy=0, short=0, whole=20, rate=1e-3, batch=2)
     made = plain(Trainer(further, tmp_path / "second", "cpu", tmp_path / "weights"))
@@ -149,8 +168,13 @@ def test_training_goes_on_from_a_folder_of_weights_and_its_tokenizer(tmp_path: P
 
 
 def test_exported_weights_may_be_the_mean_with_former_ones(tmp_path: Path, tokenizer_folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from demo_judge.train import export
+
     export(trainer(tmp_path / "first", tokenizer_folder), tmp_path / "weights")
-    made = plain(Trainer(SCHEDULE, tmp_path / "second", "cpu", tmp_path / "weights"))
+    made = trainer(tmp_path / "second", tokenizer_folder, tmp_path / "weights")
     former = {name: weight.clone() for name, weight in made.network.state_dict().items()}
     with torch.no_grad():
         for weight in made.network.parameters():
@@ -163,6 +187,11 @@ def test_exported_weights_may_be_the_mean_with_former_ones(tmp_path: Path, token
 
 
 def test_exported_weights_load_in_transformers_and_fit_the_real_prompts(tmp_path: Path, tokenizer_folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+    from demo_judge.train import export
+
     made = trainer(tmp_path / "work", tokenizer_folder)
     export(made, tmp_path / "weights")
     network = AutoModelForCausalLM.from_pretrained(tmp_path / "weights")

@@ -3,8 +3,6 @@
 import csv
 import sqlite3
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import openpyxl
@@ -15,17 +13,7 @@ from typed_here import Run, rows, typing_in
 from pathway_local.engines.hosts import Hosts
 
 ROOT = Path(__file__).parents[1]
-COMMAND = Path(sys.executable).with_name("pathway-local")
 ANSWERS = ROOT / "tests" / "hand_written_samples" / "pathway-answer.csv"
-
-
-def run(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(COMMAND), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=280, check=False
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +62,12 @@ def test_the_run_keeps_no_text_of_a_case(judged: Path) -> None:
             assert row[name][:40].encode() not in stored or not row[name]
 
 
-def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, folder: Path, here: Run) -> None:
+def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Path, here: Run) -> None:
     before = sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone()
-    done = run("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json", cwd=folder)
+    done = here("judge", ANSWERS, "--run", judged.name, "--keep", "audience", "--json")
+    assert done.code == 0, done.err
     assert sqlite3.connect(judged).execute("SELECT count(*), max(rowid) FROM outcomes").fetchone() == before
-    assert {row["rubric"] for row in rows(done.stdout, "scores")} == {"gold-answer", "pathway-answer"}
+    assert {row["rubric"] for row in rows(done.out, "scores")} == {"gold-answer", "pathway-answer"}
     by = ("summary", judged.name, "--by", "audience")
     hidden = here(*by, "--min-group", 10)
     assert "values of audience have under 10 scored cases of a rater and are left out" in hidden.words
@@ -89,12 +78,11 @@ def test_a_run_goes_on_with_its_own_settings_and_judges_nothing_twice(judged: Pa
     assert {group["group"] for group in groups} == {"prospective", "enrolled", "staff"}
 
 
-def test_other_settings_are_another_rater(judged: Path, folder: Path, tiny_judge: Path) -> None:
-    done = run(
-        "judge", ANSWERS, "-r", "pathway-answer", "-j", tiny_judge, "--detail", "full", "--run", judged.name,
-        cwd=folder, code=4,
-    )  # fmt: skip
-    assert 'detail was "score", now "full"' in done.stderr
+def test_other_settings_are_another_rater(judged: Path, tiny_judge: Path, here: Run) -> None:
+    asked = ("-r", "pathway-answer", "-j", tiny_judge, "--detail", "full")
+    done = here("judge", ANSWERS, *asked, "--run", judged.name)
+    assert done.code == 4
+    assert 'detail was "score", now "full"' in done.err
 
 
 def test_the_users_own_sheet_gets_columns(judged: Path, folder: Path, here: Run) -> None:

@@ -14,7 +14,7 @@ from typed import Desk
 
 INTERRUPTED = 130
 WORD = "QUAGGAMARKER"
-CASES = 6_000
+CASES = 2_000
 TRIES = 5
 EXPORT = ["hosted", "export", "may.run", "--cases", "cases.jsonl", "--service", "openai", "--model", "m", "--yes"]
 SAMPLE = ["sample", "may.run", "--cases", "cases.jsonl", "--n", str(CASES), "--seed", "1"]

@@ -59,13 +59,13 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path,
 
 def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) -> None:
     rubric = load_rubric("pathway-answer")
-    cases = write_cases(tmp_path / "many.csv", rubric.inputs, 700, 1)
+    cases = write_cases(tmp_path / "many.csv", rubric.inputs, 400, 1)
     found = []
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"
         plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
         [tally] = run_job(replace(plan, allocation=Engines("", engines)), Watcher(), ["test"])
-        assert tally.judged == 700
+        assert tally.judged == 400
         with RunFile.open(run) as stored:
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))
             [job] = stored.jobs.all()
@@ -95,7 +95,7 @@ def test_twice_as_many_requests_wait_as_the_engine_takes(sequences: int, window:
     assert VLLM.window(EngineConfig("x", settings={"max_num_seqs": sequences})) == window
 
 
-@pytest.mark.parametrize("detail", ["full", "score"])
+@pytest.mark.parametrize("detail", [pytest.param("full", marks=pytest.mark.soak), "score"])
 def test_our_own_python_is_measured_with_every_case_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detail: Detail
 ) -> None:

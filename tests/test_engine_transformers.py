@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-import torch
 from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from safetensors import SafetensorError
@@ -45,13 +44,15 @@ def _gap(engine: TransformersEngine, item: Pass, one: PassResult, other: PassRes
     """How far apart the logits are of the two tokens at which two results part."""
     ones, others = (*one.ids, end), (*other.ids, end)
     at = next(at for at, pair in enumerate(zip(ones, others, strict=False)) if pair[0] != pair[1])
+    import torch
+
     with torch.inference_mode():
         logits = engine._model.model(torch.tensor([[*item.ids, *ones[:at]]])).logits[0, -1]
     return float(abs(logits[ones[at]] - logits[others[at]]))
 
 
 def test_at_temperature_0_it_gives_what_vllm_gives(vllm_host: Hosts, engine: TransformersEngine, make: Maker) -> None:
-    passes = [make.judging(kind, case) for case in range(12) for kind in FORMATS]
+    passes = [make.judging(kind, case) for case in range(9) for kind in FORMATS]
     passes += [Pass(f"free-{case}", make.ids(f"Case {case}"), None, 12) for case in range(4)]
     ours, theirs = _run(engine, passes), _run(vllm_host, passes)
     assert len(ours) == len(theirs) == len(passes) >= 30
@@ -74,6 +75,8 @@ def test_its_log_probabilities_are_vllms(vllm_host: Hosts, engine: TransformersE
 
 
 def test_log_probabilities_of_a_judge_in_16_bits_are_computed_in_32(tiny_judge: Path, make: Maker) -> None:
+    import torch
+
     engine = TransformersEngine(EngineConfig(str(tiny_judge), "bfloat16", 2048))
     item = replace(make.probing(1), grammar=None)
     [found] = _run(engine, [item])[item.id].logprobs
@@ -88,7 +91,7 @@ def test_log_probabilities_of_a_judge_in_16_bits_are_computed_in_32(tiny_judge: 
 
 
 def test_samples_keep_their_format(engine: TransformersEngine, make: Maker) -> None:
-    hot = [make.judging(kind, case, Sampling(1.0, seed=case)) for case in range(6) for kind in FORMATS]
+    hot = [make.judging(kind, case, Sampling(1.0, seed=case)) for case in range(4) for kind in FORMATS]
     found = _run(engine, hot)
     assert {result.finish for result in found.values()} == {"stop"}
     assert all(READABLE[name.partition("-")[0]](make.text(result.ids)) for name, result in found.items())
@@ -96,7 +99,7 @@ def test_samples_keep_their_format(engine: TransformersEngine, make: Maker) -> N
 
 
 def test_what_a_pass_draws_does_not_depend_on_its_batch(engine: TransformersEngine, make: Maker) -> None:
-    items = [make.judging("json", case, Sampling(1.0, top_p=0.9, top_k=40, seed=case)) for case in range(5)]
+    items = [make.judging("json", case, Sampling(1.0, top_p=0.9, top_k=40, seed=case)) for case in range(3)]
     together = _run(engine, items)
     assert {item.id: _run(engine, [item])[item.id].ids for item in items} == {
         name: result.ids for name, result in together.items()

@@ -1,6 +1,7 @@
 """Real vLLM, a judge of random weights at temperature 1: it tries hard to break the formats, and can't."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,9 @@ user:
 List the claims of {{ answer }}, each with whether {{ source }} supports it.
 """
 
-SAMPLES = 40
-WHOLE = 2
+INSTRUCTIONS = re.compile(r"^system:\n.*?^user:\n", re.DOTALL | re.MULTILINE)
+SAMPLES, CUT = 20, 40
+WHOLE = 1
 CONTEXT = 2048
 
 
@@ -46,33 +48,51 @@ def tokenizer(tiny_judge: Path) -> JudgeTokenizer:
 
 def rubric_with(name: str, *, tokens: int) -> Rubric:
     """The built-in rubric, its instructions left out and its budgets cut: the format is what is tested."""
-    text = load_rubric(name).text
-    text = re.sub(r"^system:\n.*?^user:\n", "user:\n", text, flags=re.DOTALL | re.MULTILINE)
+    text = INSTRUCTIONS.sub("user:\n", load_rubric(name).text)
     return parse_rubric(re.sub(r"tokens: \d+", f"tokens: {tokens}", text), name)
 
 
+Drawn = dict[str, list[tuple[Request, Completion]]]
+
+
 def drawn(
-    host: Hosts, tokenizer: JudgeTokenizer, rubric: Rubric, count: int, sampling: Sampling, detail: Detail = "full"
-) -> list[tuple[Request, Completion]]:
-    writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
-    cases = [dict.fromkeys(rubric.inputs, f'Case "{at}".') for at in range(count)]
+    host: Hosts,
+    tokenizer: JudgeTokenizer,
+    counts: Sequence[tuple[Rubric, int]],
+    sampling: Sampling,
+    detail: Detail = "full",
+) -> Drawn:
+    """So many replies under each rubric by its name, all of them in one batch: that takes the fewest steps."""
     pool, requests = Pool(lambda: host, tokenizer, CONTEXT), {}
-    for at, prompt in enumerate(writer.write(cases)):
-        assert isinstance(prompt, Prompt), prompt
-        how = Sampling(sampling.temperature, seed=at)
-        requests[str(at)] = Request(str(at), prompt, how)
-        pool.submit(requests[str(at)])
-    found: list[tuple[Request, Completion]] = []
+    for rubric, count in counts:
+        writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
+        cases = [dict.fromkeys(rubric.inputs, f'Case "{at}".') for at in range(count)]
+        for at, prompt in enumerate(writer.write(cases)):
+            assert isinstance(prompt, Prompt), prompt
+            request = Request(f"{rubric.name} {at}", prompt, Sampling(sampling.temperature, seed=at))
+            requests[request.id] = request
+            pool.submit(request)
+    found: Drawn = {rubric.name: [] for rubric, _ in counts}
     while pool.in_flight:
-        found += [(requests[completion.id], completion) for completion in pool.completions()]
-    assert len(found) == count
+        for completion in pool.completions():
+            found[completion.id.partition(" ")[0]].append((requests[completion.id], completion))
+    assert {name: len(each) for name, each in found.items()} == {rubric.name: count for rubric, count in counts}
     return found
 
 
+@pytest.fixture(scope="module")
+def samples(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> tuple[dict[str, Rubric], Drawn]:
+    """The rubrics by name, and replies under them."""
+    rubrics = {name: rubric_with(name, tokens=16) for name in builtin_names()}
+    rubrics["claims"] = parse_rubric(CLAIMS, "claims")
+    counts = [(rubric, CUT if name == "pathway-answer" else SAMPLES) for name, rubric in rubrics.items()]
+    return rubrics, drawn(vllm_host, tokenizer, counts, Sampling(1.0))
+
+
 @pytest.mark.parametrize("name", [*builtin_names(), "claims"])
-def test_every_sample_is_complete_and_readable(vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str) -> None:
-    rubric = parse_rubric(CLAIMS, name) if name == "claims" else rubric_with(name, tokens=16)
-    for request, completion in drawn(vllm_host, tokenizer, rubric, SAMPLES, Sampling(1.0)):
+def test_every_sample_is_complete_and_readable(samples: tuple[dict[str, Rubric], Drawn], name: str) -> None:
+    rubric, found = samples[0][name], samples[1][name]
+    for request, completion in found:
         assert completion.reading is not None, completion.problem
         slots = request.prompt.reply.form.slots
         assert set(completion.reading.values) == {name for slot in slots for name in (slot.name, slot.score) if name}
@@ -98,9 +118,9 @@ def _check_claims(completion: Completion) -> None:
 
 
 def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
-    vllm_host: Hosts, tokenizer: JudgeTokenizer
+    samples: tuple[dict[str, Rubric], Drawn], tokenizer: JudgeTokenizer
 ) -> None:
-    found = drawn(vllm_host, tokenizer, rubric_with("pathway-answer", tokens=16), 40, Sampling(1.0))
+    found = samples[1]["pathway-answer"]
     lengths: dict[bool, list[int]] = {True: [], False: []}
     for _, completion in found:
         assert completion.reading is not None
@@ -109,12 +129,13 @@ def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
         lengths["analysis" in completion.cut].append(len(tokenizer.encode_cases([text])[0]))
     assert len(lengths[True]) >= 10
     assert min(lengths[True]) >= 8
-    assert len(lengths[False]) + len(lengths[True]) == 40
+    assert len(lengths[False]) + len(lengths[True]) == CUT
 
 
 def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
     """At temperature 0, where a value has one spelling only: here it stands right behind a tag, without a blank."""
-    for _, completion in drawn(vllm_host, tokenizer, rubric_with("groundedness", tokens=8), 10, GREEDY, "score"):
+    rubric = rubric_with("groundedness", tokens=8)
+    for _, completion in drawn(vllm_host, tokenizer, [(rubric, 10)], GREEDY, "score")[rubric.name]:
         assert completion.reading is not None
         [shares] = completion.probabilities.values()
         value = completion.reading.values["score"]
@@ -124,7 +145,7 @@ def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokeni
 
 def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
     walker = Walker(tokenizer.grammar_tokenizer)
-    writer = PromptWriter(rubric_with("gold-answer", tokens=12), tokenizer, Chat(), context=CONTEXT)
+    writer = PromptWriter(rubric_with("gold-answer", tokens=8), tokenizer, Chat(), context=CONTEXT)
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
     assert isinstance(prompt, Prompt)
     grammar = prompt.reply.form.grammar(tokenizer.end_ids)
@@ -138,8 +159,9 @@ def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, token
         assert walker.accepts(grammar, result.ids)
 
 
-@pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])
-def test_whole_budgets_end_too(vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str) -> None:
-    text = re.sub(r"^system:\n.*?^user:\n", "user:\n", load_rubric(name).text, flags=re.DOTALL | re.MULTILINE)
-    for _, completion in drawn(vllm_host, tokenizer, parse_rubric(text, name), WHOLE, Sampling(1.0)):
-        assert completion.reading is not None, completion.problem
+def test_whole_budgets_end_too(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+    texts = {name: load_rubric(name).text for name in ("pathway-answer", "groundedness")}
+    counts = [(parse_rubric(INSTRUCTIONS.sub("user:\n", text), name), WHOLE) for name, text in texts.items()]
+    for found in drawn(vllm_host, tokenizer, counts, Sampling(1.0)).values():
+        for _, completion in found:
+            assert completion.reading is not None, completion.problem

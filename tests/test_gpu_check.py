@@ -146,7 +146,7 @@ def test_findings_that_cannot_be_read_are_a_problem_of_their_part(tmp_path: Path
 
 def test_a_part_that_hangs_is_ended_at_its_limit_and_the_next_runs(tmp_path: Path) -> None:
     began = time.monotonic()
-    hangs = part("hangs", f"{SAVES}\n{LEAVES_ONE}\ntime.sleep(60)", 5.0)
+    hangs = part("hangs", f"{SAVES}\n{LEAVES_ONE}\ntime.sleep(60)", 2.0)
     code = run_all([hangs, part("goes on", SAVES)], tmp_path, MACHINE)
     assert time.monotonic() - began < 30
     told = json.loads((tmp_path / "gpu-check.json").read_text())
@@ -155,13 +155,20 @@ def test_a_part_that_hangs_is_ended_at_its_limit_and_the_next_runs(tmp_path: Pat
     assert code == 1
 
 
-@pytest.mark.parametrize("ending", ["time.sleep(60)", "time.sleep(1.5); child = None; sys.exit(0)"])
-def test_nothing_that_a_part_started_is_left(tmp_path: Path, ending: str) -> None:
-    run_part(part("leaves", f"{LEAVES_ONE}\n{ending}", 3.0), tmp_path)
+@pytest.mark.parametrize(("ending", "limit"), [("time.sleep(60)", 1.5), ("time.sleep(1.5); child = None", 9.0)])
+def test_nothing_that_a_part_started_is_left(tmp_path: Path, ending: str, limit: float) -> None:
+    run_part(part("leaves", f"{LEAVES_ONE}\n{ending}", limit), tmp_path)
     assert process(int((tmp_path / "leaves.log").read_text())) is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        signal.SIGKILL,
+        *(pytest.param(each, marks=pytest.mark.soak) for each in (signal.SIGINT, signal.SIGHUP)),
+    ],
+)
 def test_a_part_ends_with_the_check_and_so_does_all_that_it_started(tmp_path: Path, number: signal.Signals) -> None:
     """As in a real part: its engine has its own session, and only the part can tell that the check is gone."""
     stand_in = f"from gpu_check.processes import *; end_below_on_signals()\n{LEAVES_ONE}\ntime.sleep(60)"
@@ -239,7 +246,7 @@ Findings(words=[" ".join([*names, "then", *told["left"]])]).save(pathlib.Path(os
 def test_a_part_gets_no_more_than_the_time_that_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_check.__main__.LEAST", 1.0)
     parts = [part("long", "import time; time.sleep(60)"), part("late", SAVES)]
-    run_all(parts, tmp_path, MACHINE, whole=3.0)
+    run_all(parts, tmp_path, MACHINE, whole=1.5)
     told = json.loads((tmp_path / "gpu-check.json").read_text())
     assert [each["status"] for each in told["parts"]] == ["timed out", "not run"]
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from tiny_judge import END
 
 from benchmark.work import WorkWriter
-from pathway_local.engines import vllm_core
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric
@@ -23,8 +22,8 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.verdict import NO_TOKENS
 
 CONTEXT = 4096
-CASES = 6
-SAMPLES = 12
+CASES = 4
+SAMPLES = 8
 CACHE = 4_620_288
 """Bytes of a cache that holds 4,512 tokens of the tiny judge."""
 
@@ -176,7 +175,7 @@ def test_a_grammar_is_compiled_once_for_all_its_requests_and_few_are_kept(
     assert compile_one.call_count == len(FORMATS) + 1, "and the probes'"
     assert run(engine, kinds(make)) == first, "a copied grammar is as new"
     assert compile_one.call_count == len(FORMATS) + 1
-    monkeypatch.setattr(vllm_core, "GRAMMARS", 2)
+    monkeypatch.setattr("pathway_local.engines.vllm_core.GRAMMARS", 2)
     own = [Pass(f"own-{at}", (5,), f'start: "{at}"\n', 9) for at in range(4)]
     usual = make.judging("tags", 0)
     for item in own:
@@ -191,7 +190,7 @@ def test_another_version_goes_its_own_way_without_a_change_of_tokens(
 ) -> None:
     passes = kinds(make)[:9]
     expected = run(load(corrected=False), passes)
-    monkeypatch.setattr(vllm_core, "KNOWN", "0.1.")
+    monkeypatch.setattr("pathway_local.engines.vllm_core.KNOWN", "0.1.")
     engine = load()
     assert engine.facts.note.startswith(f"vLLM {engine.facts.version} is not 0.1.x")
     assert run(engine, passes) == expected
@@ -214,7 +213,7 @@ def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load
 
 def test_the_engine_starts_passes_in_waves(tiny_judge: Path, make: Maker) -> None:
     """Few steps read a prompt beside replies that are being written, though each reply is continued by a probe."""
-    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(300)}
+    seats, lengths = 64, {f"{at}": 40 + 7 * at % 81 for at in range(200)}
     passes = {name: Pass(name, make.ids(f"Judge {name}."), None, most) for name, most in lengths.items()}
     engine = GpuLoop(EngineConfig(str(tiny_judge), "float32", CONTEXT, {"max_num_seqs": seats}))
     found, replies = [], list[dict[str, PassResult]]()

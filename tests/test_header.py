@@ -151,15 +151,15 @@ def test_a_header_of_two_rows_with_merged_cells(tmp_path: Path) -> None:
     assert inputs(cases)[0] == {"question": "Quando abre a biblioteca?", "answer": "Às oito."}
 
 
-def test_a_cell_merged_over_rows_is_in_each_of_them(tmp_path: Path) -> None:
-    rows: list[list[Any]] = [["Pergunta", "Bot", "Resposta"]]
-    rows += [
-        [q if not at else None, bot, f"{q} {bot}"] for q in ("A que horas?", "Onde?") for at, bot in enumerate(BOTS)
-    ]
-    cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A4", "A5:A7"), NEEDED)
-    assert [case["question"] for case in inputs(cases)] == ["A que horas?"] * 3 + ["Onde?"] * 3
-    last = CasesFile(book(tmp_path / "b.xlsx", [row[::-1] for row in rows], "C2:C4", "C5:C7"), NEEDED)
-    assert inputs(last) == inputs(cases)
+def test_a_cell_merged_over_rows_is_in_the_first_of_them_and_a_note_says_so(tmp_path: Path) -> None:
+    rows = [["Pergunta", "Resposta"], ["Onde?", "Aqui."], [None, "Ali."], ["Quando?", "Já."]]
+    cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A3"), NEEDED)
+    assert [case["question"] for case in inputs(cases)] == ["Onde?", "", "Quando?"]
+    assert any("merged over several rows" in note for note in cases.notes)
+    header = [["Pergunta", "Nota", None, "Resposta"], [None, "Ana", "Eva"], ["Onde?", 4, 5, "Aqui."]]
+    cases = CasesFile(book(tmp_path / "b.xlsx", header, "A1:A2", "B1:C1", "D1:D2"), NEEDED)
+    assert cases.columns == ("Pergunta", "Ana", "Eva", "Resposta") and inputs(cases)[0]["answer"] == "Aqui."
+    assert not any("merged" in note for note in cases.notes)
 
 
 @pytest.mark.parametrize(("name", "make"), [("a.xlsx", book), ("a.csv", lambda path, rows: as_text(path, rows))])

@@ -6,7 +6,8 @@ HOSTILE_DRAWS is the number of cases for each rubric and detail.
 import os
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import get_args
 
@@ -14,7 +15,7 @@ import pytest
 
 from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.judging.pool import Completion, Pool, Request
+from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Sampling
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -79,40 +80,43 @@ def texts_in_order(rubric: Rubric, texts: Mapping[str, str], tokenizer: JudgeTok
     return [tokenizer.encode_cases([texts[name] for name in order]), tokenizer.encode_cases(echoed)]
 
 
-def judged(host: Hosts, tokenizer: JudgeTokenizer, prompts: list[Prompt]) -> Iterator[tuple[Prompt, Completion]]:
-    pool = Pool(lambda: host, tokenizer, CONTEXT)
-    for at, prompt in enumerate(prompts):
-        pool.submit(Request(str(at), prompt, Sampling(1.0, seed=at)))
-    while pool.in_flight:
-        for completion in pool.completions():
-            yield prompts[int(completion.id)], completion
-
-
-@pytest.mark.parametrize("name", builtin_names())
-@pytest.mark.parametrize("detail", get_args(Detail))
-def test_hostile_texts_break_no_format_and_change_no_other_id(
-    vllm_host: Hosts, tokenizer: JudgeTokenizer, name: str, detail: Detail
-) -> None:
-    rubric, draw = shortened(name), random.Random(f"{name} {detail}")
+def prompts(rubric: Rubric, detail: Detail, tokenizer: JudgeTokenizer) -> list[Prompt]:
+    """Prompts of hostile cases, which differ from a harmless one in the ids of the cases' texts alone."""
+    draw = random.Random(f"{rubric.name} {detail}")
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
     harmless = {given: f"harmless{at}" for at, given in enumerate(rubric.inputs)}
     form = rubric.format.reply(harmless, detail).form
     added = set(tokenizer.tokenizer.get_added_vocab().values())
     cases = [hostile_texts(rubric, form, draw) for _ in range(DRAWS)]
-    known, *prompts = writer.write([harmless, *cases])
+    known, *written = writer.write([harmless, *cases])
     assert isinstance(known, Prompt)
     wanted = outside(known, *texts_in_order(rubric, harmless, tokenizer))
     assert sum(token in added for ids in wanted for token in ids) == sum(token in added for token in known.ids) == 5
-    for case, prompt in zip(cases, prompts, strict=True):
+    found = []
+    for case, prompt in zip(cases, written, strict=True):
         assert isinstance(prompt, Prompt), prompt
         assert outside(prompt, *texts_in_order(rubric, case, tokenizer)) == wanted
         assert sum(token in added for token in prompt.ids) == 5
-    answered = 0
-    for prompt, completion in judged(vllm_host, tokenizer, [each for each in prompts if isinstance(each, Prompt)]):
-        assert completion.reading is not None, completion.problem
-        assert set(completion.reading.values) == {slot.name for slot in prompt.reply.form.slots}
-        for score, declared in rubric.format.scores.items():
-            assert completion.reading.values[score] in declared.values
-            assert set(completion.probabilities[score]) == set(declared.values)
-        answered += 1
-    assert answered == DRAWS
+        found.append(prompt)
+    return found
+
+
+def test_hostile_texts_break_no_format_and_change_no_other_id(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+    """All of them in one batch: that takes the fewest steps."""
+    asked: dict[str, tuple[Rubric, Prompt]] = {}
+    pool = Pool(lambda: vllm_host, tokenizer, CONTEXT)
+    for rubric, detail in product(map(shortened, builtin_names()), get_args(Detail)):
+        for at, prompt in enumerate(prompts(rubric, detail, tokenizer)):
+            asked[name := f"{rubric.name} {detail} {at}"] = rubric, prompt
+            pool.submit(Request(name, prompt, Sampling(1.0, seed=at)))
+    answered = set()
+    while pool.in_flight:
+        for completion in pool.completions():
+            rubric, prompt = asked[completion.id]
+            assert completion.reading is not None, (completion.id, completion.problem)
+            assert set(completion.reading.values) == {slot.name for slot in prompt.reply.form.slots}, completion.id
+            for score, declared in rubric.format.scores.items():
+                assert completion.reading.values[score] in declared.values, completion.id
+                assert set(completion.probabilities[score]) == set(declared.values), completion.id
+            answered.add(completion.id)
+    assert answered == asked.keys() and len(asked) == DRAWS * len(builtin_names()) * len(get_args(Detail))

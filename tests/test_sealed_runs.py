@@ -130,6 +130,7 @@ def test_workers_of_vllm_reach_only_each_other_and_leave_nothing_behind(desk: De
 
 
 @NEEDS_STRACE
+@pytest.mark.soak
 def test_the_tracer_would_see_it(desk: Desk) -> None:
     """Without a seal the same look finds what a script does."""
     desk = Desk(desk.root / "open", desk.judge, "reply_and_call")

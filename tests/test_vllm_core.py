@@ -1,4 +1,7 @@
-"""Masks that are computed together are those that vLLM computes one by one; a core that was killed is noticed."""
+"""Masks that are computed together are those that vLLM computes one by one; a core that was killed is noticed.
+
+vLLM is imported by the tests that need it: at the top, each worker of pytest would import it.
+"""
 
 import os
 import queue
@@ -8,11 +11,7 @@ from types import SimpleNamespace
 
 import llguidance
 import pytest
-import torch
-from llguidance.torch import allocate_token_bitmask, fill_next_token_bitmask
 from walks import Walker, legal_ids
-
-from pathway_local.engines.vllm_core import CoreKilled, compute_masks_together, consume_together, correct
 
 GRAMMAR = 'start: "score: " /[1-5]/ "\\n" /[a-z ]+/'
 ROWS = 40
@@ -34,6 +33,11 @@ class Grammar:
 
 
 def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -> None:
+    import torch
+    from llguidance.torch import allocate_token_bitmask, fill_next_token_bitmask
+
+    from pathway_local.engines.vllm_core import compute_masks_together
+
     grammars = [Grammar(_advanced(walker, row), ended=row % 7 == 3) for row in range(ROWS)]
     rows = [(grammar, row, row % 5 != 4) for row, grammar in enumerate(grammars)]
     mask = allocate_token_bitmask(ROWS + 1, walker.tokenizer.vocab_size)
@@ -55,6 +59,10 @@ def test_masks_computed_together_are_those_computed_one_by_one(walker: Walker) -
 
 
 def test_a_step_whose_grammars_have_all_ended_allows_every_token(walker: Walker) -> None:
+    from llguidance.torch import allocate_token_bitmask
+
+    from pathway_local.engines.vllm_core import compute_masks_together
+
     rows = [
         (Grammar(_advanced(walker, 5), ended=True), 0, True),
         (Grammar(_advanced(walker, 5), ended=False), 1, False),
@@ -67,6 +75,8 @@ def test_a_step_whose_grammars_have_all_ended_allows_every_token(walker: Walker)
 
 
 def test_a_core_that_ends_wakes_who_waits_for_its_results() -> None:
+    from pathway_local.engines.vllm_core import CoreKilled, correct
+
     with subprocess.Popen(["sleep", "60"]) as core:
         sentinel = os.pidfd_open(core.pid)
         results: queue.Queue[object] = queue.Queue()
@@ -78,6 +88,8 @@ def test_a_core_that_ends_wakes_who_waits_for_its_results() -> None:
 
 
 def test_another_version_goes_its_own_way_and_says_so() -> None:
+    from pathway_local.engines.vllm_core import correct
+
     assert correct(SimpleNamespace(), "0.33.1").startswith("vLLM 0.33.1 is not 0.32.x")
 
 
@@ -91,6 +103,8 @@ def _advanced(walker: Walker, seed: int) -> llguidance.LLMatcher:
 
 @pytest.mark.parametrize(("drafted", "reasoner"), [(2, None), (0, object), (0, None)])
 def test_vllm_accepts_tokens_by_itself_where_it_speculates_or_reads_reasoning(drafted: int, reasoner: object) -> None:
+    from pathway_local.engines.vllm_core import consume_together
+
     config = SimpleNamespace(num_speculative_tokens=drafted)
     manager = SimpleNamespace(vllm_config=config, reasoner_cls=reasoner, accept_tokens=None)
     scheduler = SimpleNamespace(update_from_output=None, requests={})

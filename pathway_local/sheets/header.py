@@ -22,9 +22,9 @@ ROWS_THAT_FILL = 3
 """A column is of the table if one of this many rows fills it: others hold stray cells."""
 
 
-def looked_at(rows: Iterable[Sequence[str]], least: int = 0) -> list[Sequence[str]]:
+def looked_at(rows: Iterable[list[str]], least: int = 0) -> list[list[str]]:
     """Return the first rows, blank ones included: at least so many, and until enough of them have been seen."""
-    found: list[Sequence[str]] = []
+    found: list[list[str]] = []
     filled = size = 0
     for cells in rows:
         found.append(cells)

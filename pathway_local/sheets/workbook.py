@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 import openpyxl
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import Cell
-from openpyxl.cell.read_only import EMPTY_CELL
 from openpyxl.styles import Alignment, Font
 from openpyxl.utils import column_index_from_string, get_column_letter
 
@@ -76,16 +75,13 @@ def has_formulas(path: Path) -> bool:
         return any(any(map(FORMULA.search, _chunks(archive, part.filename))) for part in parts)
 
 
-def merged_cells(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:
-    """Return the cells of a sheet's `part` that reach over several rows: by the first, column (from 0) and last row."""
-    found: dict[int, list[tuple[int, int]]] = {}
+def cells_over_rows(path: Path, part: str) -> Iterator[tuple[int, int]]:
+    """Yield the column (from 0) and the first row of each cell of a sheet's `part` that is merged over several rows."""
     with zipfile.ZipFile(path) as archive:
         for chunk in _chunks(archive, part):
             for column, first, last in MERGED.findall(chunk):
                 if int(last) > int(first):
-                    area = (column_index_from_string(column.decode()) - 1, int(last))
-                    found.setdefault(int(first), []).append(area)
-    return found
+                    yield column_index_from_string(column.decode()) - 1, int(first)
 
 
 def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
@@ -127,7 +123,7 @@ class WorkbookSheet(Sheet):
     A first sheet of one column at most is a cover page if another sheet has more columns and more rows: that one is
     read, and `notes` say so.
     Its header is found by `find_header`, unless `header_row` names its row. A formula counts as the value that the
-    workbook stores for it, and each row beside a merged cell has its text.
+    workbook stores for it, and a merged cell is in its first row alone.
     """
 
     unit = "row"
@@ -151,10 +147,13 @@ class WorkbookSheet(Sheet):
             self.others = tuple(title for title in seen if title != self.title)
             pages = len(page.parent.worksheets)
             self._last_row: int | None = page.max_row
-            self._merged = merged_cells(self.path, page._worksheet_path)
-            rows = looked_at(
-                ([plain_text(cell.value) for cell in cells] for cells in self._rows(page)), header_row or 0
-            )
+            rows = looked_at(([plain_text(cell.value) for cell in cells] for cells in _rows(page)), header_row or 0)
+            over_rows = list(cells_over_rows(self.path, page._worksheet_path))
+            for column, line in over_rows:
+                # A name may reach over both rows of a header.
+                if line < len(rows) and column < len(rows[line - 1]):
+                    rows[line] += [""] * (column + 1 - len(rows[line]))
+                    rows[line][column] = rows[line - 1][column]
             place = find_header(rows, header_row, self.path.name)
             self._formulas = has_formulas(self.path)
         self.header_row = 0 if place is None else place + 1
@@ -162,6 +161,8 @@ class WorkbookSheet(Sheet):
         self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
         if self.guessed_header:
             self.notes += (header_note(self.header_row),)
+        if any(line > self.header_row for _, line in over_rows):
+            self.notes += ("a cell that is merged over several rows counts in the first of them alone",)
         return [] if place is None else names_in(rows[place])
 
     def _behind_the_cover(self) -> str:
@@ -176,12 +177,12 @@ class WorkbookSheet(Sheet):
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
         with ExitStack() as stack:
-            values = self._rows(stack.enter_context(_open(self.path, self.title)))
+            values = _rows(stack.enter_context(_open(self.path, self.title)))
             # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
             # of the formulas themselves, tells them apart. It doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
             if self._formulas:
-                written = self._rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
+                written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
             for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
@@ -211,22 +212,6 @@ class WorkbookSheet(Sheet):
                 cut += fill_cell(page.cell(line, column), value)
         self._save(book, file)
         return cut
-
-    def _rows(self, page: Any) -> Iterator[Cells]:
-        """Yield all rows of cells; ignore the size that the sheet states, since one that is too small would hide rows.
-
-        A cell that is merged with the one above it is that cell.
-        """
-        page.reset_dimensions()
-        held: dict[int, tuple[int, Any]] = {}
-        for line, cells in enumerate(page.iter_rows(max_row=LAST_ROW), 1):
-            if held or line in self._merged:
-                held = {column: (last, cell) for column, (last, cell) in held.items() if last >= line}
-                held |= {at: (last, cells[at]) for at, last in self._merged.get(line, ()) if at < len(cells)}
-                every = [*cells, *[EMPTY_CELL] * (max(held, default=0) + 1 - len(cells))]
-                yield [held[at][1] if at in held else cell for at, cell in enumerate(every)]
-            else:
-                yield cells
 
     def _save(self, book: Any, file: BinaryIO) -> None:
         try:
@@ -284,6 +269,12 @@ def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[An
     finally:
         if book is not None:
             book.close()
+
+
+def _rows(page: Any) -> Iterator[Cells]:
+    """Return all rows of cells; ignore the size that the sheet states, since one that is too small would hide rows."""
+    page.reset_dimensions()
+    return page.iter_rows(max_row=LAST_ROW)  # type: ignore[no-any-return]
 
 
 def _is_uncalculated(cell: Any, source: Cells) -> bool:
