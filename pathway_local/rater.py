@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pathway_local.errors import UsageError
@@ -68,11 +68,6 @@ class Rater:
         """The raters that a panel combines; empty for any other rater."""
         of = self.spec.get("of") if self.kind == "panel" else None
         return tuple(map(str, of)) if isinstance(of, list) else ()
-
-    def completed(self, other: "Rater") -> "Rater":
-        """Return this rater with the model that only `other` names: a hosted judge's file of failures names none."""
-        told = {key: value for key, value in other.spec.items() if self.kind == "hosted" and self.spec.get(key) == ""}
-        return replace(self, spec={**self.spec, **told}) if told else self
 
     def differences(self, now: "Rater") -> str:
         """Return the differences between this rater and `now`: each key of the spec with both values, shortened."""

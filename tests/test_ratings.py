@@ -320,11 +320,12 @@ def test_one_number_that_can_not_be_kept_ends_no_import(tmp_path: Path) -> None:
         assert found.raters[0].failures == {unreadable: 2}
 
 
-@pytest.mark.parametrize("failures_first", [True, False])
-def test_a_file_of_failures_goes_with_the_results(run: RunFile, tmp_path: Path, failures_first: bool) -> None:
+def test_a_file_of_failures_comes_after_the_results(run: RunFile, tmp_path: Path) -> None:
     errors = write_lines(tmp_path / "errors.jsonl", [failed("s-1"), failed("s-2")])
     results = write_lines(tmp_path / "out.jsonl", [chat("s-3", "Reason: good\nScore: 4")])
-    for path in (errors, results) if failures_first else (results, errors):
+    early = refused(run, errors, "gpt", kind="hosted")
+    assert "holds failed requests alone" in str(early) and "Import the results of gpt first" in early.hint
+    for path in (results, errors):
         load(run, path, "gpt", "hosted")
     assert scores_of(run, "gpt") == {"s-1": "hosted-error", "s-2": "hosted-error", "s-3": 4}
     [rater] = [rater for _, rater in run.raters() if rater.name == "gpt"]

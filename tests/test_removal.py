@@ -1,6 +1,5 @@
 """`runs undo` takes back the last import, `runs remove-rater` a rater; the trail says so and stays verifiable."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -140,23 +139,3 @@ def test_a_panel_goes_with_the_ratings_that_it_was_made_of(tmp_path: Path, run: 
     with RunFile.read(path) as read:
         kinds = scores_of(read, "both")
     assert [kinds[name] for name in IDS] == [1, 2, "panel-incomplete", "panel-incomplete"]
-
-
-def test_an_undone_import_takes_its_model_s_name_with_it(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "my.run"
-    body = {"choices": [{"message": {"content": "Reason: so.\nScore: 4"}}], "model": "gpt-9"}
-    replies = {
-        "failed": [{"custom_id": id, "response": {"status_code": 500, "body": {}}} for id in IDS],
-        "told": [{"custom_id": id, "response": {"status_code": 200, "body": body}} for id in IDS],
-    }
-    for name, lines in replies.items():
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        given = run("import", path, tmp_path / f"{name}.jsonl", "--kind", "hosted", "--rater", "gpt")
-        assert given.code == 0, given.err
-    with RunFile.read(path) as read:
-        (_, gpt) = read.raters()[1]
-        assert gpt.spec["model"] == "gpt-9"
-    assert run("runs", "undo", path).code == 0
-    with RunFile.read(path) as read:
-        (_, gpt) = read.raters()[1]
-        assert (gpt.spec["model"], gpt.spec["service"]) == ("", "")

@@ -115,7 +115,7 @@ def import_ratings(
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
-    raters = _raters(ratings, file, reading.rubric)
+    raters = _raters(run, ratings, file, reading.rubric)
     stored, page = _stored(run, raters), reading.page
     saved = _saved_before(run, raters[0]) if page else {}
     sheets, from_sheet = dict[tuple[str, str], int](), set[tuple[str, str]]()
@@ -138,7 +138,7 @@ def import_ratings(
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
-        _put(run, job, [_with_model(run, rater, counts[rater.name]) for rater in raters], new, sheets)
+        _put(run, job, raters, new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
@@ -171,17 +171,27 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], a
             raise
 
 
-def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
+def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
+    """Return the file's raters. A file of failed requests names no model: its rater is one that the run knows."""
     judges: dict[str, set[tuple[str, str]]] = {}
+    answered: set[str] = set()
     for rating in ratings:
         own = judges.setdefault(rating.rater, set())
         own |= {rating.judge} if rating.judge[1] else set()
+        answered |= {rating.rater} if rating.replied or isinstance(rating.outcome, Verdict) else set()
+    known = {rater.name: rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("hosted", rubric.name)}
     found = []
     for name, models in judges.items():
         refuse_adjudicators_name(name, "--rater")
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
+        if not models and name not in answered:
+            if name not in known:
+                said = f"{file.path.name} holds failed requests alone, and none of them names the model"
+                raise UsageError(said, f"Import the results of {name} first, and then this file.")
+            found.append(known[name])
+            continue
         service, model = next(iter(models), ("", ""))
         hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
         found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
@@ -285,17 +295,8 @@ def _count(raters: Iterable[Rater], matched: Iterable[Matched], new: Iterable[Ma
     return counts
 
 
-def _with_model(run: RunFile, rater: Rater, counts: ImportedRater) -> Rater:
-    """Return the rater; if all its requests failed, with the model that the run already knows for it."""
-    if counts.verdicts:
-        return rater
-    same = (each for _, each in run.raters() if (each.name, each.rubric) == (rater.name, rater.rubric))
-    return rater.completed(next(same, rater))
-
-
 def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes, page: SavedPage | None) -> dict[str, Value]:
-    models = {str(rater.spec["model"]) for rater in raters if rater.spec.get("model")}
-    said: dict[str, Value] = {"raters": [rater.name for rater in raters], "models": [*sorted(models)]}
+    said: dict[str, Value] = {"raters": [rater.name for rater in raters]}
     if page:
         said |= {"page": page.job, "saved": page.saved}
     return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}

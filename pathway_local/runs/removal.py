@@ -1,7 +1,7 @@
 """Removes the ratings of a rater, or those of the last import, from a run: overwritten, not only marked as free."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
@@ -85,7 +85,6 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
             restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
             _forget(run, [*ids, *of_panels])
-            _forget_models(run, ids, job.id)
             removed = Removed(counts, restored, panels, file, job.started, job.id)
             recorded |= removed.facts
     return removed
@@ -141,17 +140,6 @@ def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
     return tuple({rater.name: rater for rater in made}.values())
 
 
-def _forget_models(run: RunFile, ids: Sequence[int], undone: int) -> None:
-    """Forget the model of a hosted rater that only the undone import named."""
-    imports = [job.fact("import") for job in standing_jobs(run) if job.id != undone]
-    for id, rater in run.raters():
-        own = [each for each in imports if rater.name in _listed(each.get("raters"))]
-        if id in ids and rater.kind == "hosted" and own and not any(each.get("models") for each in own):
-            before = replace(rater, spec={**rater.spec, "service": "", "model": ""})
-            known = (before.fingerprint, before.spec_json, id)
-            run.database.change("UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?", known)
-
-
 def _forget(run: RunFile, ids: Sequence[int]) -> None:
     """Remove those of these raters who have no ratings any more; the label of a judge goes with its last rubric."""
     rated = "SELECT rater_id FROM outcomes"
@@ -159,7 +147,3 @@ def _forget(run: RunFile, ids: Sequence[int]) -> None:
     run.database.change(
         f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
     )
-
-
-def _listed(value: Value) -> list[Value]:
-    return value if isinstance(value, list) else []

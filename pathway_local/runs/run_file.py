@@ -38,7 +38,6 @@ TEXTS, DRAWS = "texts", "draws"
 PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
-_COMPLETE_RATER = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
 # A verdict is kept if the texts have changed (other hash), or if a failure replaces it. A new verdict on the same texts
 # replaces it. An import keeps whatever it replaces, so that it can be undone.
 _SUPERSEDE = """
@@ -199,7 +198,7 @@ class RunFile:
         return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
     def add_rater(self, rater: Rater) -> int:
-        """Add a rater if it is new; return its id. `Rater.completed` fills in facts that the stored one lacks.
+        """Add a rater if it is new; return its id.
 
         Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
         outcomes of another rater with that name and rubric.
@@ -210,10 +209,7 @@ class RunFile:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
             for known_id, known in self.raters():
                 if (known.name, known.rubric) == (rater.name, rater.rubric):
-                    whole = known if self._has_verdicts(known_id) else known.completed(rater)
-                    if (whole.kind, whole.fingerprint) == (rater.kind, rater.fingerprint):
-                        if whole.fingerprint != known.fingerprint:
-                            self._db.execute(_COMPLETE_RATER, (whole.fingerprint, whole.spec_json, known_id))
+                    if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
                         return known_id
                     what = known.differences(rater)
                     self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")
@@ -364,10 +360,6 @@ class RunFile:
         if len(rows) != 1 or not isinstance(rows[0][0], bytes) or len(rows[0][0]) != KEY_BYTES:
             raise damaged(self.path, "its key is missing")
         return rows[0][0]
-
-    def _has_verdicts(self, rater_id: int) -> bool:
-        query = "SELECT 1 FROM outcomes WHERE rater_id = ? AND failure_kind IS NULL LIMIT 1"
-        return bool(self._db.rows(query, rater_id))
 
     def _forget_raters(self, column: str, value: int, what: str) -> None:
         """Delete raters without outcomes, so that a changed one may replace them; raise RaterChanged for others."""
