@@ -1,5 +1,6 @@
 """What several tests share: a tiny judge, and one real vLLM that has loaded it."""
 
+import gc
 import json
 import os
 import sys
@@ -17,6 +18,8 @@ from typed import Desk
 from typed_here import Run, leave_alone, typing_in
 from walks import Walker
 from xdist.scheduler import LoadScopeScheduling
+
+gc.disable()  # while modules are imported: of what they make, nearly all stays
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
@@ -55,6 +58,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that share `vllm_host`, and the longest."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (item.path.stem not in SHARING, places.get(item.path.stem, len(LONGEST))))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but not among the modules: a look at all of them takes half a second."""
+    gc.freeze()
+    gc.enable()
 
 
 class ByFile(LoadScopeScheduling):
