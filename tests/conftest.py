@@ -19,8 +19,6 @@ from typed_here import Run, leave_alone, typing_in
 from walks import Walker
 from xdist.scheduler import LoadScopeScheduling
 
-gc.disable()  # while modules are imported: of what they make, nearly all stays
-
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from benchmark import instant_engine
@@ -58,6 +56,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that share `vllm_host`, and the longest."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (item.path.stem not in SHARING, places.get(item.path.stem, len(LONGEST))))
+
+
+def pytest_collection() -> None:
+    """Look for no garbage while the tests' modules are imported: nearly all of what they make stays."""
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
