@@ -1,5 +1,6 @@
 """What several tests share: a tiny judge, and one real vLLM that has loaded it."""
 
+import gc
 import json
 import os
 import sys
@@ -35,7 +36,7 @@ chat_template.answer = template_process.answer  # a process for each rendering t
 settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
 
-LONGEST = ("test_viewer", "test_nothing_lost", "test_sealed_runs")
+LONGEST = ("test_viewer", "test_self_test", "test_start", "test_split", "test_nothing_lost", "test_sealed_runs")
 """Files that come late by their names and take long: at the end, one worker would wait for them alone.
 
 None loads vLLM: beside them, the tests that compare times in a vLLM have a processor.
@@ -55,6 +56,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that share `vllm_host`, and the longest."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (item.path.stem not in SHARING, places.get(item.path.stem, len(LONGEST))))
+
+
+def pytest_collection() -> None:
+    """Look for no garbage while the tests' modules are imported: nearly all of what they make stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but not among the modules: a look at all of them takes half a second."""
+    gc.freeze()
+    gc.enable()
 
 
 class ByFile(LoadScopeScheduling):
