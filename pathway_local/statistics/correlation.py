@@ -7,7 +7,6 @@ counted rows. Ties are treated as the ties they are: ranks are taken anew for al
 from collections.abc import Callable
 
 import numpy as np
-from scipy import stats
 
 from pathway_local.statistics.figure import (
     FloatArray,
@@ -109,6 +108,8 @@ def _centred_ranks(weights: FloatArray, groups: IntArray) -> tuple[FloatArray, F
 
 
 def _sorted_kendall(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
+
     def measure(weights: FloatArray) -> FloatArray:
         taus = np.empty(len(weights))
         for row, own in enumerate(weights):
