@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
 UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
 SAFE_IF = {"torch.load": {"weights_only=True"}, "yaml.load": {"_Loader", "_FastLoader"}}
-"""Calls that are safe with one of these arguments: torch's own reader without pickles, loaders that make plain values."""
+"""Calls that are safe with such an argument: torch's own reader without pickles, loaders that make plain values."""
 
 
 @pytest.fixture
