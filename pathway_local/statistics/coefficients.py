@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from pathway_local.statistics.figure import (
     FloatArray,
@@ -122,6 +121,8 @@ def _centred_ranks(weights: FloatArray, groups: IntArray) -> tuple[FloatArray, F
 
 
 def _sorted_kendall(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
+
     def measure(weights: FloatArray) -> FloatArray:
         taus = np.empty(len(weights))
         for row, own in enumerate(weights):
