@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from local_cluster import token_in
 from msgspec.msgpack import encode
-from pathway_local.judging.pace import Timings
 
 from pathway_local.engines import relay
 from pathway_local.engines.allocation import Engines
@@ -27,6 +26,7 @@ from pathway_local.engines.wire import FROM_ENGINE, Failed, Found, Frames, Load,
 from pathway_local.engines.worker import Worker
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judging.pace import Timings
 from pathway_local.passes import EngineConfig
 from pathway_local.sealing.seal import caution_about
 from pathway_local.system.machine import GB, Device, Machine

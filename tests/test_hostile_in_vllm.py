@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from pathway_local.rubrics.grammar import literal
 
 from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.judge_spec import Chat
@@ -22,6 +21,7 @@ from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.form import Form
+from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.verdict import storable

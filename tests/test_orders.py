@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from families import FAMILIES, write_tokenizer
-from pathway_local.judging.tasks import FirstVerdicts
 from scripted_engine import ScriptedEngine
 
 from pathway_local.case import Case
@@ -19,6 +18,7 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import Rater

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from pathway_local.judges.chat_template import TemplateReading, read_template
 
 from pathway_local.errors import UsageError
+from pathway_local.judges.chat_template import TemplateReading, read_template
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec, think_budget
 from pathway_local.judges.registry import complete
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from families import FAMILIES, write_tokenizer
-from pathway_local.judging.tasks import FirstVerdicts
 from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
@@ -22,6 +21,7 @@ from pathway_local.engines.vllm import CPU_BLOCK
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater

@@ -1,6 +1,6 @@
 """Which of several chatbots each rater scores higher: differences as tables, and what they show in words."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Annotated
 
@@ -105,7 +105,7 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
     column, cluster = data.column(name), data.column(options.cluster)
     counted = counted_values(data.run, column)
     known = [value for value in counted if value]
-    values = _named(named, known) if equals else known
+    values = [value.strip() for value in named.split(",")] if equals else known
     for value in values:
         if value not in known:
             raise UnknownName(f"value of {column}", value, known[:SHOWN_VALUES])
@@ -122,23 +122,6 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
         column, tuple(values), by, options.rater, cluster, options.margin, options.min_group, options.looks,
         0 if equals else counted[""],
     )  # fmt: skip
-
-
-def _named(named: str, known: Collection[str]) -> list[str]:
-    """The values in a list with commas, read so that the fewest are unknown; else the longest first.
-
-    So values may have commas of their own, and blanks at an end.
-    """
-    parts, longest = named.split(","), 1 + max((value.count(",") for value in known), default=0)
-    read: list[tuple[int, list[str]]] = [(0, [])]  # from each part to the end, the last part first
-    for at in reversed(range(len(parts))):
-        found = [(read[0][0] + 1, [parts[at].strip(), *read[0][1]])]
-        for taken in range(1, min(longest, len(read)) + 1):
-            joined, (unknown, rest) = ",".join(parts[at : at + taken]), read[taken - 1]
-            value = joined if joined in known else joined.strip()
-            found += [(unknown, [value, *rest])] if value in known else []
-        read.insert(0, min(reversed(found), key=lambda each: each[0]))
-    return read[0][1]
 
 
 def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -> Iterator[Table]:
