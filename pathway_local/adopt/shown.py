@@ -283,7 +283,7 @@ def _start(text: str, tag: str) -> str:
 _LABEL = re.compile(
     r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
     r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
     r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
@@ -409,6 +409,8 @@ def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> 
     """Return the reply that ends in one of these: each a label, a bracket, a value and what stands behind it."""
     told = list(dict.fromkeys(label.strip() for label, *_ in every if label))
     told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
+    asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
+    told = told if len(told) == 1 or not every[0][1] else []
     values = list(dict.fromkeys(value.strip("[]<>(){} $") for _, _, value, _ in every))
     sets = [alternatives(value) or [value] for value in values if not is_in("blank", value)]
     # [[verdict]] beside [[Yes]] and [[No]] is their name.
@@ -436,7 +438,6 @@ def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> 
     # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
     kind, gap = ("brackets around a value" if fence else "a final line"), "\n\n" * bool(told)
     made = _ending(source, kind, layout + more * (not fence), (slot,), "explanation" if fence else "reasoning", gap)
-    asked = f"the prompt shows {' and '.join(told)}: which does the reply hold?" * (len(told) > 1)
     unread = fence and (any(more for *_, more in every) or len(words) == 1)
     return replace(made, slots=() if unread else made.slots, question=asked or made.question)
 
