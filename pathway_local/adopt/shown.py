@@ -258,8 +258,11 @@ def tags(source: Source) -> Iterator[Form]:
             break
         first = last = [outer[1]]
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    again = [tag for tag, texts in said.items() if len(texts) > len(set(texts))]
+    asked = f"the prompt shows <{again[0]}> several times: does the reply hold it only once?" if again else ""
     if slots:
-        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
+        row = min(slot.row for slot in slots.values())
+        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), row, question=asked)
 
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
