@@ -71,14 +71,17 @@ def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forked(subprocess.Popen[str]):
-    """A command that the server forks, with an empty stdin and pipes for what it prints."""
+    """A command that the server forks, with an empty stdin and pipes for what it prints, or at a terminal."""
 
-    def __init__(self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], terminal: int | None = None
+    ) -> None:
         self._server = _running_server()
-        pipe = subprocess.PIPE
-        super().__init__(
-            arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=cwd, env=environment, text=True
-        )
+        ends = (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
+        if terminal is not None:
+            ends = (os.dup(terminal), os.dup(terminal), os.dup(terminal))
+        stdin, stdout, stderr = ends
+        super().__init__(arguments, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=environment, text=True)
 
     def _execute_child(self, *given: object) -> None:
         """Replace how `Popen` forks and executes; all else stays as it is."""
