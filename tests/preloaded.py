@@ -71,17 +71,20 @@ def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forked(subprocess.Popen[str]):
-    """A command that the server forks, with an empty stdin and pipes for what it prints, or at a terminal."""
+    """A command that the server forks. Its three streams are an empty stdin and pipes, unless descriptors are given."""
 
     def __init__(
-        self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], terminal: int | None = None
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
     ) -> None:
         self._server = _running_server()
-        ends = (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
-        if terminal is not None:
-            ends = (os.dup(terminal), os.dup(terminal), os.dup(terminal))
-        stdin, stdout, stderr = ends
-        super().__init__(arguments, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=environment, text=True)
+        own = [os.dup(each) if each >= 0 else each for each in (stdin, stdout, stderr)]
+        super().__init__(arguments, stdin=own[0], stdout=own[1], stderr=own[2], cwd=cwd, env=environment, text=True)
 
     def _execute_child(self, *given: object) -> None:
         """Replace how `Popen` forks and executes; all else stays as it is."""

@@ -43,7 +43,7 @@ class Terminal:
     def __init__(self, desk: Desk, *words: str) -> None:
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
-        self._process = Forked([str(SCRIPT), "start", *words], desk.work, desk.environment, follower)
+        self._process = Forked([str(SCRIPT), "start", *words], desk.work, desk.environment, *[follower] * 3)
         os.close(follower)
         self.said = ""
 
