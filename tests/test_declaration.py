@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pathway_local.errors import FormatError
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.declaration import declaration_of
+from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.rubrics.spelling import outputs_in
 

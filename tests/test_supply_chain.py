@@ -10,7 +10,7 @@ import yaml
 from typed import Desk
 from yaml.constructor import SafeConstructor
 
-from pathway_local.sealing import environment
+from pathway_local.sealing import launch as environment
 from pathway_local.system import safe_yaml
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
