@@ -12,6 +12,9 @@ from unittest.mock import patch
 
 from pathway_local.engines.cluster import LOOPBACK_ALONE
 
+SPARE = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
+"""Variables by which a raylet starts no Python before an engine asks for one: each takes seconds to import Ray."""
+
 STORE = 80 << 20
 """Bytes of shared memory for each raylet, the least that Ray takes; nothing of ours goes there."""
 
@@ -35,7 +38,7 @@ def local_cluster(nodes: int, environment: Mapping[str, str]) -> Iterator[Any]:
 
     folder = tempfile.mkdtemp(prefix="pl-", dir="/tmp")  # a short name, since sockets are put there
     Path(folder, "ray").mkdir()  # where Ray also notes the address of the last cluster, for `auto`
-    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **token_in(Path(folder)), **LOOPBACK_ALONE}
+    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **token_in(Path(folder)), **LOOPBACK_ALONE, **SPARE}
     # Ray reads the variables when it is imported, which may have happened before.
     with (
         ExitStack() as after,
@@ -44,8 +47,13 @@ def local_cluster(nodes: int, environment: Mapping[str, str]) -> Iterator[Any]:
     ):
         after.callback(reset_auth_token_state)
         reset_auth_token_state()
-        each = {"num_cpus": 1, "object_store_memory": STORE, "node_ip_address": "127.0.0.1"}
-        head = {"include_dashboard": False, "temp_dir": f"{folder}/ray", **each}
+        each = {
+            "num_cpus": 1,
+            "object_store_memory": STORE,
+            "node_ip_address": "127.0.0.1",
+            "include_log_monitor": False,
+        }
+        head = {"include_dashboard": False, "no_monitor": True, "temp_dir": f"{folder}/ray", **each}
         cluster = Cluster(initialize_head=True, head_node_args=head)
         try:
             for _ in range(nodes - 1):

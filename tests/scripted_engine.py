@@ -54,9 +54,10 @@ class ScriptedEngine:
         held = self._held
         if self._delay:
             time.sleep(self._delay)
-        if self._order:
-            self._order.shuffle(held)
-        some, self._held = (held[:1], held[1:]) if self._delay or self._order else (held, [])
+        if held and (self._delay or self._order):
+            some = [held.pop(self._order.randrange(len(held)) if self._order else 0)]
+        else:
+            some, self._held = held, []
         return [self._answer(item) for item in some]
 
     def results(self) -> list[PassResult]:
