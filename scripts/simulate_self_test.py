@@ -16,8 +16,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from pathway_local.probes.changes import ALONE_AT_MOST
-from pathway_local.probes.probe_list import PROBES, Probe
+from pathway_local.probes.probe_list import ALONE_AT_MOST, PROBES, Probe
 from pathway_local.results.probe_result import QUIET, CaseScores, ProbeResult, ScoreRange, probe_result, settled
 from simulate_coverage import SHARES, stream
 

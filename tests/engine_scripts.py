@@ -85,7 +85,7 @@ def switches(item: Pass) -> Reply:
     """Whether the off-switches are set, others unset, and whether any heavy library is loaded."""
     import sys
 
-    from pathway_local.sealing.environment import SWITCHES, UNSET
+    from pathway_local.sealing.launch import SWITCHES, UNSET
 
     wrong = [name for name, value in SWITCHES.items() if os.environ[name] != value]
     wrong += [name for name in UNSET if name in os.environ]

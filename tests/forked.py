@@ -26,8 +26,7 @@ from typed import RUBRIC
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges.chat.turns import Chat
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import job, preparation
 from pathway_local.judging.engine_cache import EngineCache

@@ -15,7 +15,7 @@ from unittest.mock import patch
 from pathway_local.engines import vllm
 from pathway_local.engines.vllm import CORE_APART, GPU_SEQUENCES, VllmEngine, engine_options, use_cpu
 from pathway_local.passes import EngineConfig, PassResult
-from pathway_local.sealing.environment import SWITCHES
+from pathway_local.sealing.launch import SWITCHES
 
 SETTLED = {"block_size": 16, "max_num_seqs": GPU_SEQUENCES, "max_num_batched_tokens": 16_384}
 """Settings as on a card of 80 GB."""

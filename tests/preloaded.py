@@ -187,7 +187,7 @@ def _preload() -> None:
         *("typer._adapters", "rich.console", "rich.progress", "rich._unicode_data.unicode17-0-0"),
     ):
         import_module(name)
-    from pathway_local.judges.chat import chat_frame, template_process
+    from pathway_local.judges import chat_template, template_process
     from pathway_local.judges.registry import load_registry
     from pathway_local.sheets.columns import names_of
     from pathway_local.words.language import ENGLISH, Language
@@ -196,7 +196,7 @@ def _preload() -> None:
     load_registry()
     Language(ENGLISH)
     names_of("ids")
-    chat_frame.answer = template_process.answer  # as in the tests' own process
+    chat_template.answer = template_process.answer  # as in the tests' own process
     assert tempfile.tempdir is None
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a thread would be missing from what is forked"
     gc.freeze()

@@ -6,7 +6,7 @@ import pytest
 from rated_run import add, cases, judged_run
 from typed_here import Run
 
-from pathway_local.results.alike_people import alike, names_one_person
+from pathway_local.results.ratings import alike, names_one_person
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from families import Family, write_tokenizer
 from scripted_engine import ScriptedEngine
 
-from pathway_local.judges.chat.turns import chat_of, think_budget
+from pathway_local.judges.judge_spec import chat_of, think_budget
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Pass, PassResult, Sampling

@@ -14,7 +14,7 @@ import pytest
 from sample_run import VERDICT, case, new_run
 from typed import Desk
 
-from pathway_local.cli.audit import what_of
+from pathway_local.cli.runs import what_of
 from pathway_local.errors import TrailChanged
 from pathway_local.runs import audit
 from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, TrailEntry, file_facts, note

@@ -13,8 +13,8 @@ from stored_judge import spec_of, store_judge
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
-from pathway_local.judges.chat.chat_frame import chat_frame, ends
-from pathway_local.judges.chat.template_process import SECONDS
+from pathway_local.judges.chat_template import chat_frame, ends
+from pathway_local.judges.template_process import SECONDS
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.machine import Machine
 

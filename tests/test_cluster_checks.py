@@ -26,9 +26,9 @@ from pathway_local.engines.wire import FROM_ENGINE, Failed, Found, Frames, Load,
 from pathway_local.engines.worker import Worker
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judging.timings import Timings
+from pathway_local.judging.pace import Timings
 from pathway_local.passes import EngineConfig
-from pathway_local.sealing.levels import caution_about
+from pathway_local.sealing.seal import caution_about
 from pathway_local.system.machine import GB, Device, Machine
 
 

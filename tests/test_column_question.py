@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pathway_local.cli import column_question
-from pathway_local.cli.column_question import ask_columns
+from pathway_local.cli import case_files as column_question
+from pathway_local.cli.case_files import ask_columns
 from pathway_local.cli.judge import watched
 from pathway_local.cli.progress import JobProgress
 from pathway_local.errors import ColumnsError, UnknownName, UsageError

@@ -9,8 +9,7 @@ from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.errors import RubricError, RunDamaged
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
-from pathway_local.rubrics.compiled import compiled, read_compiled
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 

@@ -18,8 +18,8 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.database import Database
 from pathway_local.runs.purge import purge
-from pathway_local.runs.row_sum import TABLES, computed_sum
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.schema import TABLES, computed_sum
 from pathway_local.verdict import Failure, Score, Tokens, Verdict
 
 COUNT = 300  # more than are hashed at a time

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pathway_local.statistics import correlation
-from pathway_local.statistics.correlation import kendall, pearson, spearman
+from pathway_local.statistics import coefficients as correlation
+from pathway_local.statistics.coefficients import kendall, pearson, spearman
 
 FIGURES = (
     (pearson, stats.pearsonr),

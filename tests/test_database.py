@@ -19,8 +19,8 @@ from sample_run import VERDICT, case, full_run, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
-from pathway_local.runs.row_sum import computed_sum, stored_sum
 from pathway_local.runs.run_file import PAGE_BYTES, RunFile
+from pathway_local.runs.schema import computed_sum, stored_sum
 from pathway_local.verdict import Score, Verdict
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from test_compiled import all_rubrics
 
 from pathway_local.errors import FormatError
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.declaration import declaration_of
+from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.rubrics.spelling import outputs_in
 

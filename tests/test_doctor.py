@@ -12,7 +12,7 @@ from test_audit import without_triggers
 from typed import HERE, Desk
 
 from pathway_local.check import Check
-from pathway_local.checks import doctor, machine
+from pathway_local.checks import doctor
 from pathway_local.system.machine import Device, Machine
 from pathway_local.system.private_file import exposed_to
 
@@ -153,16 +153,16 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     ],
 )
 def test_engines(found: dict[str, str], status: str) -> None:
-    assert machine._engine(found).status == status
+    assert doctor._engine(found).status == status
 
 
 H200 = Machine((Device("NVIDIA H200", 141 * GB, 140 * GB),), 8 * GB)
 
 
 def _gpu(machine_: Machine, uses_gpu: bool, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...] = ()) -> Check:
-    monkeypatch.setattr(machine, "uses_gpu", lambda: uses_gpu)
-    monkeypatch.setattr(machine, "_GPU_FILES", files)
-    return machine._gpu(machine_)
+    monkeypatch.setattr(doctor, "uses_gpu", lambda: uses_gpu)
+    monkeypatch.setattr(doctor, "_GPU_FILES", files)
+    return doctor._gpu(machine_)
 
 
 def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,22 +174,22 @@ def test_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _gpu(H200, True, monkeypatch).status == "ok"
     absent = _gpu(H200, True, monkeypatch, ("/dev/no-such-gpu-file",))
     assert (absent.status, "nvidia-modprobe" in absent.fix) == ("problem", True)
-    assert machine._cuda("no: torch finds no GPU that it can use").status == "problem"
-    assert machine._cuda("NVIDIA H200").status == "ok"
+    assert doctor._cuda("no: torch finds no GPU that it can use").status == "problem"
+    assert doctor._cuda("NVIDIA H200").status == "ok"
 
 
 def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert machine._memory(Machine((), GB)).status == "problem"
-    assert machine._memory(Machine((), 8 * GB)).status == "ok"
-    monkeypatch.setattr(machine, "free_disk", lambda folder: GB // 2)
-    assert machine._disk("run", tmp_path).status == "problem"
+    assert doctor._memory(Machine((), GB)).status == "problem"
+    assert doctor._memory(Machine((), 8 * GB)).status == "ok"
+    monkeypatch.setattr(doctor, "free_disk", lambda folder: GB // 2)
+    assert doctor._disk("run", tmp_path).status == "problem"
 
 
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     levels = {"namespace+filter": "ok", "already-isolated+filter": "ok", "namespace": "note", "filter": "note"}
     for level, status in (levels | {"off-switches": "problem"}).items():
-        monkeypatch.setattr(machine, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": ""})
-        assert machine._seal({}, cuda=False).status == status
+        monkeypatch.setattr(doctor, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": ""})
+        assert doctor._seal({}, cuda=False).status == status
 
 
 def test_a_sheet_of_one_column_is_flagged_and_the_header_s_row_is_told(desk: Desk) -> None:

@@ -8,9 +8,9 @@ from faulty_judges import RUBRIC, Judge, Script, ScriptedCache, store_facts
 from typed_here import Run, notes, rows, typing_in
 
 from pathway_local.errors import UsageError
-from pathway_local.judging.double_check import is_drawn
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.tasks import is_drawn
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.reading_list import reading_lists
 from pathway_local.runs.record import Record

@@ -6,7 +6,7 @@ import llguidance
 import pytest
 from walks import Walker, legal_ids
 
-from pathway_local.judging.replay import Replay
+from pathway_local.judging.pool import Replay
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.ending import Ending, cores_of

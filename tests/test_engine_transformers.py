@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _cause
-from pathway_local.engines.failures import start_error
+from pathway_local.engines.host import start_error
 from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.transformers import TRANSFORMERS, TransformersEngine
 from pathway_local.errors import WeightsMissing

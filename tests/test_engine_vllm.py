@@ -28,7 +28,7 @@ from pathway_local.engines.vllm import (
 from pathway_local.errors import EngineError
 from pathway_local.judging.value_probabilities import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
-from pathway_local.sealing.environment import _caches
+from pathway_local.sealing.launch import _caches
 from pathway_local.system.private_process import members
 
 SAMPLES = 20

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pathway_local.engines.child import _cause
-from pathway_local.engines.failures import described, last_exception, start_error, tells_nothing
+from pathway_local.engines.host import described, last_exception, start_error, tells_nothing
 from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing

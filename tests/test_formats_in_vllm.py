@@ -8,7 +8,7 @@ import pytest
 from walks import Walker
 
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import GREEDY, Pass, Sampling
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric

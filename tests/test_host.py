@@ -34,7 +34,7 @@ from pathway_local.errors import (
     UnknownName,
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
-from pathway_local.sealing.environment import TEMPORARY
+from pathway_local.sealing.launch import TEMPORARY
 from pathway_local.system.private_process import members
 
 Begin = Callable[..., Hosts]

@@ -9,8 +9,7 @@ import pytest
 from typed import Desk
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.hostile_folder import LARGEST_TEXT, MOST_ADDED_TOKENS
-from pathway_local.judges.weights import find_folder
+from pathway_local.judges.weights import LARGEST_TEXT, MOST_ADDED_TOKENS, find_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 FILES = ("config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors")

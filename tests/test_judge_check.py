@@ -10,10 +10,10 @@ from stored_judge import BY_NAME, spec_of, store_judge
 from pathway_local.check import Check
 from pathway_local.checks.judge_check import JudgeReport, check_judge
 from pathway_local.errors import EngineError, WeightsMissing
-from pathway_local.judges.judge_folder import complete
+from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
+from pathway_local.judges.registry import complete
 from pathway_local.judges.weights import Fetched, file_hashes, weights_hash, write_record
-from pathway_local.judges.weights_check import checked_hash
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import check_room

@@ -8,8 +8,8 @@ import pytest
 from rated_run import TINY, TWO, add, cases, judged_run, said
 
 from pathway_local.case import Case, CaseRef, fingerprint
-from pathway_local.ratings.handouts import find_handouts, hand_out, store_handouts
 from pathway_local.ratings.known_cases import KnownCases, Unmatched, hash_by_case
+from pathway_local.ratings.samples import find_handouts, hand_out, store_handouts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 

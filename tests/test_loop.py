@@ -13,10 +13,10 @@ from scripted_engine import ScriptedEngine
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
-from pathway_local.judges.chat.turns import Chat
-from pathway_local.judging.first_verdicts import FirstVerdicts
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, Tally, batches
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater

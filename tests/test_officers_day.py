@@ -13,7 +13,7 @@ from pathway_local.runs.purge import purge
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
-from pathway_local.sheets.cells import delimited_cell, spreadsheet_cell, without_guard
+from pathway_local.sheets.row import delimited_cell, spreadsheet_cell, without_guard
 from pathway_local.verdict import Score, Verdict
 
 GERMAN = "id;question;answer;Dauer\n" + "".join(

@@ -11,7 +11,7 @@ from rated_run import BOTS, several_run
 from scipy import stats
 from typed_here import Run, notes, rows, sentences
 
-from pathway_local.results.order import places
+from pathway_local.results.ranking import places
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

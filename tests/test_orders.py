@@ -12,20 +12,19 @@ from scripted_engine import ScriptedEngine
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.orders import verdict_of_orders
-from pathway_local.rubrics.pair import Orders
+from pathway_local.rubrics.pair import Orders, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile

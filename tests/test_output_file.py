@@ -14,13 +14,13 @@ from typed import Desk
 
 from pathway_local.errors import OutputExists
 from pathway_local.runs.run_file import RunFile
-from pathway_local.system import output_file as output
+from pathway_local.system import private_file as output
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pathway_local.sheets import pseudonyms
-from pathway_local.system import output_file, private_file
+from pathway_local.system import private_file
 from pathway_local.judges import weights
 from pathway_local.runs.run_file import RunFile
 
@@ -28,7 +28,7 @@ def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if sys.argv[1] == "named":
-    output_file._OPENED = Path("no-such-folder")
+    private_file._OPENED = Path("no-such-folder")
 os.link = os.replace = kill
 """
 """Begins a program that is killed when it gives a file its name; `named` for a file system where each has one."""
@@ -37,8 +37,8 @@ WRITERS = (
     'pseudonyms.Pseudonyms.made(Path("key"))',
     'RunFile.create("may.run")',
     'weights.write_record(Path(), weights.Fetched("a/b", "c", "d", {}))',
-    'with output_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
-    'with output_file.output_file(Path("n" * 250)) as file: file.write(b"x")',
+    'with private_file.output_file(Path("t.csv"), force=True) as file: file.write(b"x")',
+    'with private_file.output_file(Path("n" * 250)) as file: file.write(b"x")',
 )
 
 

@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from pathway_local.results.compare import notes_on, sentences_on
-from pathway_local.results.comparison import Comparison, ComparisonPlan, Side, paired_comparison
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import Comparison, ComparisonPlan, CorrectedComparison, Side, paired_comparison
 from pathway_local.results.pairing import Pairing
 from pathway_local.statistics.corrected import CorrectedDifference
 from pathway_local.statistics.figure import Interval, Undefined

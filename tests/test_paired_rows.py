@@ -14,8 +14,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
-from pathway_local.runs.limit import Limit
-from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_cases import Limit, cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sheets.cases_file import CasesFile

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, UnknownName, UsageError
-from pathway_local.probes.changes import (
+from pathway_local.probes.drawing import ProbeSet, make_test, reordered
+from pathway_local.probes.probe_list import (
+    PROBES,
     as_list,
     cut,
     dropped,
@@ -27,11 +29,7 @@ from pathway_local.probes.changes import (
     with_number,
     without_sentences,
 )
-from pathway_local.probes.drawing import ProbeSet, make_test
-from pathway_local.probes.probe_list import PROBES
-from pathway_local.probes.reordered import reordered
-from pathway_local.probes.roles import roles_of
-from pathway_local.probes.subject import Measured, Subject, phrases
+from pathway_local.probes.subject import Measured, Subject, phrases, roles_of
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.rubric import Rubric
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from benchmark.shape import make_judge
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

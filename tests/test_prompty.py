@@ -10,7 +10,7 @@ from jinja2 import Template
 
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -6,8 +6,7 @@ import pytest
 from families import write_tokenizer
 from published_families import PROMPTS
 
-from pathway_local.judges.chat.turns import chat_of
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec, chat_of
 from pathway_local.judges.registry import load_registry
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter

@@ -10,8 +10,8 @@ import pytest
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import WeightsMissing
-from pathway_local.judges.chat.turns import Chat
 from pathway_local.judges.fetch import fetch
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig

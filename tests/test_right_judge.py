@@ -9,10 +9,9 @@ import pytest
 from faulty_judges import FACTS, ideal
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.probes.changes import ALONE_AT_MOST
 from pathway_local.probes.drawing import make_test
-from pathway_local.probes.roles import roles_of
-from pathway_local.probes.subject import Measured
+from pathway_local.probes.probe_list import ALONE_AT_MOST
+from pathway_local.probes.subject import Measured, roles_of
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.self_test import JudgeTest, self_test

@@ -15,7 +15,7 @@ import pytest
 from pathway_local.engines.hosts import Hosts
 from pathway_local.errors import SealError
 from pathway_local.passes import Pass
-from pathway_local.sealing import levels, seal
+from pathway_local.sealing import seal
 from pathway_local.sealing.gatekeeper import Gatekeeper
 
 HERE = Path(__file__).parent
@@ -96,10 +96,10 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     ],
 )
 def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, cautioned: bool, refused: bool) -> None:
-    assert bool(levels.caution_about(level, "")) == cautioned
-    assert "because" in levels.caution_about(level, "because") or not cautioned
+    assert bool(seal.caution_about(level, "")) == cautioned
+    assert "because" in seal.caution_about(level, "because") or not cautioned
     with pytest.raises(SealError, match=level) if refused else nullcontext():
-        levels.require(level, "")
+        seal.require(level, "")
 
 
 SEALED_WITH_A_GPU = """
@@ -194,7 +194,7 @@ def test_the_strongest_seal_under_which_cuda_starts_is_taken(
     assert found == level
     assert ("cuInit returns 304" in why) == (level != "namespace+filter")
     with pytest.raises(SealError, match="CUDA does not start") if why else nullcontext():
-        levels.require(found, why)
+        seal.require(found, why)
 
 
 def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> None:

@@ -181,6 +181,6 @@ def test_a_workbook_too_large_to_change_is_refused(tmp_path: Path, monkeypatch: 
     with zipfile.ZipFile(path) as archive:
         size = sum(part.file_size for part in archive.infolist())
     cases = CasesFile(path, NEEDED)
-    monkeypatch.setattr("pathway_local.sheets.workbook_archive.KEPT_LIMIT", size - 1)
+    monkeypatch.setattr("pathway_local.sheets.workbook.KEPT_LIMIT", size - 1)
     with pytest.raises(CasesError, match="too large to be copied"):
         add_columns(cases, tmp_path / "b.xlsx", NEW, cells)

@@ -33,8 +33,7 @@ from pathway_local.results.summary import summary_of
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.merge import Merged, merge_parts
-from pathway_local.runs.purge import purge, purge_cases
-from pathway_local.runs.removal import remove_rater
+from pathway_local.runs.purge import purge, purge_cases, remove_rater
 from pathway_local.runs.run_cases import KEEP
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import Part, split_run

@@ -6,15 +6,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from typed import Desk
+from yaml.constructor import SafeConstructor
 
-from pathway_local.sealing import environment
+from pathway_local.sealing import launch as environment
+from pathway_local.system import safe_yaml
 
 PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
 UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
-SAFE_IF = {"torch.load": "weights_only=True", "yaml.load": "_Loader"}
-"""Calls that are safe with this argument: torch's own reader without pickles, a loader made from SafeLoader."""
+SAFE_IF = {"torch.load": {"weights_only=True"}, "yaml.load": {"_Loader", "_FastLoader"}}
+"""Calls that are safe with such an argument: torch's own reader without pickles, loaders that make plain values."""
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
             called = ast.unparse(node.func)
             assert called not in UNSAFE_CALLS
             if called in SAFE_IF:
-                assert SAFE_IF[called] in map(ast.unparse, [*node.args, *node.keywords])
+                assert SAFE_IF[called] & set(map(ast.unparse, [*node.args, *node.keywords]))
             for keyword in node.keywords:
                 if keyword.arg in ("trust_remote_code", "allow_pickle", "weights_only"):
                     safe = keyword.arg == "weights_only"
@@ -44,6 +47,13 @@ def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
             pairs = zip(node.keys, node.values, strict=True)
             switches = [v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "trust_remote_code"]
             assert all(isinstance(switch, ast.Constant) and switch.value is False for switch in switches)
+
+
+@pytest.mark.parametrize("loader", [safe_yaml._Loader, safe_yaml._FastLoader])
+def test_yaml_makes_plain_values_alone(loader: type[yaml.SafeLoader]) -> None:
+    assert issubclass(loader, SafeConstructor)
+    with pytest.raises(yaml.constructor.ConstructorError):
+        yaml.load("!!python/object/apply:os.getpid []", loader)
 
 
 def test_a_registry_that_asks_for_it_is_refused(desk: Desk) -> None:

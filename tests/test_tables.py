@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.tables import write_table
-from pathway_local.system import output_file as output
+from pathway_local.system import private_file as output
 from pathway_local.verdict import Value
 
 COLUMNS = ["id", "score", "share", "ok", "note", "items"]

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.template_reading import TemplateReading, read_template
-from pathway_local.judges.chat.turns import think_budget
-from pathway_local.judges.judge_folder import complete
-from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
+from pathway_local.judges.chat_template import TemplateReading, read_template
+from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec, think_budget
+from pathway_local.judges.registry import complete
 
 TURNS = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end_of_turn|>{% endfor %}"
 ASKS = "{% if add_generation_prompt %}<|assistant|>"

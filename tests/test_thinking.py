@@ -10,8 +10,15 @@ from scripted_engine import ScriptedEngine
 from pathway_local.case import CaseRef
 from pathway_local.cli.command_help import with_budget
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.turns import chat_of, chat_settings, think_budget, thinking_sampling
-from pathway_local.judges.judge_spec import JudgeSpec, SamplingSpec, ThinkingSpec
+from pathway_local.judges.judge_spec import (
+    JudgeSpec,
+    SamplingSpec,
+    ThinkingSpec,
+    chat_of,
+    chat_settings,
+    think_budget,
+    thinking_sampling,
+)
 from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of

@@ -12,11 +12,9 @@ from typed import Desk
 
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges.chat.turns import Chat, chat_of
-from pathway_local.judges.judge_folder import complete
-from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.replay import Replay
+from pathway_local.judges.judge_spec import Chat, JudgeSpec, chat_of
+from pathway_local.judges.registry import complete
+from pathway_local.judging.pool import Completion, Pool, Replay, Request
 from pathway_local.passes import EngineConfig, Pass, Sampling
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter, Thinking, thinking_of

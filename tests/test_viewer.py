@@ -28,12 +28,12 @@ from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
-from pathway_local.runs.removal import undo_import
+from pathway_local.runs.purge import undo_import
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdict_index
-from pathway_local.viewer.selection import Selection
 from pathway_local.viewer.server import Gate
+from pathway_local.viewer.verdict_index import Selection
 from pathway_local.words.language import Language
 
 

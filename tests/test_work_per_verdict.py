@@ -18,10 +18,10 @@ from scripted_engine import ScriptedEngine
 
 from benchmark.made_cases import write_cases
 from pathway_local.engines.vllm import CPU_BLOCK
-from pathway_local.judges.chat.turns import Chat
-from pathway_local.judging.first_verdicts import FirstVerdicts
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.loop import BATCH, JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
+from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater

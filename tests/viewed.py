@@ -16,9 +16,8 @@ from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.viewer.app import Viewer
-from pathway_local.viewer.case_texts import CaseTexts
 from pathway_local.viewer.server import Gate
-from pathway_local.viewer.verdict_index import VerdictIndex
+from pathway_local.viewer.verdict_index import CaseTexts, VerdictIndex
 from pathway_local.words.language import Language
 
 PORT = 4711

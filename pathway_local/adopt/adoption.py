@@ -21,7 +21,7 @@ from pathway_local.adopt.text_replies import (
 )
 from pathway_local.adopt.values import OPEN, Value, in_quotes, values_of
 from pathway_local.adopt.words import any_of
-from pathway_local.probes.language import language_of
+from pathway_local.probes.subject import language_of
 
 TEXTS = ("text", "line", "list", "json", "[")
 """Spellings of fields that can hold reasons begin so."""

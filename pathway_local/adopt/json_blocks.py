@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathway_local.adopt.slots import Found, Slot, Source
 from pathway_local.adopt.values import is_list, words_in
 from pathway_local.adopt.words import any_of, table
-from pathway_local.rubrics.json_schema import Schema, properties_of
+from pathway_local.rubrics.declaration import Schema, properties_of
 
 MOST = 20_000
 _TOKEN = re.compile(

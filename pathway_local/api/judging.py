@@ -13,19 +13,18 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import finalize
 
-from pathway_local.api.names import Name, check_names, in_python
-from pathway_local.api.rubric import Rubric
+from pathway_local.api.rubric import Name, Rubric, check_names, in_python
 from pathway_local.api.run import Run
 from pathway_local.engines.allocation import Engines
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
+from pathway_local.judging.pace import duration, progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
-from pathway_local.judging.progress_line import duration, progress_line
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.rubric import Rubric as FileRubric
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path
 from pathway_local.system.private_file import closing_command, exposures

@@ -1,15 +1,40 @@
-"""A rubric as a Python program loads and checks it."""
+"""A rubric as a Python program loads and checks it, and the names and paths that a program gives."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 
-from pathway_local.api.names import Name, check_names
 from pathway_local.errors import RubricError, UsageError
+from pathway_local.judging.plan import options_of
 from pathway_local.prompty.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
+from pathway_local.system.shipped import with_pages
 from pathway_local.verdict import Number
+
+Name = str | os.PathLike[str]
+
+
+def check_names(*given: object) -> None:
+    """Raise UsageError if a name or path, also one in a list, holds a NUL character: no file's name can."""
+    for each in given:
+        if isinstance(each, list | tuple):
+            check_names(*each)
+        elif isinstance(each, str | os.PathLike) and "\0" in os.fsdecode(each):
+            raise UsageError(f"the name {os.fsdecode(each)!r} holds a NUL character", "No file's name can hold one.")
+
+
+_MAPS = re.compile(r"--map (?:'(\w+=[^']+)'|(\w+=[^\s']+?)(?=[.,;]?(?:\s|$)))")
+
+
+def in_python(text: str) -> str:
+    """Return a message or hint with a program's arguments in place of the command's options: `keep_samples`."""
+    if maps := list(_MAPS.finditer(text)):
+        told = dict((each[1] or each[2]).split("=", 1) for each in maps)
+        text = f"{text[: maps[0].start()]}map={told}{text[maps[-1].end() :]}"
+    names = {option.flag: name for name, option in options_of().items()}
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), with_pages(text))
 
 
 class Rubric:

@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pathway_local.api.names import Name, check_names
+from pathway_local.api.rubric import Name, check_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.output.export import VerdictTable, origin_of
 from pathway_local.output.plain import as_json

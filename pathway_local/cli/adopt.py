@@ -16,7 +16,7 @@ from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.cli.command_help import OUTPUT, option
-from pathway_local.cli.declared import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
+from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.errors import RubricError, UsageError
@@ -25,7 +25,7 @@ from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.prompty.rubric_file import read_prompt as read_bytes
 from pathway_local.rubrics.declaration import Declaration, lines_of, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
 NOT_FOUND = "I could not find the reply's format; declare it"

@@ -8,14 +8,12 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import AsJson, Force, Full, Kinds, Lang, Out, Run, keyword
-from pathway_local.cli.show import option_name, show, terminal_words
+from pathway_local.cli.show import note_export, option_name, show, terminal_words
 from pathway_local.cli.terminal import notice, print_json, talk
 from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
-from pathway_local.pages.page import check_page, is_page, write_page
-from pathway_local.pages.tables import tables_page
+from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
 from pathway_local.results.ratings import Ratings

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from pathway_local.judging.option import CASES as CASES
-from pathway_local.judging.option import JUDGE as JUDGE
-from pathway_local.judging.option import MACHINE as MACHINE
-from pathway_local.judging.option import OUTPUT as OUTPUT
-from pathway_local.judging.option import PRIVACY as PRIVACY
-from pathway_local.judging.option import REPLY as REPLY
-from pathway_local.judging.option import Option
+from pathway_local.judging.plan import CASES as CASES
+from pathway_local.judging.plan import JUDGE as JUDGE
+from pathway_local.judging.plan import MACHINE as MACHINE
+from pathway_local.judging.plan import OUTPUT as OUTPUT
+from pathway_local.judging.plan import PRIVACY as PRIVACY
+from pathway_local.judging.plan import REPLY as REPLY
+from pathway_local.judging.plan import Option
 
 F = TypeVar("F", bound=Callable[..., Any])
 

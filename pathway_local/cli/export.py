@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import App, option
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import READING, Force, Run, taking
+from pathway_local.cli.show import note_export
 from pathway_local.cli.terminal import check_new, notice, talk
 from pathway_local.output.export import export as write
 from pathway_local.output.export import export_onto

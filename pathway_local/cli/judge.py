@@ -1,40 +1,92 @@
-"""`pathway-local judge`: judge a cases file."""
+"""`pathway-local judge`: judge a cases file, or say with `--dry-run` what that would do."""
 
 import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from pathway_local.cli.case_files import close_off, tell_exposed
-from pathway_local.cli.column_question import ask_columns
+from pathway_local.case import placed
+from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
 from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
-from pathway_local.cli.dry_run import print_dry_run, show_dry_run
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
-from pathway_local.cli.show import show, terminal_words
-from pathway_local.cli.terminal import SOME_FAILED, notice, print_json, talk, tell
+from pathway_local.cli.show import note_export, show, terminal_words
+from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, talk, tell
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.dry_run import dry_run
+from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
+from pathway_local.judging.pace import duration
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED
+
+
+def show_dry_run(found: DryRun) -> None:
+    """Print for each judge what it would do, what would fail, and what it would take."""
+    for judge in found.judges:
+        if judge.label:
+            data.say(f"{judge.judge}: {judge.label}")
+        for rater in judge.raters:
+            _show_rater(rater)
+        data.say(f"{judge.judge}: {judge.room}; its context here is {judge.context:,} tokens for prompt and reply")
+        for note in judge.notes:
+            data.say(f"{judge.judge}: {note}")
+        data.say(f"{judge.judge}: {_time(judge)}")
+    data.say("dry run: nothing was judged or stored")
+
+
+def print_dry_run(found: DryRun) -> None:
+    """Print the same as JSON."""
+    judges = [asdict(judge) | {"seconds": judge.seconds} for judge in found.judges]
+    print_json(
+        {
+            "rows": found.rows,
+            "limit": asdict(found.limit) if found.limit else None,
+            "part": str(found.part) if found.part else None,
+            "judges": judges,
+        }
+    )
+
+
+def _show_rater(found: RaterForecast) -> None:
+    parts = [f"{found.to_judge:,} cases to judge"]
+    parts += [f"{found.judged_before:,} judged before"] if found.judged_before else []
+    parts += [f"{count:,} would fail ({kind})" for kind, count in sorted(found.failures.items())]
+    data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
+    for each in found.first_failures:
+        data.say(placed(each.case, each.place, each.reason), indent=2)
+    if found.would_fail > len(found.first_failures):
+        data.say(f"… and {found.would_fail - len(found.first_failures):,} more", indent=2)
+    if found.to_judge:
+        share = found.shared_tokens / found.prompt_tokens
+        data.say(
+            f"prompts: {found.prompt_tokens:,} tokens, {share:.0%} of them shared; "
+            f"replies: at most {found.reply_tokens:,} tokens",
+            indent=2,
+        )
+
+
+def _time(judge: JudgeForecast) -> str:
+    if judge.seconds is None or judge.pace is None:
+        return "no estimate of the time: no job like this was measured on this machine"
+    rate, pace = 1 / judge.pace.seconds, judge.pace
+    return f"about {duration(judge.seconds)} ({rate:.1f} cases/s over {pace.cases:,} cases here on {pace.day})"
+
 
 app = App()
 

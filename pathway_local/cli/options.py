@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
-from pathway_local.judging.option import ENCODING, HEADER_ROW, ID, MAP, MODELS, Option
+from pathway_local.judging.plan import ENCODING, HEADER_ROW, ID, MAP, MODELS, Option
 from pathway_local.words import languages
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, OUTPUT, App, option
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import READING, AsJson, Force, Lang, RubricOfRun, Run, taking
-from pathway_local.cli.show import show, terminal_words
+from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
-from pathway_local.cli.note_export import note_export
 from pathway_local.cli.options import Cluster, Force, Lang, Page, PairBy, Run, Title
-from pathway_local.cli.show import option_name, terminal_words
+from pathway_local.cli.show import note_export, option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
 from pathway_local.pages.page import check_page, write_page

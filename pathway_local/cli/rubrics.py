@@ -12,7 +12,7 @@ from pathway_local.cli.new import new
 from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
-from pathway_local.judges.chat.turns import chat_of
+from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder

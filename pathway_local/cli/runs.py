@@ -1,26 +1,187 @@
-"""`pathway-local runs`: what is done with a run as a whole, besides judging, importing and showing results."""
+"""`pathway-local runs`: what is done with a run as a whole, from its audit trail to purging it."""
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.audit import audit
 from pathway_local.cli.case_files import read_privately, sheet_of
 from pathway_local.cli.command_help import CASES, App, option
-from pathway_local.cli.options import MATCHING, CasesOption, Run, Yes, taking
-from pathway_local.cli.purge import purge
-from pathway_local.cli.terminal import data, need_consent, notice, talk
+from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Run, Yes, taking
+from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
+from pathway_local.errors import TrailChanged, UsageError
+from pathway_local.judging.plan import values_by_name
 from pathway_local.rater import HANDOVER, PanelRule, Rater
-from pathway_local.ratings.kept_columns import keep_columns
+from pathway_local.ratings.cases_given import keep_columns
+from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
+from pathway_local.runs.content import HASHES, check_content
+from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.removal import Removed, ratings_of, undo_import
-from pathway_local.runs.removal import remove_rater as remove
+from pathway_local.runs.purge import TEXT, Removed, What, choose_cases, exported, purge_cases, ratings_of, undo_import
+from pathway_local.runs.purge import purge as purge_run
+from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
+from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.system.private_file import left_parts
+from pathway_local.verdict import Value
+
+STAYS = (
+    "names of raters and of files, in its audit trail and with its jobs; the rubrics",
+    "the commands in its audit trail, values of --between, --where and --case left out",
+)
+
+OUT_OF_REACH = (
+    "the cases file, and every copy or backup of it or of the run",
+    "rating sheets, batch files and sheets that verdicts were written into",
+    "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
+)
+
+
+def purge(
+    run: Run,
+    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
+    everything: Annotated[
+        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
+    ] = False,
+    case: Annotated[list[str], option("ID", "Remove all about this case; repeat for more.")] = [],  # noqa: B006
+    where: Annotated[
+        list[str], option("COLUMN=VALUE", "Remove all about the cases with this value in a kept column.")
+    ] = [],  # noqa: B006
+    pseudonyms: KeyFile = None,
+    yes: Yes = False,
+) -> None:
+    """Remove texts, some cases, or everything about cases, from a run for good. The audit trail records that you did.
+
+    With --pseudonyms, --case takes the id of your sheet.
+    """
+    if sum(map(bool, (text, everything, case or where))) != 1:
+        raise UsageError("say what to remove", "Give --text or --all, or name cases with --case or --where.")
+    values = values_by_name(where, "--where", "COLUMN=VALUE", "student=Ana")
+    ids = [Pseudonyms.of_file(pseudonyms).of(each) for each in case] if pseudonyms else case
+    with RunFile.read(run, None) as read:
+        chosen = choose_cases(read, ids, values) if case or where else None
+        files = chosen.files if chosen else exported(read)
+    some = f"everything about {_cases_counted(len(chosen.ids))}" if chosen else ""
+    named = some or ("everything about its cases" if everything else "everything that raters wrote")
+    if not yes:
+        question = f"Remove {named} from {run}? This can't be undone."
+        need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
+    what: What = "all" if everything else TEXT
+    removed = purge_cases(run, ids, values, sys.argv) if chosen else purge_run(run, what, sys.argv)
+    told = {SAID.get(name, name): count for name, count in removed.items() if count}
+    talk.say(f"removed: {', '.join(f'{count} {name}' for name, count in told.items()) or 'nothing'}")
+    if everything:
+        talk.say("the run keeps:")
+        for kept in STAYS:
+            talk.say(kept, indent=2)
+    talk.say("remove these yourself, they are out of reach:")
+    for place in OUT_OF_REACH:
+        talk.say(place, indent=2)
+    if files:
+        may = "may hold them" if chosen else "exported from this run"
+        talk.say(f"{may}: {', '.join(files)}", indent=2)
+    for part in left_parts(run.absolute().parent):
+        talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
+
+
+SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdicts, ratings and failures"}
+"""How a person knows what a run calls so."""
+
+
+def _cases_counted(cases: int) -> str:
+    return "one case" if cases == 1 else f"{cases:,} cases"
+
+
+LONGEST = 60
+
+
+def audit(
+    run: Run,
+    head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show who did what with a run; check the audit trail, and the run's outcomes against it.
+
+    Exit code 4 if an entry was changed, removed from the middle or inserted, if the run's content differs from what the
+    trail says, or if no entry records --file. Only --head finds out that the last entries were removed, or that
+    somebody wrote the whole trail anew. Whoever may write the run can forge entries after that hash: look at them.
+    """
+    with RunFile.read(run, None) as read, read.database.snapshot():
+        trail = AuditTrail(read.database)
+        entries = trail.entries()
+        if as_json:
+            print_json({"head": trail.head(), "entries": [asdict(entry) for entry in entries]})
+        elif entries:
+            rows = [_row(entry) for entry in entries]
+            data.show_table("", ["#", "UTC", "who", "event", "what", "hash"], rows, left=6)
+        since = trail.check(head)
+        if head:
+            talk.say(f"the trail is intact and holds {head[:SHORT]}…; {since} entries came after it")
+        if file:
+            _find(trail, file, read.key)
+        talk.say(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}, each as it was recorded")
+        talk.say(f"audit hash {trail.head()} (keep it elsewhere: --head HASH then shows whether these entries changed)")
+        check_content(read.database)
+        talk.say("the outcomes match the trail")
+
+
+def _find(trail: AuditTrail, file: Path, key: bytes) -> None:
+    try:
+        found = trail.entries_about(file, key)
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error.strerror}", "Check its name and permissions.") from None
+    if not found:
+        hint = "It is another file, or was changed since, or a purge has replaced the run's key."
+        raise TrailChanged(f"no entry records {file.name} as it is now", hint)
+    talk.say(f"{file.name} as it is now: recorded in {', '.join(f'entry {number}' for number in found)}")
+
+
+def _row(entry: TrailEntry) -> list[str]:
+    who = entry.who
+    name = f"{who.get('user') or who.get('uid')}@{who.get('host')}"
+    return [str(entry.number), entry.at[:19].replace("T", " "), name, entry.event, what_of(entry), entry.hash[:SHORT]]
+
+
+def what_of(entry: TrailEntry) -> str:
+    """Return the most important facts in a few words; --json prints all."""
+    facts = entry.facts
+    command = facts.get("command")
+    if isinstance(removed := facts.get("removed"), dict):
+        said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
+    elif isinstance(command, list):
+        said = shlex.join(map(str, command[1:]))
+    elif isinstance(engines := facts.get(ENGINES), list) and engines and isinstance(engine := engines[-1], dict):
+        said = (
+            f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
+        )
+    else:
+        told = {name: value for name, value in facts.items() if name not in (*HASHES, "job", "status")}
+        said = ", ".join(_sentence(name.replace("_", " "), value) for name, value in told.items())
+        said = ": ".join(part for part in (str(facts.get("status", "")), said) if part)
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def _sentence(name: str, value: Value) -> str:
+    """Return a fact as people write it, without hashes: 5 judged, cases changed, written rate.xlsx."""
+    match value:
+        case bool():
+            return name if value else f"not {name}"
+        case int():
+            return f"{value:,} {name}"
+        case dict():
+            parts = [_sentence(inner, each) for inner, each in value.items() if inner not in ("sha256", KEYED, "file")]
+            return " ".join([name, *([str(value["file"])] if "file" in value else []), *parts])
+        case list():
+            named = [each.get("file") if isinstance(each, dict) else each for each in value]
+            return f"{name} {', '.join(str(each) for each in named if each is not None)}"
+    return f"{name} {value}"
+
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
@@ -48,8 +209,8 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.alike_people import alike
     from pathway_local.results.panel import make_panel
+    from pathway_local.results.ratings import alike
     from pathway_local.results.ratings_matrix import ratings_matrices
 
     members = [member.strip() for member in of.split(",") if member.strip()]

@@ -1,12 +1,15 @@
-"""Prints tables of results: in as many parts as the terminal is narrow, with what must be said below them."""
+"""Prints tables of results, in as many parts as the terminal is narrow, and records what was written from a run."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from rich.measure import Measurement
 
-from pathway_local.cli.terminal import ENDLESS, Screen, data, table
+from pathway_local.cli.terminal import ENDLESS, Screen, data, notice, table
+from pathway_local.output.export import record_export
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.results.table import Table
 from pathway_local.words.language import Language
@@ -106,3 +109,9 @@ def parts(worded: Worded, say: Language) -> Iterator[Worded]:
             count -= 2 if count == len(numbers) > 2 else 1
         yield part
         numbers, title = numbers[count:], say("continued", title=worded.title or say("table"))
+
+
+def note_export(run: Path, out: Path) -> None:
+    """Record in the run's audit trail that this command wrote `out`, or tell the user that it can't be recorded."""
+    if not record_export(run, out, sys.argv):
+        notice(f"{run} is read-only, so its audit trail does not record this export")

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.case_files import read_privately
-from pathway_local.cli.column_question import ask_column, example, first_rows
+from pathway_local.cli.case_files import ask_column, example, first_rows, read_privately
 from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
 from pathway_local.cli.options import Lang, Models
@@ -20,13 +19,12 @@ from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
 from pathway_local.judges.judge_card import JudgeCard, judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
-from pathway_local.prompty.new_rubric import phrases
+from pathway_local.prompty.criteria import phrases
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import columns_present, folded, names_of
+from pathway_local.sheets.columns import columns_present, folded, labels_and_ids, likely_columns, names_of
 from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
-from pathway_local.sheets.likely_columns import labels_and_ids, likely_columns
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language

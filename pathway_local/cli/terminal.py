@@ -22,7 +22,7 @@ from rich.text import Text
 
 from pathway_local import __version__
 from pathway_local.errors import PathwayError, UsageError
-from pathway_local.system.output_file import check_output
+from pathway_local.system.private_file import check_output
 from pathway_local.system.shipped import with_pages
 from pathway_local.system.visible import visible, visible_json
 

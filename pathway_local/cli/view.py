@@ -40,9 +40,8 @@ def view(
         raise UsageError("the viewer needs the packages starlette and uvicorn", hint)
     # Imported here: the packages may be missing.
     from pathway_local.viewer.app import Viewer
-    from pathway_local.viewer.case_texts import CaseTexts
     from pathway_local.viewer.server import open_door, serve
-    from pathway_local.viewer.verdict_index import VerdictIndex
+    from pathway_local.viewer.verdict_index import CaseTexts, VerdictIndex
 
     say = Language(lang)
     tell_exposed(run, *([cases] if cases else []))

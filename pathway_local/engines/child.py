@@ -38,9 +38,8 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.sealing.environment import TEMPORARY, settle
-from pathway_local.sealing.levels import require
-from pathway_local.sealing.seal import close_off
+from pathway_local.sealing.launch import TEMPORARY, settle
+from pathway_local.sealing.seal import close_off, require
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.verdict import storable
 

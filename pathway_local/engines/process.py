@@ -19,10 +19,9 @@ from typing import IO, BinaryIO
 
 from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, Place, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError, UsageError
-from pathway_local.sealing.environment import TEMPORARY
 from pathway_local.sealing.gatekeeper import Gatekeeper
-from pathway_local.sealing.launch import start_process
-from pathway_local.sealing.levels import Attempt
+from pathway_local.sealing.launch import TEMPORARY, start_process
+from pathway_local.sealing.seal import Attempt
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.system.shipped import python_path
 

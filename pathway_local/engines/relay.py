@@ -44,7 +44,7 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.engines.worker import PIECE, Worker, own_node
 from pathway_local.errors import EngineDied, EngineError, PathwayError
-from pathway_local.sealing.environment import TEMPORARY, settle
+from pathway_local.sealing.launch import TEMPORARY, settle
 from pathway_local.system.machine import Machine
 from pathway_local.system.private_process import remove
 

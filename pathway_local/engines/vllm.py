@@ -13,8 +13,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
-from pathway_local.engines.remedies import VLLM_REMEDIES
+from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
 from pathway_local.errors import EngineError, EngineMissing
 from pathway_local.judges.architecture import architecture, class_names, context
 from pathway_local.judges.engine_settings import (

@@ -15,7 +15,7 @@ from pathway_local.engines.wire import TO_ENGINE, Failed, Frames, FromEngine, Lo
 from pathway_local.errors import EngineError, PathwayError
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import models_home, weights_hash
-from pathway_local.sealing.levels import CLUSTER
+from pathway_local.sealing.seal import CLUSTER
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import make_private
 

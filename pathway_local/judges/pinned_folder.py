@@ -23,7 +23,7 @@ from pathway_local.judges.weights import (
     tensor_names,
     weight_files,
 )
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 from pathway_local.system.private_process import own_cache
 
 _REDIRECTS = {

@@ -22,7 +22,7 @@ from pathway_local.judges.gguf_judge import write_judge
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import WHEEL, changed_files, read_record
 from pathway_local.system.machine import GB, free_disk
-from pathway_local.system.output_file import PART
+from pathway_local.system.private_file import PART
 
 LARGEST = 1 << 30
 """Bytes of the file in a wheel; it is read into memory, and a registry of packages seldom takes more."""

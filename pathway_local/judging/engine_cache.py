@@ -18,7 +18,7 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 
 
 class EngineCache:

@@ -15,15 +15,14 @@ from pathway_local.engines.engine_list import engine_kind, installed_packages
 from pathway_local.errors import CasesError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
-from pathway_local.judging.double_check import DoubleCheck, second_look
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.first_verdicts import FirstVerdicts
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
+from pathway_local.judging.pace import Timings
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare
-from pathway_local.judging.timings import Timings
+from pathway_local.judging.tasks import DoubleCheck, FirstVerdicts, second_look
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.runs.audit import file_facts
@@ -31,7 +30,7 @@ from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
-from pathway_local.sealing.levels import caution_about
+from pathway_local.sealing.seal import caution_about
 from pathway_local.verdict import Value
 
 SHOW_SECONDS = 0.5

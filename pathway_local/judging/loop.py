@@ -19,8 +19,7 @@ from pathway_local.judging.reply_reading import drawn_fields, filler_marks, verd
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
-from pathway_local.rubrics.orders import orders_of, verdict_of_orders
-from pathway_local.rubrics.pair import Order, Orders
+from pathway_local.rubrics.pair import Order, Orders, orders_of, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.verdict import NO_TOKENS, Failure, Score, Tokens, Value, Verdict

@@ -9,11 +9,9 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
-from pathway_local.judges.chat.turns import chat_settings, think_budget
-from pathway_local.judges.engine_settings import computed_in
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.engine_settings import checked_hash, computed_in
+from pathway_local.judges.judge_spec import JudgeSpec, chat_settings, think_budget
 from pathway_local.judges.registry import USUAL_JUDGE, Registry, weights_folder
-from pathway_local.judges.weights_check import checked_hash
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import Sampling
 from pathway_local.rater import Rater, refuse_adjudicators_name

@@ -14,8 +14,7 @@ from pathway_local.case import BadRow, Case, rank
 from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
-from pathway_local.judges.chat.turns import chat_of
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec, chat_of
 from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
@@ -28,8 +27,7 @@ from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.rubric_check import LONGER, too_short
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.limit import Limit, last_seed
-from pathway_local.runs.run_cases import cases_of, kept_columns
+from pathway_local.runs.run_cases import Limit, cases_of, kept_columns, last_seed
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.runs.split import Part, part_of

@@ -11,8 +11,7 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_rubrics
 from pathway_local.probes.drawing import ProbeSet, Row, make_test
-from pathway_local.probes.roles import roles_of
-from pathway_local.probes.subject import Measured
+from pathway_local.probes.subject import Measured, roles_of
 from pathway_local.rubrics.pair import Orders
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet

@@ -14,7 +14,7 @@ from pathway_local.passes import Pass, PassResult, new_pass_id
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.form import Form
-from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.grammar import literal
 from pathway_local.verdict import Number
 
 NEGLIGIBLE = 1e-3

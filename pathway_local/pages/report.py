@@ -8,12 +8,11 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.output.wording import Wording
-from pathway_local.pages.page import page
-from pathway_local.pages.tables import sections
+from pathway_local.pages.page import page, sections
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
-from pathway_local.sealing.levels import CLUSTER, FILTER, is_closed
+from pathway_local.sealing.seal import CLUSTER, FILTER, is_closed
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language

@@ -4,22 +4,148 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.pair_block import read_pair
 from pathway_local.prompty.placeholders import find_placeholders
 from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
-from pathway_local.prompty.rubric_inputs import read_inputs, with_inputs_used
 from pathway_local.rubrics.consistency import read_rules
-from pathway_local.rubrics.json_schema import outputs_of_schema
+from pathway_local.rubrics.declaration import outputs_of_schema
+from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
+from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
+
+KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
+
+
+def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str, Input], tuple[str, ...]]:
+    """Return the inputs by name, and notes for the user. Raises RubricError."""
+    notices: list[str] = []
+    inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
+    inputs = _settled(inputs, prompty, output_format, notices)
+    if not inputs:
+        hint = "Insert inputs as {{ answer }}, or declare how the prompt marks them (template:)."
+        raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
+    looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
+    return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
+
+
+def with_inputs_used(prompty: Prompty) -> Prompty:
+    """Return the prompt, which declares no inputs, with the names in its template as inputs."""
+    used = sorted(set().union(*(turn.variables for turn in prompty.turns)), key=prompty.body.find)
+    if not used:
+        return prompty
+    notice = f"no inputs are declared: the prompt uses {', '.join(used)}"
+    return replace(prompty, inputs=dict.fromkeys(used), notices=(*prompty.notices, notice))
+
+
+def _input(name: str, declared: object, prompty: Prompty) -> Input:
+    if not isinstance(declared, Mapping):
+        return Input(name)
+    strange = sorted(set(map(str, declared)) - KEYS)
+    optional = declared.get("optional") is True or False in (declared.get("required"), declared.get("is_required"))
+    empty = declared.get("empty", "judge" if optional else "fail")
+    if strange or empty not in ("judge", "fail"):
+        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
+        where = prompty.places.of("inputs", name, strange[0] if strange else "empty")
+        raise RubricError(f"{where}: inputs.{name}{said}", "Known keys are type, description and empty: judge | fail.")
+    default = declared.get("default", "" if optional else None)
+    text = None if default is None else "" if default in ({}, []) else str(default)
+    conversation = declared.get("type", declared.get("kind")) == "conversation"
+    return Input(name, str(declared.get("description", "")), empty, text, conversation)
+
+
+def _settled(
+    inputs: Mapping[str, Input], prompty: Prompty, output_format: OutputFormat, notices: list[str]
+) -> dict[str, Input]:
+    """Return the inputs that the rubric uses. Raises RubricError if it declares others."""
+    used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
+    where = prompty.places.where
+    unused = [name for name in inputs if name not in used]
+    for name in sorted(used - inputs.keys()):
+        near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
+        hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it under inputs."
+        raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
+    for name in unused:
+        if inputs[name].default is None:
+            at = prompty.places.of("inputs", name) if prompty.declared else where
+            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or remove it.")
+        notices.append(f"the optional input {name!r} is ignored: the prompt never uses it")
+    return {name: wanted for name, wanted in inputs.items() if name in used}
+
+
+def _place_of(name: str, prompty: Prompty) -> str:
+    """Return the file, line and column of a name in the prompt's template."""
+    found = re.search(rf"\{{[{{%][^{{}}\n]*?\b({re.escape(name)})\b", prompty.body)
+    if not found:
+        return prompty.places.of("outputs")
+    line = prompty.first_line + prompty.body[: found.start(1)].count("\n")
+    column = found.start(1) - (prompty.body.rfind("\n", 0, found.start(1)) + 1) + 1
+    return f"{prompty.body_file} line {line}, column {column}"
+
+
+KIND = "pair"
+
+_SWAP = "Name A's input and B's: swap: {response_a: response_b}."
+
+
+def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str, Input]) -> Pair | None:
+    """Return the comparison that a rubric's front matter declares, None if it has none. Raises RubricError."""
+    if prompty.kind != KIND:
+        if prompty.swap is not None:
+            raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+        return None
+    swap = _swap(prompty, inputs)
+    if len(output_format.scores) != 1:
+        said = f"{prompty.places.of('outputs')}: a comparison needs exactly one score"
+        raise RubricError(said, "Its values above 0 prefer response A, those below 0 prefer B, and 0 is a tie.")
+    [(name, score)] = output_format.scores.items()
+    taken = [each for each in output_format.outputs.fields if each in FIELDS or each.startswith(SWAPPED)]
+    if taken:
+        said = (
+            f"{prompty.places.of('outputs', 'fields', taken[0])}: a comparison fills the field {taken[0][:60]!r} itself"
+        )
+        raise RubricError(said, "Give the field another name.")
+    if not _is_symmetric(score):
+        said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
+        raise RubricError(said, "Write levels such as {1: A is better, 0: tie, -1: B is better}; the 0 is optional.")
+    return Pair(swap, name, score.special)
+
+
+def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
+    """Return the inputs of response A, each with the one of response B."""
+    where = prompty.places.of("swap")
+    if not isinstance(prompty.swap, Mapping) or not prompty.swap:
+        raise RubricError(f"{where}: a comparison must say which inputs change places", _SWAP)
+    swap = {str(first): str(second) for first, second in prompty.swap.items()}
+    named = [*swap, *swap.values()]
+    for name in named:
+        if name not in inputs:
+            raise RubricError(f"{where}: swap names {name[:60]!r}, which is not an input", _SWAP)
+        if named.count(name) > 1:
+            raise RubricError(f"{where}: swap names {name[:60]!r} twice", _SWAP)
+    for first, second in swap.items():
+        if _rules(inputs[first]) != _rules(inputs[second]):
+            said = f"{where}: {first} and {second} differ in empty or default"
+            raise RubricError(said, "Declare both alike, or only one order of a case could be judged.")
+    return swap
+
+
+def _rules(wanted: Input) -> Input:
+    return replace(wanted, name="", description="")
+
+
+def _is_symmetric(score: ScoreField) -> bool:
+    values = {value for value in score.values if value not in score.special}
+    return any(values) and values == {-value for value in values}
+
 
 SUFFIX = ".prompty"
 PEOPLE = Path(__file__).with_name("people.yaml")

@@ -1,24 +1,25 @@
-"""The run, rubric and cases file of a command that hands out cases to people or to a hosted judge."""
+"""The run, rubric and cases file of a command that hands out cases, or keeps further columns of them."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Self
 
 from pathway_local import __version__
-from pathway_local.case import Case
+from pathway_local.case import Case, CaseRef, fingerprint
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import WRITTEN
-from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_cases import cases_of, remember, remember_kept
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.run_rubrics import rubric_of, store_rubric
+from pathway_local.runs.run_rubrics import rubric_of, rubrics_of, store_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.system.output_file import output_file
+from pathway_local.system.private_file import output_file
 from pathway_local.verdict import Value
 
 
@@ -133,3 +134,52 @@ class CasesGiven:
 def _sha256(file: BinaryIO) -> str:
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+TOGETHER = 1_000
+"""Cases that are stored in one step."""
+
+_HASHES = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE superseded = 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The columns in the file's spelling, how many cases have them now, and how many of the run lack them."""
+
+    columns: tuple[str, ...]
+    cases: int
+    missing: int
+
+
+def keep_columns(run: RunFile, cases: CasesFile, columns: Sequence[str], command: Sequence[str]) -> Kept:
+    """Store these columns of each of the run's cases that has, in the file, the texts that were judged or rated.
+
+    Raises UnknownName for a column that the file lacks, UsageError for one with inputs or ids.
+    """
+    names = tuple(dict.fromkeys(map(cases.metadata_column, columns)))
+    known: dict[str, set[str]] = {}
+    for case_id, case_hash in run.database.stream(_HASHES):
+        known.setdefault(case_id, set()).add(case_hash)
+    if not known:
+        raise UsageError(f"{run.path.name} has no cases yet", "Judge them or import ratings first.")
+    count = 0
+    with run.together():
+        facts = file_facts(cases.path, run.key, cases.sha256())
+        job = run.jobs.begin(command, {"keep": list(names), "cases": facts})
+        found = _same(run, cases, known)
+        while some := list(islice(found, TOGETHER)):
+            run.keep_metadata(some, names)
+            count += len(some)
+        remember_kept(run, names)
+        run.jobs.end(job, "done", {"kept": count})
+    return Kept(names, count, len(known) - count)
+
+
+def _same(run: RunFile, cases: CasesFile, known: dict[str, set[str]]) -> Iterator[CaseRef]:
+    """Yield the cases of the file that have texts which a rater of the run saw."""
+    rubrics = list(rubrics_of(run).values())
+    for item in cases:
+        if isinstance(item, Case) and item.id in known:
+            hashes = {fingerprint(run.key, rubric.texts_of(item)) for rubric in rubrics}
+            if hashes & known[item.id]:
+                yield item.ref("")

@@ -13,10 +13,9 @@ from typing import Any
 
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.score_text import on_scale, read_score
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField, TextListField
-from pathway_local.rubrics.form import Form, Part, Reading, Slot, text_at
+from pathway_local.rubrics.form import AnyField, Form, Part, Reading, Slot, text_at
 from pathway_local.rubrics.kind import Listed
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.verdict_list import VerdictListField

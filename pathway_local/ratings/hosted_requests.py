@@ -13,14 +13,14 @@ from typing import Any, Literal, Self
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import Handout, hand_out, store_handouts
+from pathway_local.ratings.samples import Handout, hand_out, store_handouts
 from pathway_local.rubrics.fields import EchoField, ScoreField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.cells import json_text
-from pathway_local.system.output_file import check_output
+from pathway_local.sheets.row import json_text
+from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 
 Service = Literal["openai", "azure", "anthropic"]

@@ -11,17 +11,16 @@ from pathway_local import __version__
 from pathway_local.errors import RatingsError, UnknownName, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile, SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
-from pathway_local.ratings.samples import Sample, inclusions, samples
+from pathway_local.ratings.samples import Handout, Sample, inclusions, samples
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
-from pathway_local.runs.removal import standing_jobs
+from pathway_local.runs.purge import standing_jobs
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict

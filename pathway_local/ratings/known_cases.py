@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pathway_local.case import BAD_ROWS, DUPLICATE, Case, CaseRef, fingerprint, hash_by_input
-from pathway_local.ratings.handouts import Handout
 from pathway_local.ratings.rating_rows import NO_ID, Problem, Rating
+from pathway_local.ratings.samples import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.cells import without_guard
 from pathway_local.sheets.pseudonyms import Pseudonyms
+from pathway_local.sheets.row import without_guard
 
 _CASES = "SELECT case_id, row FROM cases"
 _HASHES = """

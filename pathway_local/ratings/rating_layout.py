@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from pathway_local.errors import UnknownName, UsageError
-from pathway_local.ratings.handouts import Handout
+from pathway_local.ratings.samples import Handout
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import (
     columns_present,

@@ -8,14 +8,12 @@ from typing import Literal
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import read_reply
-from pathway_local.ratings.hosted_results import read_result
+from pathway_local.ratings.hosted_results import read_result, with_shares
 from pathway_local.ratings.rating_layout import Evaluator, PageRow, RatingLayout
 from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
-from pathway_local.ratings.token_shares import with_shares
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.cells import is_cut
-from pathway_local.sheets.row import Row, flaw, shown
+from pathway_local.sheets.row import Row, flaw, is_cut, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100

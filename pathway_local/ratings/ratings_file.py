@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathway_local.case import text_hash
 from pathway_local.errors import UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.handouts import Handout, find_handouts
 from pathway_local.ratings.hosted_results import is_result_file
 from pathway_local.ratings.known_cases import KnownCases
 from pathway_local.ratings.rating_layout import (
@@ -20,8 +19,8 @@ from pathway_local.ratings.rating_layout import (
     find_layout,
 )
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
-from pathway_local.rubrics.orders import verdict_of_orders
-from pathway_local.rubrics.pair import BOTH, Order
+from pathway_local.ratings.samples import Handout, find_handouts
+from pathway_local.rubrics.pair import BOTH, Order, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile

@@ -9,14 +9,24 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.handouts import hand_out, handed_to, store_handouts
 from pathway_local.ratings.rating_layout import PAGE_COLUMNS
 from pathway_local.ratings.rating_rows import is_name
 from pathway_local.ratings.rating_sheet import NOTES, RATING_ID, RatingRow, SheetWriter, write_rating_sheet
-from pathway_local.ratings.samples import LEAST, Inclusion, Sample, draw, inclusions, samples, store_sample
+from pathway_local.ratings.samples import (
+    LEAST,
+    Inclusion,
+    Sample,
+    draw,
+    hand_out,
+    handed_to,
+    inclusions,
+    samples,
+    store_handouts,
+    store_sample,
+)
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
-from pathway_local.system.output_file import check_output, temporary_files_in
+from pathway_local.system.private_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")

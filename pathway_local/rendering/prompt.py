@@ -12,8 +12,7 @@ from itertools import repeat
 from msgspec import Struct
 
 from pathway_local.errors import CaseError, EngineError, PromptTooLong
-from pathway_local.judges.chat.turns import Chat, thinking_sampling
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import Chat, JudgeSpec, thinking_sampling
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.consistency import CaseRule

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.chat.chat_frame import ChatFrame, Turn, chat_frame, ends
-from pathway_local.judges.hostile_folder import refuse_hostile_tokenizer
+from pathway_local.judges.chat_template import ChatFrame, Turn, chat_frame, ends
 from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.weights import declared_ends, json_if_there
+from pathway_local.judges.weights import declared_ends, json_if_there, refuse_hostile_tokenizer
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""

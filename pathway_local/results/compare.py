@@ -9,7 +9,6 @@ from pydantic import Field
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import (
     Analysis,
     Looks,
@@ -21,13 +20,17 @@ from pathway_local.results.analysis import (
     Says,
     as_given,
 )
-from pathway_local.results.comparison import Comparison, ComparisonPlan, PairedComparison, comparisons
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import (
+    Comparison,
+    ComparisonPlan,
+    CorrectedComparison,
+    PairedComparison,
+    comparisons,
+)
 from pathway_local.results.kept_column import counted_values
-from pathway_local.results.order import Order, order_table, orders, sentences, shown_by
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import RankingPlan, ranking_tables
-from pathway_local.results.ratings import Ratings
+from pathway_local.results.ranking import Order, RankingPlan, order_table, orders, ranking_tables, sentences, shown_by
+from pathway_local.results.ratings import Ratings, alike
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.sheets.row import shown

@@ -11,8 +11,7 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.sheets.columns import means_the_same, same_column
-from pathway_local.sheets.likely_columns import FEWEST_VALUES
+from pathway_local.sheets.columns import FEWEST_VALUES, means_the_same, same_column
 from pathway_local.sheets.row import shown
 
 MOST_GROUPS = 50

@@ -10,7 +10,7 @@ import numpy as np
 
 from pathway_local.case import hash_by_input, text_hash
 from pathway_local.note import Note
-from pathway_local.probes.roles import input_roles
+from pathway_local.probes.subject import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.kept_column import input_named

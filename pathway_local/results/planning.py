@@ -12,16 +12,14 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
 from pathway_local.results.compare import CompareOptions, comparison_plan
-from pathway_local.results.comparison import Comparison, comparisons
-from pathway_local.results.corrected_comparison import CorrectedComparison
+from pathway_local.results.comparison import Comparison, CorrectedComparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.doubt import By
 from pathway_local.results.handover import HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.ratings import Ratings
+from pathway_local.results.ratings import Ratings, alike
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.figure import Interval, Undefined

@@ -11,11 +11,10 @@ from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
 from pathway_local.results.kept_column import group_columns
-from pathway_local.results.labels import labels_of
 from pathway_local.results.panel import mean_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
-from pathway_local.results.table import Column, Table
+from pathway_local.results.table import Column, Table, labels_of
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record

@@ -13,16 +13,15 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.compare import comparison_tables
 from pathway_local.results.comparison import ComparisonPlan
-from pathway_local.results.in_short import MOST_FINDINGS, findings, missed
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.results.summary import summary_tables
+from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
-from pathway_local.runs.removal import standing_jobs
+from pathway_local.runs.purge import standing_jobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from pathway_local.note import Note
-from pathway_local.probes.changes import ALONE_AT_MOST
 from pathway_local.probes.drawing import ProbeSet, Row, row_id
-from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, Probe
+from pathway_local.probes.probe_list import ALONE_AT_MOST, NEEDED, NEEDED_OF_ATTACKS, Probe
 from pathway_local.results.probe_result import (
     MARGIN,
     MOVE,

@@ -9,8 +9,8 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
-from pathway_local.results.alike_people import alike
 from pathway_local.results.analysis import OptionError, as_given
+from pathway_local.results.ratings import alike
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from pathway_local.rubrics.lark import character_class, quoted
+from pathway_local.rubrics.grammar import character_class, quoted
 
 MARKS = ("***", "**", "*", "__", "_")
 """Marks of emphasis that may stand around a label, with the colon inside or outside of them."""

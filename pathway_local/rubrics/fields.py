@@ -14,9 +14,8 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.json_values import ESCAPES, bounded, read_value, string_budget, string_rules
+from pathway_local.rubrics.grammar import ESCAPES, bounded, literal, read_value, string_budget, string_rules
 from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
-from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number, Value, plain
 
 SLACK = 2

@@ -1,18 +1,41 @@
-"""The part of a reply that a judge generates: literals and fields, their grammar, and how their text is read."""
+"""The part of a reply that a judge generates: literals and fields of every kind, grammar, and how they are read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
 from msgspec import Struct
+from pydantic import Field
 
 from pathway_local.errors import ReplyError
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import ScoreField, TextField
-from pathway_local.rubrics.lark import literal
+from pathway_local.rubrics.fields import (
+    BooleanField,
+    ChoiceField,
+    EchoField,
+    JsonField,
+    NumberField,
+    ScoreField,
+    TextField,
+    TextListField,
+)
+from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Number, Value
+
+AnyField = Annotated[
+    TextField
+    | ScoreField
+    | EchoField
+    | ChoiceField
+    | BooleanField
+    | NumberField
+    | TextListField
+    | VerdictListField
+    | JsonField,
+    Field(discriminator="type"),
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.json_values import STRING
-from pathway_local.rubrics.lark import alternatives, terminal
+from pathway_local.rubrics.grammar import STRING, alternatives, terminal
 from pathway_local.verdict import Value
 
 

@@ -11,12 +11,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from pathway_local.errors import FormatError
-from pathway_local.rubrics.any_field import AnyField
 from pathway_local.rubrics.ending import cores_of
 from pathway_local.rubrics.fields import EchoField, ScoreField
-from pathway_local.rubrics.form import Form, Part, Reply, Slot, text_at
+from pathway_local.rubrics.form import AnyField, Form, Part, Reply, Slot, text_at
+from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.kind import FieldKind
-from pathway_local.rubrics.lark import literal
 from pathway_local.rubrics.spelling import field_of, fields_in
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.safe_yaml import first_complaint

@@ -9,9 +9,8 @@ from pydantic import Field, JsonValue, model_validator
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import BooleanField, ChoiceField, ScoreField, TextField
-from pathway_local.rubrics.json_values import STRING, read_value
+from pathway_local.rubrics.grammar import STRING, literal, read_value
 from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
-from pathway_local.rubrics.lark import literal
 from pathway_local.verdict import Number, Value, plain
 
 Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField, Field(discriminator="type")]

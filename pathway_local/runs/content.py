@@ -13,7 +13,7 @@ from itertools import islice
 from pathway_local.errors import ContentChanged
 from pathway_local.runs.audit import HINT, AuditTrail, recorded
 from pathway_local.runs.database import Database
-from pathway_local.runs.row_sum import KEY, TABLES, computed_sum, stored_sum
+from pathway_local.runs.schema import KEY, TABLES, computed_sum, stored_sum
 from pathway_local.verdict import Value
 
 HASHES = FOUND, LEFT, SUM = "content found", "content left", "rows as committed"

@@ -13,8 +13,7 @@ from typing import Any, Self
 
 from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
-from pathway_local.runs.row_sum import keep_sum
-from pathway_local.runs.schema import FORM, schema_form, strangers
+from pathway_local.runs.schema import FORM, keep_sum, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
 from pathway_local.system.similar_file import similar_file
 

@@ -23,10 +23,8 @@ from pathway_local.runs.audit import now
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, from_columns, to_columns, to_json
-from pathway_local.runs.row_sum import NO_ROWS, keep_sum
-from pathway_local.runs.schema import SCHEMA
-from pathway_local.runs.stored_cases import StoredCases
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns, to_json
+from pathway_local.runs.schema import NO_ROWS, SCHEMA, keep_sum
 from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
 

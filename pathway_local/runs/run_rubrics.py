@@ -5,8 +5,7 @@ from itertools import chain
 
 from pathway_local.errors import RubricError, UnknownName, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.rubrics.compiled import compiled, read_compiled
-from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
 from pathway_local.runs.file_errors import damaged
 from pathway_local.runs.run_file import RunFile, StoredRubric
 

@@ -16,7 +16,7 @@ from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
-from pathway_local.system.output_file import check_output
+from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 
 FACT = SETTING = "part"

@@ -24,7 +24,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from pathway_local.sealing.filter import numbers
-from pathway_local.sealing.levels import NAMESPACE, is_closed
+from pathway_local.sealing.seal import NAMESPACE, is_closed
 from pathway_local.system.private_process import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101

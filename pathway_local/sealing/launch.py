@@ -1,17 +1,19 @@
-"""Starts processes from a thread without a filter, so that an engine does not inherit that this process has no sockets.
+"""Starts processes from a thread without a filter, and makes an engine's process private: its variables and folders.
 
-A filter on system calls belongs to a thread, and whatever the thread starts inherits it. So one thread, which only
-starts processes, is set aside before the filter is put on the others.
+A filter on system calls belongs to a thread, and whatever the thread starts inherits it; an engine must not inherit
+that this process has no sockets. So one thread, which only starts processes, is set aside before the others get it.
 """
 
+import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 from pathway_local.sealing.filter import install
-from pathway_local.system.private_process import STOPPING
+from pathway_local.system.private_process import STOPPING, make_private, own_cache
 
 _apart: list[ThreadPoolExecutor] = []
 
@@ -59,3 +61,72 @@ def start_process(
 
     # The first: one made later, when this thread had a filter already, has inherited it.
     return _apart[0].submit(start).result() if _apart else start()
+
+
+TEMPORARY = "PATHWAY_LOCAL_TEMPORARY"
+"""Environment variable: the folder for an engine's temporary files, which is removed when the engine ends."""
+
+SWITCHES = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_DO_NOT_TRACK": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_HOST_IP": "127.0.0.1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+    "VLLM_CONFIGURE_LOGGING": "0",
+    "TQDM_DISABLE": "1",
+    # Otherwise a crash writes the GPU's memory to a file, with the cases in flight.
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "0",
+    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP": "0",
+    "VLLM_DEBUG_LOG_API_SERVER_RESPONSE": "0",
+    "VLLM_TRACE_FUNCTION": "0",
+    # A forked worker would inherit our pipes, and keep them open when we die.
+    "VLLM_WORKER_MULTIPROCESSING_METHOD": "spawn",
+}
+"""Set before any import: they keep vLLM and its libraries off the network, and cases out of pipes and files."""
+
+UNSET = (
+    "VLLM_DEBUG_DUMP_PATH",
+    "VLLM_LOGGING_CONFIG_PATH",
+    "VLLM_MODEL_REDIRECT_PATH",
+    "VLLM_TORCH_PROFILER_DIR",
+)
+"""Removed: they would make vLLM write files about its work, or load other weights than those that we checked."""
+
+CACHES = {
+    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
+    "OUTLINES_CACHE_DIR": "outlines",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "TRITON_CACHE_DIR": "triton",
+    "VLLM_CACHE_ROOT": "vllm",
+}
+"""Where libraries keep what they compile, in a folder of ours."""
+
+
+def settle() -> None:
+    """Make this process private."""
+    for number in STOPPING:
+        # The parent answers these, but systemd sends them to every process of a service. Ignore them although they are
+        # blocked, since a library may unblock them.
+        signal.signal(number, signal.SIG_IGN)
+    make_private()
+    os.environ.update(SWITCHES | _caches())
+    for name in UNSET:
+        os.environ.pop(name, None)
+
+
+def _caches() -> dict[str, str]:
+    """Return private folders for caches, which libraries load as code or pickles; some defaults are open to others."""
+    home = own_cache()
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        home.chmod(0o700)
+    except OSError:
+        if TEMPORARY not in os.environ:
+            return {}
+        home = Path(os.environ[TEMPORARY])  # the home is read-only: cache for this process alone
+    return {variable: str(home / name) for variable, name in CACHES.items()}

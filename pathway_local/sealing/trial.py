@@ -7,9 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from pathway_local.errors import EngineError
-from pathway_local.sealing.environment import settle
-from pathway_local.sealing.levels import Wanted, require
-from pathway_local.sealing.seal import close_off
+from pathway_local.sealing.launch import settle
+from pathway_local.sealing.seal import Wanted, close_off, require
 from pathway_local.system.shipped import python_path
 
 _PATIENCE = 300.0

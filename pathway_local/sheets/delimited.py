@@ -13,12 +13,11 @@ from typing import BinaryIO
 from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.cells import delimited_cell
 from pathway_local.sheets.columns import is_known
 from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
-from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, has_surrogates
+from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, delimited_cell, has_surrogates
 
 QUOTES = "its quotes don't match: write a quote inside a quoted cell twice"
 DECIMALS_LOOKED_AT = 1_000

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.cells import json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import (
@@ -19,6 +18,7 @@ from pathway_local.sheets.row import (
     column_names,
     flaw,
     has_surrogates,
+    json_text,
     refuse_columns,
 )
 

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.cells import finite, json_text
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, cell_kind, column_names, plain_text
+from pathway_local.sheets.row import CELL_LIMIT, CellValue, Row, cell_kind, column_names, finite, json_text, plain_text
 from pathway_local.verdict import storable
 
 BATCH_SIZE = 8 * 2**20

@@ -62,10 +62,13 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
         raise error(f"{where}: invalid YAML", "Fix the file.") from None
 
 
+_FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Where PyYAML has libyaml, it reads a file in a tenth of the time; deep nesting from outside would crash it."""
+
+
 def load_ours(path: Path) -> Any:
     """Return the value of a YAML file of the package, without the checks: its tests make them."""
-    # Where PyYAML has libyaml, it reads a file in a tenth of the time; deep nesting from outside would crash it.
-    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.load(path.read_text(encoding="utf-8"), _FastLoader)
 
 
 Keys = tuple[str | int, ...]

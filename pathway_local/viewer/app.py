@@ -18,10 +18,8 @@ from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
-from pathway_local.viewer.case_texts import CaseTexts
-from pathway_local.viewer.selection import IndexedCase, Selection
 from pathway_local.viewer.table_page import case_table, choices, level_charts, pages, selection_in
-from pathway_local.viewer.verdict_index import VerdictIndex
+from pathway_local.viewer.verdict_index import CaseTexts, IndexedCase, Selection, VerdictIndex
 from pathway_local.words.language import Language
 
 FOLDER = Path(__file__).with_name("templates")

@@ -13,9 +13,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.verdict import Number, Verdict
-from pathway_local.viewer.case_texts import CaseTexts
-from pathway_local.viewer.selection import IndexedCase
-from pathway_local.viewer.verdict_index import VerdictIndex
+from pathway_local.viewer.verdict_index import CaseTexts, IndexedCase, VerdictIndex
 from pathway_local.words.language import Language
 
 MOST_RADIOS = 12

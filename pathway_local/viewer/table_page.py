@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.page import outside
-from pathway_local.pages.tables import Block, blocks
+from pathway_local.pages.page import Block, blocks, outside
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
-from pathway_local.results.in_short import score_title
+from pathway_local.results.summary import score_title
 from pathway_local.results.table import Cell, Column, Level, Table
-from pathway_local.viewer.case_texts import CaseTexts
-from pathway_local.viewer.selection import FAILURES, KIND, ORDERS, VERDICTS, Selection
-from pathway_local.viewer.verdict_index import PAGE, Row, Shown, VerdictIndex
+from pathway_local.viewer.verdict_index import (
+    FAILURES,
+    KIND,
+    ORDERS,
+    PAGE,
+    VERDICTS,
+    CaseTexts,
+    Row,
+    Selection,
+    Shown,
+    VerdictIndex,
+)
 from pathway_local.words.language import Language
 
 GROUP = "group:"

@@ -1,23 +1,142 @@
-"""An index of a run's current verdicts in memory: the run's file holds scores and words as JSON, slow to search."""
+"""An index of a run's current verdicts in memory, which cases a table shows, and their texts.
+
+The run's file holds scores and words as JSON, slow to search, and few kinds of cases files let us jump to a case.
+"""
 
 import json
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
+from typing import Final
 
+from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
 from pathway_local.results.kept_column import MOST_GROUPS
-from pathway_local.results.labels import labels_of
 from pathway_local.results.reading_list import Said, given_by, said_by
+from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.verdict import Failure, Outcome
-from pathway_local.viewer.case_texts import CaseTexts, fold
-from pathway_local.viewer.selection import ORDERS, IndexedCase, IndexedVerdict, Selection
+from pathway_local.verdict import Failure, Outcome, storable
+
+
+class CaseTexts:
+    """Finds the inputs of a file's cases by the id that the run stores; texts are compressed."""
+
+    def __init__(self, cases: Iterable[Case | BadRow]) -> None:
+        # JSON in ASCII also holds lone surrogates, on which the hash of a case's texts depends.
+        self._packed = {
+            storable(item.id): zlib.compress(json.dumps(dict(item.inputs)).encode(), 1)
+            for item in cases
+            if isinstance(item, Case)
+        }
+
+    def of(self, case_id: str) -> dict[str, str] | None:
+        """Return a case's inputs by name; None if the file has no such case."""
+        packed = self._packed.get(case_id)
+        return None if packed is None else dict(json.loads(zlib.decompress(packed)))
+
+    def folded(self) -> Iterator[tuple[str, str]]:
+        """Yield each case's id, and all its texts as `fold` returns them."""
+        for case_id in self._packed:
+            yield case_id, fold("\n".join((self.of(case_id) or {}).values()))
+
+
+def fold(text: str) -> str:
+    """Return the text as the search compares it: upper and lower case are the same."""
+    return storable(text).casefold()
+
+
+VERDICTS, FAILURES = "verdicts", "failures"
+"""The outcomes that a table can be limited to, besides single kinds of failures."""
+
+KIND: Final = "kind:"
+"""Begins the choice of one kind of failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCase:
+    """A case with its kept metadata, and these as the run stores them."""
+
+    key: int
+    id: str
+    row: int
+    metadata: dict[str, str]
+    stored: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedVerdict:
+    """What can be chosen, searched and sorted by of a verdict, or of a failure, which has a kind."""
+
+    id: int
+    case: int
+    rater: int
+    failure: str
+    marks: Sequence[str]
+    scores: Mapping[str, float]
+    confidence: float | None
+    words: str
+
+    @property
+    def first_score(self) -> float | None:
+        """The value of its first score."""
+        return next(iter(self.scores.values()), None)
+
+
+def _least(values: Iterable[float | None]) -> float:
+    return min((value for value in values if value is not None), default=inf)
+
+
+ORDERS: Mapping[str, Callable[[Sequence[IndexedVerdict]], float]] = {
+    "case": lambda own: 0.0,
+    "low": lambda own: _least(each.first_score for each in own),
+    "high": lambda own: _least(None if each.first_score is None else -each.first_score for each in own),
+    "unsure": lambda own: _least(each.confidence for each in own),
+}
+"""What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a person chose to see; an empty choice leaves nothing out. A case is shown if one verdict fits all choices.
+
+    `level` is a score's name with a value, `groups` are kept columns with a value each. The chart shows the levels
+    for each value of the column `by`.
+    """
+
+    rubric: str = ""
+    rater: str = ""
+    level: tuple[str, float] | None = None
+    outcome: str = ""
+    mark: str = ""
+    groups: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    order: str = "case"
+    by: str = ""
+
+    def fits(self, verdict: IndexedVerdict, rater: Rater, case: IndexedCase, found: Collection[int], text: str) -> bool:
+        """Whether a verdict fits; `found` are the keys of the cases that hold the folded `text` in their own texts."""
+        return (
+            self.rubric in ("", rater.rubric)
+            and self.rater in ("", rater.name)
+            and (self.level is None or verdict.scores.get(self.level[0]) == self.level[1])
+            and self._has_outcome(verdict.failure)
+            and (not self.mark or self.mark in verdict.marks)
+            and all(case.metadata.get(name) == value for name, value in self.groups)
+            and (not text or text in verdict.words or case.key in found)
+        )
+
+    def _has_outcome(self, failure: str) -> bool:
+        if self.outcome in (VERDICTS, FAILURES):
+            return bool(failure) is (self.outcome == FAILURES)
+        return self.outcome in ("", f"{KIND}{failure}")
+
 
 PAGE = 50
 """Cases on a page of the table."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from pathway_local.engines.vllm import CORE_APART, engine_options, use_cpu
 from pathway_local.engines.wire import PassReader, Work
 from pathway_local.passes import EngineConfig, Pass
-from pathway_local.sealing.environment import settle
+from pathway_local.sealing.launch import settle
 from pathway_local.system.machine import is_cpu_build
 
 ANSWER = "PATHWAY-LOCAL-BENCH "

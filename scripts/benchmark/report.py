@@ -15,7 +15,7 @@ from benchmark.compare import Found, Runs, Wanted
 from benchmark.variants import BASE, ENGINES, FREE, Measured
 from pathway_local.cli.terminal import table
 from pathway_local.system.machine import this_machine, vllm_version
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 
 RATIOS = {
     f"of {base}{', by processor' if time == 'cpu' else ''}": (base, time)

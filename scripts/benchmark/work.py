@@ -7,7 +7,7 @@ from benchmark.made_cases import write_cases
 from benchmark.raw import Asked
 from pathway_local.case import Case
 from pathway_local.engines.wire import PassWriter
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.passes import Pass
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -10,7 +10,7 @@ from demo_judge.made_case import MadeCase
 from demo_judge.varied import VariedWorld
 from demo_judge.world import Split, World
 from pathway_local.errors import CaseError
-from pathway_local.judges.chat.turns import Chat
+from pathway_local.judges.judge_spec import Chat
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 
 Status = Literal["ok", "failed", "not run", "timed out"]
 Figure = str | int | float | bool | None

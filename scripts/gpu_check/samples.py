@@ -15,7 +15,7 @@ from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.sealing.levels import Wanted
+from pathway_local.sealing.seal import Wanted
 
 STORED = Path(__file__).with_name("processor_verdicts.json")
 SAMPLES = {

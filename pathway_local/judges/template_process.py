@@ -1,9 +1,9 @@
 """Renders a judge's chat template in a process that has little memory and time.
 
 A chat template comes with a model and is a program: `{{ 'a' * 10**10 }}` or nested loops would hang whoever renders it.
-`chat_frame.py` starts this file by itself, so it imports Jinja and nothing of the package. It reads a JSON object from
-stdin (`template`, and `asked`: pairs of turns and variables) and writes one to stdout: `names`, the variables that the
-template mentions, and for each pair a text or an error in `texts` and `errors`; or `error` or `limit` for all of them.
+`chat_template.py` starts this file by itself, so it imports Jinja and nothing of the package. It reads a JSON object
+from stdin (`template`, and `asked`: pairs of turns and variables) and writes one to stdout: `names`, the variables that
+the template mentions, and for each pair a text or an error in `texts` and `errors`; or `error` or `limit` for all.
 """
 
 import json

@@ -1,14 +1,40 @@
-"""JSON values inside a reply: the grammar of a text with a budget, schemas with bounds, and how values are read."""
+"""Texts and JSON values as parts of a Lark grammar, the language of our constraints, and how values are read."""
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
 from pathway_local.errors import ReplyError
 from pathway_local.verdict import Value, is_nested_deep
+
+
+def literal(text: str) -> str:
+    """Return `text` as a Lark string."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def quoted(text: str) -> str:
+    """Return a regex for exactly `text`, in Lark as in Python."""
+    return "".join(c if c.isalnum() or ord(c) > 127 else f"\\x{ord(c):02x}" for c in text)
+
+
+def character_class(characters: Iterable[str]) -> str:
+    """Return the inside of a regex character class, sorted and escaped."""
+    return "".join(f"\\x{{{ord(c):x}}}" for c in sorted(set(characters)))
+
+
+def alternatives(texts: Sequence[str]) -> str:
+    """Return a regex for one of `texts`, longer ones first, since a regex takes the first that matches: 10 before 1."""
+    return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+
+
+def terminal(texts: Sequence[str]) -> str:
+    """Return a Lark terminal for one of `texts`."""
+    return " | ".join(literal(text) for text in texts)
+
 
 ESCAPES = 20
 """How many escapes (quotes, line breaks) a text may hold: each opens a new piece with a new budget."""

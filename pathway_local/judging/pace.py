@@ -1,6 +1,6 @@
-"""Measures how long a judge takes on this machine, to load and for a case, and remembers it for the next job.
+"""How long a job takes: its pace in words, and what was measured on this machine, for the next job.
 
-The file is in our cache folder. It holds hashes, numbers and dates.
+The file of measurements is in our cache folder. It holds hashes, numbers and dates.
 """
 
 import hashlib
@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 from pathway_local.engines.cluster import host_of, on_loopback
+from pathway_local.judging.loop import Tally
 from pathway_local.judging.planned_rater import Settings
-from pathway_local.system.output_file import whole_file
+from pathway_local.system.private_file import whole_file
 from pathway_local.system.private_process import own_cache
 
 FEWEST = 8
@@ -98,3 +99,39 @@ def _remember(key: str, seconds: float, cases: int) -> None:
         _file().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(_file(), replace=True) as file:
             file.write(msgspec.json.encode(known))
+
+
+def progress_line(rater: str, tally: Tally, total: int | None, seconds: float) -> str:
+    """Return one line about a judge that has judged for so many seconds; `total` is the number of cases, if known."""
+    of, left = (f" of {total}", _left(tally, total, seconds)) if total is not None else ("", "")
+    return f"{rater}: {tally.done}{of} done, {figures(tally, seconds)}{left}"
+
+
+def figures(tally: Tally, seconds: float) -> str:
+    """Return pace, tokens, cache and failures."""
+    seconds = max(seconds, 1e-6)
+    tokens = tally.tokens
+    parts = [
+        f"{tally.judged / seconds:.1f} cases/s",
+        f"{(tokens.prompt + tokens.generated) / seconds:.0f} tokens/s" if tokens.prompt else "",
+        f"cache {tokens.cached / tokens.prompt:.0%}" if tokens.prompt else "",
+        f"{tally.failures.total()} failed" if tally.failures else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, as exact as an estimate is: 40 s, 12 min, 3 h 20 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    return f"{hours:,} h {rest} min" if rest else f"{hours:,} h"
+
+
+def _left(tally: Tally, total: int, seconds: float) -> str:
+    """Estimate the time to the end, by the pace so far."""
+    cases = total - tally.done
+    return f", about {duration(seconds / tally.judged * cases)} left" if tally.judged and cases > 0 else ""

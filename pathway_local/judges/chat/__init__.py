@@ -1,1 +1,0 @@
-"""Chat templates: what a judge's own template says, rendered with limits, and how the judge takes turns and thinks."""
