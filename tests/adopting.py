@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.prompt import read_prompt
+from pathway_local.adopt.questions import doubts
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric import Rubric
 

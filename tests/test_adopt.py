@@ -1,6 +1,5 @@
 """A prompt becomes a rubric: what is proposed, what stays open, and what is never taken for an input."""
 
-import json
 import re
 import time
 from contextlib import suppress
@@ -54,8 +53,10 @@ def test_an_object_shown_beside_another_form_is_asked_about() -> None:
         b"Which answer to {question} is better, {answer_a} or {answer_b}?\nAnswer [[A]], [[B]] or [[C]] for a tie.\n"
     )
     example = b'Example of the reply:\n{{"answer": "[[A]]", "reason": ""}}\n'
-    assert not any("side by side" in each for each in proposed(prompt, "a.txt").questions)
-    assert any("answer, reason side by side" in each for each in proposed(prompt + example, "a.txt").questions)
+    assert not any("also shows" in each for each in proposed(prompt, "a.txt").questions)
+    found = proposed(prompt + example, "a.txt")
+    assert (found.recogniser, found.open) == ("a JSON block", ["answer"])
+    assert any("also shows explanation, verdict (brackets" in each for each in found.questions)
 
 
 def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> None:
@@ -71,11 +72,11 @@ def test_labels_may_have_a_range_and_come_again() -> None:
     found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}".encode(), "a.txt")
     assert found.fields == {
         "accuracy": "1-5",
-        "accuracy_reasoning": "text",
+        "reasoning": "text",
         "fluency": "1-5",
         "fluency_reasoning": "text",
     }
-    assert found.layout.startswith("Accuracy (1-5): {accuracy}\nReasoning: {accuracy_reasoning}\nFluency (1-5): ")
+    assert found.layout.startswith("Accuracy (1-5): {accuracy}\nReasoning: {reasoning}\nFluency (1-5): ")
 
 
 def test_quotation_marks_with_backslashes_are_quotation_marks() -> None:
@@ -277,30 +278,27 @@ def test_maths_is_no_input() -> None:
 
 def test_a_text_without_a_mark_is_asked_about() -> None:
     told = "You are given a question, a reference answer and a response.\nQuestion: {question}\nResponse: {response}\n"
-    found = proposed(f"{told}Is the response right? Answer only with Yes or No.")
+    found = proposed(f"{told}Is the response right? Answer only with `Yes` or `No`.")
     assert ['"reference answer"' in question for question in found.questions] == [True]
-    assert "no mark shows where it goes" in found.questions[0]
+    assert "or does the judge lack a text?" in found.questions[0]
 
 
-def test_fineness_is_asked_about_unless_it_is_stated() -> None:
-    asks = "the prompt tells no steps from 0 to 1"
-    for shown, spelling in (("<0-1>", "0-1 by 0.1"), ("<0.0-1.0>", "0-1 by 0.1"), ("0.85", "0-1 by 0.01")):
+def test_fineness_is_left_open_unless_the_slot_shows_it() -> None:
+    for shown in ("<0-1>", "<0.0-1.0>", "0.85"):
         prompt = f'Judge {{answer}} with a score from 0 to 1. Return JSON: {{"score": {shown}}}'
-        assert fields(prompt) == {"score": spelling}
-        assert asks in asked(prompt)
+        assert fields(prompt) == {"score": "0-1 by ?"}
     for shown, spelling in (("<0 or 1>", "0-1 by 1"), ("<0.0-1.0, in steps of 0.25>", "0-1 by 0.25")):
         prompt = f'Judge {{answer}}. Return JSON: {{"score": {shown}}}'
         assert fields(prompt) == {"score": spelling}
         assert not asked(prompt)
     assert fields('Give {answer} 0, 0.5 or 1. Return JSON: {"score": <0, 0.5 or 1>}') == {"score": "0 < 0.5 < 1"}
+    assert fields('Judge {answer}. Return JSON: {"score": 1.0 if it holds or 0.0 if not}') == {"score": "0.0 < 1.0"}
 
 
 @pytest.mark.parametrize("told", ["Half points are allowed.", "Zwischenwerte wie 2,5 sind erlaubt."])
-def test_a_fraction_beside_the_scale_proposes_steps_and_asks(told: str) -> None:
+def test_a_fraction_beside_the_scale_leaves_the_steps_open(told: str) -> None:
     prompt = f'Judge {{answer}}. {told}\nReturn JSON: {{"score": <1-5>}}'
-    assert fields(prompt) == {"score": "1-5 by 0.5"}
-    assert f'{told}": is 0.5 as fine as you want?' in asked(prompt)
-    assert fields(prompt.replace("1-5", "0-100")) == {"score": "0-100 by ?"}
+    assert fields(prompt) == {"score": "1-5 by ?"}
 
 
 TAGS = """Put the answer {answer} into one of these categories:
@@ -345,11 +343,11 @@ def test_a_set_of_words_holds_the_alternatives_and_nothing_else(told: str, wante
 def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> None:
     for told in (
         "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'.",
-        "List the errors, then answer only with PASS or FAIL on the last line.",
+        "List the errors, then answer only with `PASS` or `FAIL` on the last line.",
         "For each of its sentences answer only with yes or no.",
     ):
         assert "alone, once, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
-    assert "a sum: does it go from 0 to 5?" in asked("Grade {answer}: output only the total score of parts worth 0-5.")
+    assert fields("Grade {answer}: output only the total score of parts worth 0-5.") == {"score": "?"}
     assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
 
 
@@ -359,12 +357,11 @@ def test_a_label_of_an_input_is_no_part_of_the_reply() -> None:
     assert dict(found.fields) == {"grade": "INCORRECT < CORRECT"}
 
 
-def test_a_label_at_the_end_of_the_prompt_asks_for_what_stands_behind_it() -> None:
+def test_a_label_at_the_end_of_the_prompt_shows_no_slot() -> None:
     rate = "Rate the summary from 0 (worst) to 100 (best).\nText: {text}\nSummary: {summary}\n"
-    assert (fields(f"{rate}Score:"), proposed(f"{rate}Score:").layout) == ({"score": "0-100"}, "{score}")
-    assert 'the prompt ends with "Score:"' in asked(f"{rate}Score:")
-    assert fields(f"{rate}Verdict (faithful/unfaithful): ") == {"verdict": "unfaithful < faithful"}
-    assert not fields(f"{rate}Reply:")
+    assert not fields(f"{rate}Score:")
+    places = 'Return a JSON with these keys:\n- "why": your reasons\n- "score": 1 to 5\n\nTASK: ...\n\nREPLY: ...\n'
+    assert fields(places) == {"why": "text", "score": "1-5"}
 
 
 def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about() -> None:
@@ -391,12 +388,16 @@ def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> Non
     assert fields("Score {answer} 1-100. Respond with just the number, no text.") == {"score": "1-100"}
     assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" < "2" < "3"'}
     assert fields('Rate {answer} from 1 to 5. Return JSON: {"score": int, "label": str}')["label"] == "?"
-    assert "is correct better than odd?" in asked('Judge {answer}. Answer only with "correct" or "odd".')
+    assert "is correct the best of these words and odd the worst?" in asked(
+        'Judge {answer}. Answer only with "correct" or "odd".'
+    )
 
 
 def test_a_second_object_of_the_reply_is_asked_about() -> None:
     prompt = 'Judge {answer}. Return JSON: {"score": <1-5>}, or {"error": "language"} if it is not in English.'
-    assert "the prompt shows 2 different objects" in asked(prompt)
+    assert "also shows error (a JSON block)" in asked(prompt)
+    other = 'Judge {answer}. Return {"score": <1-5>} or, with a reason, {"grade": <1-5>, "reason": "<why>"}.'
+    assert "also shows grade, reason (a JSON block)" in asked(other)
 
 
 def test_a_range_that_an_input_ends_stays_open() -> None:
@@ -460,7 +461,6 @@ def test_a_reply_beside_the_scale_is_asked_about(told: str) -> None:
         'Check {answer}. Return a JSON list: [{"claim": "<text>", "verdict": "yes" or "no"}]',
         'Check {answer} by each point of {points}. Reply with JSON: [{"point": "...", "kept": true/false}]',
         'Check {answer}. Return a JSON array, one object a claim, with the keys "claim" and "verdict" (yes or no).',
-        'Judge {answer}. Return {"score": <1-5>} or, with a reason, {"grade": <1-5>, "reason": "<why>"}.',
     ],
 )
 def test_what_no_recogniser_knows_is_left_to_the_user(prompt: str) -> None:
@@ -497,16 +497,6 @@ def test_words_become_a_score_with_the_good_one_on_top() -> None:
     assert rubric.format.scores["verdict"].levels == {0: "Fail", 1: "Pass"}
     rubric = adopted('Judge {answer}. Return JSON: {"reason": "<why>", "correct": true or false}')
     assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
-
-
-def test_a_list_beside_a_score_keeps_the_words_of_its_members() -> None:
-    rubric = adopted(
-        'Check {answer}. Return JSON: {"claims": [{"claim": "<text>", "done": true, "kind": "fact" | "opinion"}], '
-        '"score": <1-5>}'
-    )
-    item = json.loads(json.dumps(rubric.format.schema()))["properties"]["claims"]["items"]
-    assert item["properties"]["kind"] == {"enum": ["fact", "opinion"]}
-    assert item["properties"]["done"] == {"type": "boolean"}
 
 
 @pytest.mark.parametrize(
@@ -573,8 +563,8 @@ def test_what_a_prompt_does_not_say_outright_is_asked() -> None:
     two = 'A: {response_a}\nB: {response_b}\nWhich of the two responses {what}? Answer only with "A" or "B".\n'
     assert "counts as the better one" in asked(two.replace("{what}", "will upset people"))
     assert not asked(two.replace("{what}", "is better"))
-    added = 'Judge {answer}. First explain your reasoning. Then answer with only one word: "yes" or "no".\n'
-    assert "so the rubric adds" in asked(added)
+    alone = 'Judge {answer}. First explain your reasoning. Then answer with only one word: "yes" or "no".\n'
+    assert "and no reasons before it?" in asked(alone)
 
 
 def test_names_of_levels_are_no_inputs_and_letters_alone_have_no_order() -> None:
@@ -600,7 +590,7 @@ SCALE = 'Rate {{answer}} from 1 to 5{remark}.\nReturn JSON: {{{{"score": <1-5>}}
 )
 def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> None:
     question = doubted(SCALE.format(remark=remark))
-    assert "a higher score is taken as better, and line 1 says" in question
+    assert "5 is taken as better, and line 1 says" in question
 
 
 @pytest.mark.parametrize(
@@ -612,11 +602,11 @@ def test_a_scale_on_which_a_high_score_is_better_is_not_asked_about(remark: str)
 
 def test_a_score_of_something_bad_is_asked_about() -> None:
     prompt = 'Judge {reply}. Return JSON: {"bias": <0-3>, "severity": "low" | "medium" | "high", "tone": <1-5>}\n'
-    assert doubted(prompt) == 'a higher "bias" is taken as better: is that meant?'
+    assert 'a higher "bias" is taken as better: is that meant?' in doubted(prompt)
     words = 'Judge {reply}. Return JSON: {"severity": "low" | "medium" | "high"}\n'
     assert 'a higher "severity" is taken as better' in doubted(words)
     counts = "How many spelling mistakes does {reply} have? Answer only with a number from 0 to 10.\n"
-    assert 'the prompt asks "How many spelling mistakes"' in doubted(counts)
+    assert 'line 1 says "How many spelling mistakes"' in doubted(counts)
 
 
 def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_question() -> None:

@@ -43,6 +43,7 @@ DECLARED = {
     "nominal": "kind: A | B | C",
     "hundredths": "similarity_score: 0-1 by 0.01",
     "constant": "metric: choice clarity; score: 1-5; reason: text",
+    "final-line": "reasoning: text; grade: I < P < C",
     "claims": "verdicts: [claim: text, verdict: no < yes] as verdicts_share",
 }
 """What a person declares where the prompt leaves it open."""

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from pathway_local.adopt.adoption import propose, rubric_text
-from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.prompt import read_prompt
+from pathway_local.adopt.questions import doubts
 from pathway_local.errors import PathwayError
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs

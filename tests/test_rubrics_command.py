@@ -210,7 +210,7 @@ def test_a_declared_score_whose_direction_the_prompt_turns_is_written_unconfirme
     declared = ("--fields", "grade: 1-6", "--line", "Grade: {grade}", "-o", "turned.prompty")
     said = run("rubrics", "adopt", "turned.txt", *declared)
     assert said.code == 0 and 'line 1 says "1 (very good"' in said.err and "confirmed: false" in said.err
-    assert "# a higher score is taken as better" in (tmp_path / "turned.prompty").read_text()
+    assert "# 6 is taken as better" in (tmp_path / "turned.prompty").read_text()
 
 
 def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:

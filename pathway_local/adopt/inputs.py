@@ -1,18 +1,20 @@
 """The inputs of a prompt: those that it marks, and texts that it mentions without a mark."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pathway_local.adopt.prompt import Prompt
-from pathway_local.adopt.slots import Source, as_name, kind_of, places_of
-from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.adopt.prompt import Prompt, Source
+from pathway_local.adopt.words import any_of, as_name, is_in, kind_of, table
 from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\{\{\$\w+\}\}|\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}"
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
+    r"|\$\{[^{}\n]{1,60}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}",
+    re.MULTILINE,
 )
-"""Marks of inputs in other tools, which no rubric can have: {{$name}}, [[name]], %(name)s, {name[:200]} …"""
+"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +28,44 @@ class Inputs:
 
 def inputs_of(prompt: Prompt) -> Inputs:
     """Return the inputs in the order of the prompt, or those that its front matter declares."""
-    source, marks = prompt.source, prompt.placeholders
-    every = dict.fromkeys(_FOREIGN.findall(source.text))
-    bracketed = [each for each in every if each.startswith("[[") and kind_of(each)]
-    foreign = [
-        f"is {each} the mark of an input? The judge would read it as it stands"
-        for each in every
-        if not (each.startswith("[[") and len(bracketed) < 2)
-        and not (marks.syntax == "dollars" and MARKS["dollars"].fullmatch(each))
-    ]
+    source, marks, names = prompt.source, prompt.placeholders, ", ".join(prompt.placeholders.names)
     lacking = [name for name in marks.names if name not in prompt.declared]
     if prompt.declared and (not lacking or marks.syntax == "none"):
         return Inputs(dict.fromkeys(prompt.declared, ""))
-    if marks.names and marks.syntax != "none":
-        unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]
-        questions = [f"is {name} an input, or a blank that the judge fills in?" for name in unsure]
-        if prompt.declared:
-            questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
-        questions += [
-            f'line {source.line(row)} speaks of "{said}", and no mark shows where it goes: does a text lack its place?'
-            for said, row in _unmarked(source, list(marks.names))
-        ]
-        questions += foreign
-        if not {kind_of(name) for name in marks.names} - {"", "question"}:
-            questions.append(f"does the judge read no other text than {', '.join(marks.names)}?")
-        return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions))
+    foreign = [f"is {each} the mark of an input? The judge would read it as it stands" for each in _foreign(prompt)]
+    if not marks.names or marks.syntax == "none":
+        return _listed(source, foreign)
+    unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]
+    questions = [f"is {name} an input, or a blank that the judge fills in?" for name in unsure]
+    if prompt.declared:
+        questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
+    kinds = {kind_of(name) for name in marks.names}
+    mentioned = [(noun, row) for nouns, row in _given(source) for noun in nouns if kind_of(noun) not in kinds]
+    mentioned = [
+        (noun, row)
+        for noun, row in mentioned
+        if kind_of(noun) == "reference"
+        or (kind_of(noun) in ("context", "answer") and not kinds & {*map(kind_of, noun.split())} - {""})
+    ]
+    questions += [
+        f'line {source.line(row)} speaks of "{noun}": is it one of {names}, or does the judge lack a text?'
+        for noun, row in dict(mentioned).items()
+    ]
+    if not kinds - {"", "question"}:
+        questions.append(f"does the judge read no other text than {names}?")
+    return Inputs(dict.fromkeys(marks.names, ""), (), (*questions, *foreign))
+
+
+def _foreign(prompt: Prompt) -> list[str]:
+    """Return the marks of other tools; [[name]] is one only beside another."""
+    every = dict.fromkeys(_FOREIGN.findall(prompt.source.text))
+    doubled = [each for each in every if each.startswith("[[") and not (kind_of(each) and prompt.source.text.count("]]") > 1)]  # fmt: skip # noqa: E501
+    known = MARKS["dollars"] if prompt.placeholders.syntax == "dollars" else re.compile(r"\[[A-Z_]+(?<!\])\Z")
+    return [each for each in every if each not in doubled and not known.fullmatch(each)]
+
+
+def _listed(source: Source, foreign: list[str]) -> Inputs:
+    """Return the inputs of a prompt without marks: those that it describes, or else lists in a sentence."""
     heads = {found[1]: (found[2], row) for row, line in enumerate(source.lines) if (found := _HEAD.match(line))}
     lists = [([as_name(each) for each in nouns if kind_of(each)], row) for nouns, row in _given(source)]
     names, row = max(lists, key=lambda each: len(each[0]), default=([], 0))
@@ -62,32 +77,21 @@ def inputs_of(prompt: Prompt) -> Inputs:
     return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
 
 
-def _given(source: Source) -> list[tuple[list[str], int]]:
-    """Return the nouns of each list such as "given the question, an ideal answer and a context", and its row."""
+def places_of(name: str, text: str) -> list[int]:
+    """Return where an input's marks begin."""
+    return [mark.start() for mark in re.finditer(rf"[{{$<]\s*\$?{name.replace('_', '[_.]')}\b", text)]
+
+
+def _given(source: Source) -> Iterator[tuple[list[str], int]]:
+    """Yield the nouns of each list such as "given the question, an ideal answer and a context", and its row."""
     begins = (
         rf"(?i){any_of('given').pattern}:?\s+(?:carefully\s+)?((?:an?|the|two|both|its|user'?s?)\b[^.\n:;]{{3,200}})"
     )
     tail = re.compile(rf"(?i)^{any_of('before_noun').pattern}\s+|\s+{any_of('behind_noun').pattern}.*$")
-    found = []
     for told in re.finditer(begins, source.text):
         parts = re.split(r",\s*(?:and\s+|or\s+)?|\s+(?:and|with|to|as well as)\s+", told[1])
         bare = [tail.sub("", tail.sub("", part.strip(" *\"'`()"))).strip(" *\"'`()") for part in parts]
-        found.append((list(dict.fromkeys(each for each in bare if 0 < len(each.split()) <= 3)), source.row(told.start(1))))  # fmt: skip # noqa: E501
-    return found
-
-
-def _unmarked(source: Source, names: list[str]) -> list[tuple[str, int]]:
-    """Return the texts that the prompt says it gives the judge, of a kind that no input and no text before it has."""
-    marks = [at for name in names for at in places_of(name, source.text)]
-    before = [re.split(r"[.?!]\s|\n", source.text[max(0, at - 60) : at].rstrip())[-1] for at in marks]
-    have = {kind_of(each) for each in [*names, *(word for text in before for word in re.findall(r"[A-Za-z][\w '-]*", text))]}  # fmt: skip # noqa: E501
-    missing: dict[str, tuple[str, int]] = {}
-    for nouns, row in _given(source):
-        for said in nouns:
-            kind, others = kind_of(said), set(map(kind_of, said.split())) & have - {""}
-            if kind in {"reference", "context", "answer"} - have and (kind == "reference" or not others):
-                missing.setdefault(kind, (said, row))
-    return list(missing.values())
+        yield [each for each in dict.fromkeys(bare) if 0 < len(each.split()) <= 3], source.row(told.start(1))
 
 
 def is_conversation(name: str, prompt: Prompt) -> bool:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pathway_local.adopt.slots import Source, places_of
+from pathway_local.adopt.inputs import places_of
+from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.values import OPEN, Value, gloss
 from pathway_local.adopt.words import any_of, is_in
 from pathway_local.rubrics.declaration import quoted_word
@@ -15,15 +16,21 @@ _GRADED = re.compile(r"(?i)([ab12])\s*(>>|>|=|<<|<)\s*([ab12])")
 _MARK = r"(?i)\b(a|b|1|2|first|second)\b"
 
 
-def swap_of(names: Sequence[str]) -> dict[str, str]:
-    """Return the inputs of response A, each with the one of response B that is named alike; empty for none."""
-    return _paired([(each, name) for name in names if (each := _PAIRED.match(name)) and _is_response(each)])
+def swap_of(names: Sequence[str], others: bool = False) -> dict[str, str]:
+    """Return the inputs of response A, each with the one of response B that is named alike; empty for none.
+
+    With `others`, return further inputs that come in twos, such as explanation_1 and explanation_2.
+    """
+    ends = [(end, name) for name in names if (end := _PAIRED.match(name)) and _is_response(end) != others]
+    ends = [each for each in ends if each[0]["end"].lower() in ("a", "b")] or ends
+    sides = {(end["stem"].lower(), end["rest"], _SIDES[end["end"].lower()]): name for end, name in ends}
+    pairs = [(name, sides.get((stem, rest, -1))) for (stem, rest, side), name in sides.items() if side == 1]
+    return {first: second for first, second in pairs if second}
 
 
-def others_of(names: Sequence[str], swap: Mapping[str, str]) -> list[str]:
-    """Return the further inputs that come in twos, such as explanation_1 and explanation_2."""
-    every = _paired([(each, name) for name in names if (each := _PAIRED.match(name))])
-    return [name for pair in every.items() if pair[0] not in swap for name in pair]
+def _is_response(found: re.Match[str]) -> bool:
+    stem = f"{found['stem']} {found['rest']}".replace("_", " ")
+    return any_of("responses").search(stem) is not None or found[0].lower() in ("a", "b")
 
 
 def compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tuple[dict[str, str], list[Value]]:
@@ -32,28 +39,19 @@ def compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tu
     asks = swap and any_of("compare").search(source.text) and sum(value.scores for value in values) == 1
     for at, value in enumerate(values):
         words = value.words or (counted.get(value.spelling, ()) if asks else ())
-        if value.scores and words and (choice := preference(words, source, swap)):
-            return dict(swap), [*values[:at], replace(value, spelling=choice, question=""), *values[at + 1 :]]
-        if value.scores and words and asks:
-            return {}, [*values[:at], replace(value, spelling=f"{value.spelling} {OPEN}"), *values[at + 1 :]]
+        choice = preference(words, source, swap) if value.scores and words else ""
+        if choice or (value.scores and words and asks):
+            spelling, asked = choice or f"{value.spelling} {OPEN}", "" if choice else value.question
+            rest = replace(value, spelling=spelling, question=asked)
+            return dict(swap) if choice else {}, [*values[:at], rest, *values[at + 1 :]]
     return {}, values
-
-
-def _paired(named: Sequence[tuple[re.Match[str], str]]) -> dict[str, str]:
-    letters = [(each, name) for each, name in named if each["end"].lower() in ("a", "b")] or named
-    found = {(each["stem"].lower(), each["rest"], _SIDES[each["end"].lower()]): name for each, name in letters}
-    return {name: found[stem, rest, -1] for (stem, rest, side), name in found.items() if side == 1 and (stem, rest, -1) in found}  # fmt: skip # noqa: E501
-
-
-def _is_response(found: re.Match[str]) -> bool:
-    stem = f"{found['stem']} {found['rest']}".replace("_", " ")
-    return any_of("responses").search(stem) is not None or found[0].lower() in ("a", "b")
 
 
 def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> str:
     """Return the spelling of the choice between two responses, open where a word's side is not sure; empty for none."""
     sides = {word: _side(word, source) for word in words}
-    if {side > 0 for side in sides.values() if side} != {True, False} or not (swap or any_of("compare").search(source.text)):  # fmt: skip # noqa: E501
+    both = {side > 0 for side in sides.values() if side} == {True, False}
+    if not both or not (swap or any_of("compare").search(source.text)):
         return ""
     values = sorted({side for side in sides.values() if side is not None}, reverse=True)
     sure = None not in sides.values() and len(values) == len(words) and values == [-side for side in reversed(values)]
@@ -61,10 +59,8 @@ def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) ->
         return f"prefer {f' {OPEN} '.join(map(quoted_word, words))}"
     by_side = {side: word for word, side in sides.items()}
     called = {1: "A", 0: "tie", -1: "B"} if max(values) == 1 else by_side
-    told = [(called[side] or "", by_side[side]) for side in values]
-    return "prefer " + " > ".join(
-        quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told
-    )
+    told = [(str(called[side]), str(by_side[side])) for side in values]
+    return "prefer " + " > ".join(quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told)  # fmt: skip # noqa: E501
 
 
 def _side(word: str, source: Source) -> int | None:
@@ -84,8 +80,7 @@ def _labelled(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> 
     letters = any(re.search(r"(?i)(?:^|[\W_])[ab](?:$|[\W_])", word) for word in words)
     for name, side in [*((name, 1) for name in swap), *((name, -1) for name in swap.values())]:
         for at in places_of(name, source.text):
-            before = source.text[max(0, at - 60) : at]
-            label = re.search(rf"{_MARK}(?:['’]s)?(?: \w+){{0,2}}[^\w.,;]*\Z", before)
+            label = re.search(rf"{_MARK}(?:['’]s)?(?: \w+){{0,2}}[^\w.,;]*\Z", source.text[max(0, at - 60) : at])
             end = _PAIRED.match(name)
             if _SIDES[label[1].lower()] != side if label else end and letters != (end["end"].lower() in "ab"):
                 return False

@@ -1,10 +1,11 @@
 """A prompt as it stands in its file: front matter, body, and the marks of its inputs."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from pathway_local.adopt.slots import Source
 from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
@@ -36,6 +37,31 @@ _TEMPLATE = re.compile(
     r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
 )
 """Marks of Jinja that do more than insert an input."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A prompt's text as the judge reads it; its first line has the number `first_line` in the file."""
+
+    text: str
+    first_line: int = 1
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The beginnings of the text's lines, without line ends."""
+        return [line[:2000] for line in self.text.split("\n")]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
+
+    def row(self, offset: int) -> int:
+        """Return the index in `lines` of the line at this offset."""
+        return bisect_right(self._starts, offset) - 1
+
+    def line(self, row: int) -> int:
+        """Return the number in the file of the line with this index."""
+        return row + self.first_line
 
 
 @dataclass(frozen=True)
@@ -83,7 +109,7 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     places = Places(matter, where, first_line=2)
     inputs = tuple(declared_inputs(front, places))
     # A prompt that is cut out of a program's source may say: answer \"yes\" or \"no\".
-    lines = [each if re.search(r'(?<!\\)"', each) else each.replace('\\"', '"') for each in body.split("\n")]
+    lines = [each if '":' in each else each.replace('\\"', '"') for each in body.split("\n")]
     # Patterns would try every way to share a long run of blanks.
     source = Source(re.sub(r"[ \t]{12,}", " " * 12, "\n".join(lines).replace("\r\n", "\n")), first_line)
     for strange, said, hint in (_CHAT, _BLOCKS):

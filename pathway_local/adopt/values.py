@@ -1,22 +1,23 @@
-"""Spells a slot as a field, asks about what the prompt only implies, and leaves a question mark for the rest."""
+"""Spells what stands in a slot as a field: words with their order, a number with its range, a list, or text."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
 
-from pathway_local.adopt.scales import Levels, Scale, scale_in, scale_of
-from pathway_local.adopt.slots import Slot, Source
-from pathway_local.adopt.words import any_of, is_in, table
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.shown import Slot
+from pathway_local.adopt.words import alternatives, any_of, in_quotes, is_in, overlapping, table
 from pathway_local.rubrics.declaration import quoted_word
 
 OPEN = "?"
-_QUOTED = re.compile(r"\"([^\"\n]{1,40})\"|“([^”\n]{1,40})”|„([^“”\n]{1,40})[“”]|«\s?([^»\n]{1,40}?)\s?»|`([^`\n]{1,40})`|(?<!\w)['‘]([^'’\n]{1,40})['’](?!\w)")  # fmt: skip # noqa: E501
-_PART = re.compile(r"[^\W\d][\w+=<>-]*(?: [^\W\d][\w-]*){0,2}")
-_BETWEEN = rf"\s*[|/]\s*|,?\s+{any_of('or').pattern}\s+|,\s*"
-_CAPITALS = re.compile(rf"\b(?:[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*(?:{_BETWEEN}))+[A-Z][A-Z_-]+(?: [A-Z]{{2,}})*\b")
+"""Stands in a spelling for what a person must complete."""
 BESIDE = re.compile(r"(?i)\bnull\b|\bNone\b|\bN/?A\b|(?<![\w-])-1\b(?!\s*(?:to|-|–))")
 """Replies that mean no score."""
+_DOTS = re.compile(r"[.…_?]+")
+_LEVEL = re.compile(r"^(?P<lead>[^\w\n]*(?:[^\W\d]+:? |))(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,193 +31,266 @@ class Value:
     question: str = ""
 
 
-def values_of(slots: Sequence[Slot], source: Source, levels: list[Levels]) -> list[Value]:
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The ends of a score and the row that states them; `step` is 0 where it states none.
+
+    `listed` is the spelling of values in uneven steps or of fractions; `names` are those of levels, by number.
+    """
+
+    low: float
+    high: float
+    row: int
+    step: float = 0
+    listed: str = ""
+    names: tuple[tuple[int, str], ...] = ()
+
+    def spelled(self, step: str = "1") -> str:
+        """Return the range as a spelling, in these steps."""
+        by = f" by {step}" if step != "1" or (self.low, self.high) == (0, 1) else ""
+        return f"{self.low:g}{' to ' if self.low < 0 else '-'}{self.high:g}{by}"
+
+
+def values_of(slots: Sequence[Slot], source: Source) -> list[Value]:
     """Return a value for each slot. Words and booleans are scores only where no number is one."""
     keys = "|".join(re.escape(slot.name.split(".")[-1]) for slot in slots)
-    found = [_value(slot, keys, source, levels) for slot in slots]
+    found = [_value(slot, keys, source) for slot in slots]
     numbers = any(value.scores and not value.words for value in found)
     parts = [slot.kind == "objects" for slot in slots]
     found = [_as_choice(value) if value.words and (numbers or any(parts)) else value for value in found]
     if numbers or not any(parts):
         return found
-    return [
-        _share(slot, source, levels) if part else value for slot, part, value in zip(slots, parts, found, strict=True)
-    ]
+    return [_share(slot, source) if part else value for slot, part, value in zip(slots, parts, found, strict=True)]
 
 
-def _value(slot: Slot, keys: str, source: Source, levels: list[Levels]) -> Value:
-    last, words, said, scale = slot.name.split(".")[-1], slot.words, slot.said, None
-    rows: tuple[int, ...] = (slot.row,)
+def _value(slot: Slot, keys: str, source: Source) -> Value:
+    """Return the value of one slot: a list, a boolean, words, a number, or text."""
+    rows, last, text = (slot.row,), slot.name.split(".")[-1], slot.text
     if slot.kind in ("objects", "list"):
-        return _as_json(slot) if slot.members else Value("list", rows)
-    for text, row in ((said, slot.row), *_behind(last, keys, source)):
-        found = _listed(text, slot)
-        words, scale, said = words or tuple(found if len(found) > 1 else ()), scale_in(BESIDE.sub("", text), row), text
-        words = words or tuple(_listed_above(slot, source))
-        if len(words) > 1 or scale or slot.kind == "boolean":
-            rows = tuple(dict.fromkeys((slot.row, row)))
-            break
-    beside = [*BESIDE.findall(said), *(word for word in (*words, *in_quotes(said)) if is_in("beyond", word))]
+        return Value(_as_json(slot.members) if slot.members else "list", rows)
+    words = slot.words or (() if slot.kind == "number" else tuple(alternatives(text) or _listed_above(slot, source)))
+    beside = [*BESIDE.findall(text), *(word for word in (*words, *in_quotes(text)) if is_in("beyond", word))]
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
-    if len(words) == 1 and slot.words:
+    if len(words) == 1:
         return Value(f"choice {quoted_word(words[0])}", rows)
-    if len(words) > 1 and not scale:
+    scale = scale_in(BESIDE.sub("", text), slot.row)
+    if words and not scale:
         spelling, question = ordered(words, source)
         return Value(spelling, rows, scores=True, words=words, question=question)
-    explains = any_of("reasons").search(f"{last} {slot.said}".replace("_", " "))
-    if re.fullmatch(r"[.…_?]+", slot.said):
-        return Value("text", rows) if explains else Value(OPEN, rows, scores=True)
-    if not scale and any_of("counted").search(f"{last} {slot.said}"):
-        return Value("number 0-1000", rows)
-    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
-    told = any_of("score").search(slot.said) and len(slot.said) < 80 and not explains
-    if not (scale or slot.kind == "number" or called or told or re.fullmatch("[NX]+", slot.said)):
-        typed = any_of("verdicts").search(last) and re.fullmatch(r"(?i)str(?:ing)?", slot.said)
-        if typed:
-            return Value(OPEN, rows, scores=True)
-        chosen = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample) and not explains
-        return Value(OPEN if chosen else "text", rows, scores=bool(chosen and any_of("verdicts").search(last)))
-    if not scale and re.search(rf"(?:{any_of('to').pattern}|{any_of('and').pattern}|[-–])\s*\$?\{{\w", slot.said):
-        return Value(OPEN, rows, scores=True)  # an input says how far the score goes
-    scale = scale or scale_of(last, keys, source, levels)
+    explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
+    if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
+        return _of_text(slot, last, explains)
+    if not scale and "|" in keys and any_of("counted").search(f"{last} {text}"):
+        return Value("number 0-1000", rows, question=f'"{last}" counts something: is it at most 1000, and no score?')
+    # A number that is no range, or one whose end an input says, is left to the person.
+    unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
+    scale = None if any_of("sum").search(text) else scale or (None if unread else scale_of(last, keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
-    spelling, question = _spelled(scale, slot, source, levels)
     if is_in("chance", last) and "|" in keys:
-        step = ("0." + "0" * (scale.high <= 1) + "1") if "." in slot.said + slot.sample or scale.high <= 1 else "1"
-        return Value(f"number {scale.low:g}-{scale.high:g}" + f" by {step}" * (step != "1"), rows)
-    rows = tuple(dict.fromkeys((*rows, scale.row)))
-    return Value(spelling + special, rows, scores=True, question=question)
-
-
-def _listed(text: str, slot: Slot) -> list[str]:
-    """Return the words that a slot lists, or those in quotes of a longer text about it; none for a number."""
-    if slot.kind == "number":
-        return []
-    if is_list(text):
-        return words_in(text)
-    return in_quotes(text) if text != slot.said else []
-
-
-def _spelled(scale: Scale, slot: Slot, source: Source, levels: list[Levels]) -> tuple[str, str]:
-    """Return the spelling of a score on a scale, and a question if the prompt leaves open how fine it is."""
-    if scale.listed:
-        return scale.listed, ""
-    shown = source.text if scale.high <= 1 else f"{slot.sample} {slot.said} {scale.said}"
-    decimals = {float(each) for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown)}
-    if any_of("sum").search(slot.said):
-        asked = f"the prompt speaks of a sum: does it go from {scale.low:g} to {scale.high:g}?"
-        return scale.spelled(scale.step or 1), asked
-    if scale.step or not (decimals or scale.high <= 1):
-        return named(scale.spelled(scale.step or 1), slot.name, source, levels), ""
-    tried = (0.1, 0.25) if len(decimals) > 2 else (0.1,)
-    step = next((each for each in tried if all(round(x / each, 6).is_integer() for x in decimals)), 0.01)
-    ends = f"{scale.low:g} to {scale.high:g}"
-    asked = f"the prompt tells no steps from {ends} for {slot.name}: is {step:g} as fine as you want?"
-    return scale.spelled(step), asked
-
-
-def _behind(name: str, keys: str, source: Source) -> list[tuple[str, int]]:
-    """Return what lines say behind a quoted key, up to another: the "verdict" key must be "yes" or "no"."""
-    key = re.compile(rf"[\"'`“]{re.escape(name)}[\"'`”](?!\s*:)((?:(?![\"'`“](?:{keys})[\"'`”]).)*)")
-    lines = [(row, line) for row, line in enumerate(source.lines) if "{" not in line]
-    return [(found[1], row) for row, line in lines for found in key.finditer(line)]
-
-
-def named(spelling: str, name: str, source: Source, levels: list[Levels]) -> str:
-    """Return the range as levels with the names that the prompt lists for it, if it lists them for this score."""
-    fitting = [each for each in levels if each.scale.spelled(1) == spelling and all(each.names.values())]
-    stem = re.split(r"[_. ]", name.lower())[0]
-    about = [each for each in fitting if stem in " ".join(source.lines[max(0, each.row - 3) : each.row]).lower()]
-    chosen = fitting if is_in("score", stem) else about or fitting * (len(fitting) == 1)
-    names = chosen[-1].names if chosen else {}
-    beyond = [value for value, word in names.items() if is_in("nothing", word)]
-    told = " < ".join(f"{value} {quoted_word(word)}" for value, word in names.items() if value not in beyond)
-    return told + "".join(f" or {value} {quoted_word(names[value])}" for value in beyond) if told else spelling
-
-
-def is_list(text: str) -> bool:
-    """Return whether what stands in a slot is short enough for a list of words; a longer text only mentions some."""
-    return len(text) < 90 or "|" in text
-
-
-def words_in(text: str) -> list[str]:
-    """Return the words that a text lists: in quotes, in capitals, or between bars, slashes, commas and "or"."""
-    whole = text
-    beside, text = re.sub(r"\([^()\"]*\"[^()]*\)", "", text), re.sub(r"\([^()]*\)", "", text)
-    for found in (in_quotes(beside), in_quotes(whole)):
-        if len(found) > 1:
-            return without_lists(found)
-    if "</" in text:
-        return []
-    if capitals := _CAPITALS.search(text):
-        return list(dict.fromkeys(re.split(_BETWEEN, capitals[0])))
-    plain = re.sub(rf"(?is)^.*(?:{any_of('lists').pattern}|:)[\s:]+", "", text.strip(" .[]<>(){}"))
-    before = "|".join(any_of(group).pattern for group in ("reply", "only", "with"))
-    around = rf"(?i)^(?:(?:{before})\s+)+|\s+{any_of('only').pattern}$"
-    parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_BETWEEN, plain)]
-    texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
-    fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
-    return list(dict.fromkeys(parts)) if fits else []
-
-
-def without_lists(words: Sequence[str]) -> list[str]:
-    """Return the words, each once, without those that only list others: "Yes or No" beside "Yes" is a slot."""
-    return list(dict.fromkeys(word for word in words if len({*re.split(_BETWEEN, word)} & {*words}) < 2))
-
-
-def told_words(line: str) -> list[str]:
-    """Return the quoted words that a line tells the judge to write, as in `answer "yes" or "no"`."""
-    quoted = rf"(?:[\"“'`«][^\"”'`»\n]{{1,40}}[\"”'`»](?:[\s,/|]|{any_of('or').pattern})*)+"
-    begins = rf"(?:{any_of('give').pattern}(?: \w+){{0,3}}?|{any_of('answer').pattern})"
-    return [word for part in re.findall(rf"(?i){begins}:?\s+(?=({quoted}))", line) for word in in_quotes(part)]
+        return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
+    return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True)
 
 
 def _listed_above(slot: Slot, source: Source) -> list[str]:
     """Return the marked words of the last list before a slot that says "one of the categories above"."""
     runs: list[list[str]] = [[]]
-    for line in source.lines[: slot.row] if any_of("one_of").search(slot.said) else []:
-        item = re.match(
-            r"\s*(?:[-*•]|\d+[.)])\s+(?:`([^`\n]{1,60})`|\"([^\"\n]{1,60})\"|\*\*([^*\n]{1,60}?):?\*\*)", line
-        )
-        if item:
+    mark = r"\s*(?:[-*•]|\d+[.)])\s+(?:`([^`\n]{1,60})`|\"([^\"\n]{1,60})\"|\*\*([^*\n]{1,60}?):?\*\*)"
+    for line in source.lines[: slot.row] if any_of("one_of").search(slot.text) else []:
+        if item := re.match(mark, line):
             runs[-1].append(item[1] or item[2] or item[3])
         elif line.strip():
             runs.append([])
     return next((run for run in reversed(runs) if len(run) > 1), [])
 
 
-def in_quotes(text: str) -> list[str]:
-    """Return the words in quotes."""
-    return [next(filter(None, each.groups())).strip(" .,") for each in _QUOTED.finditer(text)]
+def _is_number(slot: Slot, last: str, explains: bool) -> bool:
+    """Return whether a slot without a range is one for a score."""
+    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
+    told = any_of("score").search(slot.text) and len(slot.text) < 80
+    shown = re.fullmatch("[NX]+", slot.text) or (not slot.kind and re.search(r"\d", slot.text))
+    return not _DOTS.fullmatch(slot.text) and not explains and bool(called or told or shown)
+
+
+def _of_text(slot: Slot, last: str, explains: bool) -> Value:
+    """Return text, or an open value where the slot shows dots, a sample of something, or a word such as "str"."""
+    text, shown = slot.text, (slot.sample or slot.text).strip(".…_ ")
+    verdict = any_of("verdicts").search(last.replace("_", " ")) is not None
+    strange = (shown and not re.search(r"[^\W\d]{2}", shown)) or (_DOTS.fullmatch(text) and not slot.sample)
+    sample = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
+    split = re.search(r"[/|]", text) and len(text) < 30
+    listed = len(text) < 60 and text.count(", ") > 1 and ":" in text
+    typed = verdict and re.fullmatch(r"(?i)str(?:ing)?", text)
+    is_open = not explains and (strange or sample or split or listed or typed)
+    return Value(OPEN if is_open else "text", (slot.row,), scores=bool(is_open and (verdict or strange)))
+
+
+def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
+    """Return the spelling of a score on a scale; its steps are open where they may be finer than whole ones."""
+    if scale.listed:
+        return scale.listed
+    if scale.step not in (0, 1):
+        return scale.spelled(f"{scale.step:g}")
+    samples = re.findall(rf"[\"']{re.escape(slot.name.split('.')[-1])}[\"']\s*:\s*(\d*\.\d+)", source.text)
+    shown = f"{' '.join(samples)} {slot.text} {source.lines[scale.row] * (scale.row != slot.row)}"
+    decimals = [each for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown) if float(each) <= scale.high]
+    finer = [
+        line
+        for line in source.lines
+        if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
+    ]
+    if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
+        return scale.spelled(OPEN)
+    return _named(scale, slot.name, source)
+
+
+def _named(scale: Scale, name: str, source: Source) -> str:
+    """Return the range as levels with the names that the prompt lists for it, if it lists them for this score."""
+    spelling, stem = scale.spelled(), re.split(r"[_. ]", name.lower())[0]
+    fitting = [each for each in levels_in(source) if each.spelled() == spelling and all(name for _, name in each.names)]
+    about = [each for each in fitting if stem in " ".join(source.lines[max(0, each.row - 3) : each.row]).lower()]
+    chosen = fitting if is_in("score", stem) else about or fitting * (len(fitting) == 1)
+    names = dict(chosen[-1].names) if chosen else {}
+    beyond = [value for value, word in names.items() if is_in("nothing", word)]
+    told = " < ".join(f"{value} {quoted_word(word)}" for value, word in names.items() if value not in beyond)
+    return told + "".join(f" or {value} {quoted_word(names[value])}" for value in beyond) if told else spelling
+
+
+@cache
+def _chain() -> re.Pattern[str]:
+    """Return a pattern for numbers that belong together, each perhaps with what it means."""
+    between, and_, or_, to = (any_of(group).pattern for group in ("between", "and", "or", "to"))
+    gloss = rf"(?:\s*(?:\([^()\n]{{1,80}}\)|=\s*[^\d,;=()\n]{{1,40}}|\s{any_of('means').pattern}(?: [a-z]+){{1,3}}))?"
+    joint = rf"\s*(?:[-–—~到至]|\.\.+|[,;/|]\s*(?:{or_}|{and_})?|{or_}|{and_}|{to})\s*\+?"
+    number = rf"-?\d+(?:\.\d+)?{gloss}"
+    return re.compile(
+        rf"(?i)(?<![\w.,/%+-])(?P<between>{between}\s+)?\+?{number}(?:{joint}{number})+(?![a-zA-Z\d_%]|[.,]\d|[-/]\d)"
+    )
+
+
+def scales(text: str, row: int) -> Iterator[Scale]:
+    """Yield each scale that a text states in figures, and no band of one."""
+    steps = any_of("steps").search(text)
+    step = next((float(each) for each in re.findall(r"\d+(?:\.\d+)?", steps[0])), 0.0) if steps else 0.0
+    for found in _chain().finditer(text):
+        bare = re.sub(r"\([^()]*\)|=[^,;]*", "", found[0])
+        said = re.findall(r"(?<![\d.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d)-", " – ", bare))
+        values, before = sorted(map(float, said)), text[: found.start()]
+        units = any_of("units").match(text[found.end() :].lstrip(" -"))
+        if units or len(set(values)) < len(values) or not 0 < values[-1] - values[0] <= 1000:
+            continue
+        gaps = {round(second - first, 6) for first, second in pairwise(values)}
+        to = re.search(rf"\d\s*(?:[-–—~到至]|\.\.|{any_of('to').pattern})", bare)
+        if len(values) == 2 and (to or found["between"] or (values == [0, 1] and "," in bare)):
+            if re.search(r"\w", before) and not any_of("band").search(before.strip("[*(\"' ")):
+                yield Scale(values[0], values[1], row, step)
+        elif not to and (len(values) > 2 or (gaps == {1} and not any_of("and").search(bare))):
+            even = len(gaps) == 1 and all(gap.is_integer() for gap in gaps) and "." not in bare
+            listed = "" if even else " < ".join(sorted(said, key=float))
+            yield Scale(values[0], values[-1], row, gaps.pop() if even else 0, listed)
+
+
+def scale_in(text: str, row: int) -> Scale | None:
+    """Return the scale that this text alone states, such as "an integer from 1 to 5"; None for none or several."""
+    found = {(scale.low, scale.high, scale.step): scale for scale in scales(f"slot {text}", row)}
+    lists = len(re.findall(r"\[[^\[\]]*\d", text))
+    return next(iter(found.values())) if len(found) == 1 and lists < 2 else None
+
+
+def scale_of(name: str, keys: str, source: Source) -> Scale | None:
+    """Return the one scale that the prompt states for this score, or for all scores; None for none, or for several."""
+    stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
+    about = [row for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower()]
+    listed = levels_in(source)
+    told = [
+        scale
+        for scale in stated(source, keys)
+        if not any(each.low <= scale.low < scale.high <= each.high for each in listed)
+    ]
+    for every in ([scale for row in about for scale in scales(source.lines[row], row)], [*told, *listed]):
+        if len({(scale.low, scale.high) for scale in every}) == 1:
+            return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
+    return None
+
+
+def stated(source: Source, keys: str = "") -> list[Scale]:
+    """Return the scales in the lines that speak of scoring, each line up to the first of the `keys` in it."""
+    cut = re.compile(rf"[\"'<](?:{keys})(?:[\"']\s*:|>)" if keys else r"\Z")
+    lines = [(row, cut.split(line)[0]) for row, line in enumerate(source.lines)]
+    lines = [(row, line) for row, line in lines if any_of("score").search(line) or any_of("judges").search(line)]
+    return [scale for row, line in lines for scale in scales(line, row)]
+
+
+@cache
+def levels_in(source: Source) -> list[Scale]:
+    """Return the lists of levels: numbered lines from 0 or 1 on, up or down, that are no steps to take."""
+    runs: list[list[tuple[int, int, re.Match[str]]]] = []
+    for row, line in enumerate(source.lines):
+        if found := _LEVEL.match(line):
+            number, last = int(found["number"]), runs[-1] if runs else []
+            step = last[1][1] - last[0][1] if len(last) > 1 else number - last[0][1] if last else 0
+            if (
+                last
+                and abs(step) == 1
+                and number == last[-1][1] + step
+                and last[-1][2]["lead"].strip() == found["lead"].strip()
+            ):
+                last.append((row, number, found))
+            else:
+                runs.append([(row, number, found)])
+    return [level for run in runs if len(run) > 1 and (level := _level(run, source))]
+
+
+def _level(run: list[tuple[int, int, re.Match[str]]], source: Source) -> Scale | None:
+    above, lead = " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]]), run[0][2]["lead"]
+    told = ":" in lead or any_of("score").search(lead) or any_of("scale").search(above) or '"' in run[0][2]["mark"]
+    counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
+    numbers = [number for _, number, _ in run]
+    if min(numbers) not in (0, 1) or not told or counted:
+        return None
+    # A sentence that goes on in the next line is no name.
+    ends = {row: not re.match(r"\s{2,}\w|[^\W\d_A-Z]", "".join(source.lines[row + 1 : row + 2])) for row, _, _ in run}
+    names = {number: _title(found["name"]) * ends[row] for row, number, found in run}
+    names = names if all(names.values()) else dict.fromkeys(names, "")
+    return Scale(min(numbers), max(numbers), run[0][0], step=1, names=tuple(sorted(names.items())))
+
+
+def _title(text: str) -> str:
+    """Return the name of a level in the text behind its number: up to a colon, a dash or the end of bold text."""
+    plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)\s*(?:\*|:|$)", text.strip(" *:([|-–—"))[0]
+    plain = plain if "(" not in plain or ")" in plain else plain.partition("(")[0]
+    plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
+    return plain if 0 < len(plain) <= 60 and not set("{}") & set(text) else ""
 
 
 def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
-    """Return words as the spelling of a score, from worst to best where that is sure, and else a question."""
+    """Return words as the spelling of a score, from worst to best where that is likely, and a question unless plain."""
+    if strange := overlapping(words):
+        return " | ".join(map(quoted_word, words)), f'"{strange}" holds another of the words: which words are they?'
     ranks: list[int | None] = [_rank(word) for word in words]
-    beyond = [word for word in words if is_in("beyond", word)] if None in ranks or len(set(ranks)) < len(ranks) else []
-    rest = [word for word in words if word not in beyond] if len(words) - len(beyond) > 1 else list(words)
+    unsure = len(words) > 2 and (None in ranks or len(set(ranks)) < len(ranks))
+    off = [word for word in words if unsure and is_in("beyond", word)]
+    rest, special = [word for word in words if word not in off], "".join(f" or {quoted_word(word)}" for word in off)
+    if all(re.fullmatch(r"\d+", word) for word in rest):
+        return " < ".join(quoted_word(word) for word in sorted(rest, key=int)) + special, ""
+    plain = [_rank(word) for word in rest]
     lower = {word.lower() for word in rest}
-    ladder = next(
-        (each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), None
+    ladder: list[str] = next(
+        (each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), []
     )
-    ranks = [ladder.index(word.lower()) if ladder else _rank(word) for word in rest]
+    ranks = [ladder.index(word.lower()) for word in rest] if ladder else list(plain)
     if None in ranks and all(len(word) < 3 for word in rest):
         ranks = [_rank(gloss(word, source)) for word in rest]
-    if all(re.fullmatch(r"\d+", word) for word in rest):
-        ranks = [int(word) for word in rest]
-    guessed = len(rest) == 2 and ranks.count(None) == 1
-    if guessed:
+    if len(rest) == 2 and ranks.count(None) == 1:
         ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
-    sure = None not in ranks and len(set(ranks)) == len(rest)
-    best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0) if sure else rest
-    spelling = (" < " if sure else " | ").join(map(quoted_word, best))
-    asked = f"is {best[1]} better than {best[0]}?" * guessed
-    if not sure:
+    if None in ranks or len(set(ranks)) < len(rest):
         asked = f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
-    return spelling + "".join(f" or {quoted_word(word)}" for word in words if word not in rest), asked
+        return " | ".join(map(quoted_word, rest)) + special, asked
+    best = sorted(rest, key=lambda word: ranks[rest.index(word)] or 0)
+    asked = f"is {best[-1]} the best of these words and {best[0]} the worst?" * (ranks != plain or len(rest) > 2)
+    return " < ".join(map(quoted_word, best)) + special, asked
 
 
 def _rank(word: str) -> int | None:
@@ -231,10 +305,16 @@ def _rank(word: str) -> int | None:
 def gloss(word: str, source: Source) -> str:
     """Return what the prompt says a letter stands for, as in `"[[C]]" for a tie` or `A: CORRECT`; empty if nothing."""
     means = rf"(?:[\"'”`*\])]{{0,5}}\s*(?:{any_of('means').pattern}|=|:|\(|-)|[\"'”`*\]]{{0,4}}\))\s*[\"']?"
-    found = re.search(
-        rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})", source.text
-    )
+    told = rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})"
+    found = re.search(told, source.text)
     return found[1].strip() if found else ""
+
+
+def _as_json(members: Sequence[Slot]) -> str:
+    """Return the spelling of a list of objects that is no score."""
+    shown = {each.name: {"enum": list(each.words)} if each.words else {"type": "string"} for each in members}
+    item = {"type": "object", "properties": shown, "required": list(shown)}
+    return f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}"
 
 
 def _as_choice(value: Value) -> Value:
@@ -243,17 +323,10 @@ def _as_choice(value: Value) -> Value:
     return replace(value, spelling=spelling, scores=False, question="")
 
 
-def _share(slot: Slot, source: Source, levels: list[Levels]) -> Value:
+def _share(slot: Slot, source: Source) -> Value:
     """Return a verdict for each part of the case, whose share is the score; open without one score in order."""
-    members = values_of(slot.members, source, levels)
+    members = values_of(slot.members, source)
     told = ", ".join(f"{each.name}: {value.spelling}" for each, value in zip(slot.members, members, strict=True))
-    fits = sum(member.scores for member in members) == 1 and "list" not in [member.spelling for member in members]
-    fits = fits and not any(member.question for member in members)
-    return Value(f"[{told}] as {slot.name}_share" if fits else OPEN, (slot.row,), scores=True)
-
-
-def _as_json(slot: Slot) -> Value:
-    """Return a list of objects that is no score, with what its members may be."""
-    members = {each.name: {"enum": list(each.words)} if each.words else {"type": "boolean" if each.kind == "boolean" else "string"} for each in slot.members}  # fmt: skip # noqa: E501
-    item = {"type": "object", "properties": members, "required": list(members)}
-    return Value(f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}", (slot.row,))
+    asked = next((member.question for member in members if member.question), "")
+    fits = sum(member.scores for member in members) == 1 and not re.search(r"\||\?|: list", told)
+    return Value(f"[{told}] as {slot.name}_share" if fits else OPEN, (slot.row,), scores=True, question=asked * fits)

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.doubts import doubts
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
+from pathway_local.adopt.questions import doubts
 from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force

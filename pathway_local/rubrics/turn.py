@@ -29,7 +29,7 @@ _DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
 MARKS: Mapping[str, re.Pattern[str]] = {
     "braces": re.compile(rf"\{{\{{|\}}\}}|\{{{_DOTTED}\}}"),
     "single-braces": re.compile(rf"(?<![{{$])\{{{_DOTTED}\}}(?!\}})"),
-    "double-braces": re.compile(rf"\{{\{{[ \t]*{_DOTTED}[ \t]*\}}\}}"),
+    "double-braces": re.compile(rf"\{{\{{[ \t]*\$?{_DOTTED}[ \t]*\}}\}}"),
     "dollars": re.compile(
         rf"(?=\{{?\$\{{?((?<=\{{){_DOTTED[1:-1]}|[a-z_]\w*))(?:\{{\$\w+\}}|\$\{{[\w.]+\}}|\$[a-z_]\w*)"
     ),

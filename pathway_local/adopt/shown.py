@@ -1,0 +1,521 @@
+"""Recognises the forms of a reply that a prompt shows: objects, lists of keys, tags, labels, endings, short replies.
+
+Each recogniser knows one way to write a form down, and yields what it finds with the text that stands in each slot. A
+form without slots is one that it sees and can't read.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from pathway_local.adopt.prompt import Source
+from pathway_local.adopt.words import (
+    alternatives,
+    any_of,
+    as_name,
+    in_layout,
+    is_in,
+    kind_of,
+    quoted_set,
+    split_words,
+    table,
+    told_words,
+)
+from pathway_local.rubrics.declaration import Schema, properties_of
+
+LONG = 160
+"""Characters in a tag at most, for it to be a slot of the reply and no part of the prompt."""
+MOST = 20_000
+_PLACEHOLDER = re.compile(
+    r"(?i)[<{].*|\.+|[xn]"
+    r"|(?:example|metric|criterion|item|key|field|category|dimension|name)[ _]?(?:\d+|[nx]|name)(?:[ _]name)?"
+)
+_BLANK = r"(?:\[[^\[\]\n]{1,300}\]|<[^<>\n]{1,300}>|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…)"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value that a reply holds: its name, the text that stands in it, and its row.
+
+    `kind` comes from the syntax: text, number, boolean, list, objects, or empty if that shows none. `words` are the
+    values that it may have, `members` those of the objects in a list, and a `sample` is a value in an example.
+    """
+
+    name: str
+    text: str
+    row: int
+    kind: str = ""
+    words: tuple[str, ...] = ()
+    members: tuple["Slot", ...] = ()
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of the reply; `closing` is a text that the prompt lacks, and a yes settles the `question`."""
+
+    kind: str
+    layout: str
+    slots: tuple[Slot, ...]
+    row: int
+    closing: str = ""
+    question: str = ""
+
+    @property
+    def readable(self) -> bool:
+        """Whether all its slots have names of their own, and no two the same."""
+        names = [slot.name for slot in self.slots]
+        parts = [part for name in names for part in name.split(".")]
+        return bool(names) and len({*names}) == len(names) and not any(map(_PLACEHOLDER.fullmatch, parts))
+
+
+_TOKEN = re.compile(
+    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?<!:)//[^\n]*|(?P<open>[{\[])|(?P<close>[}\]])'
+)
+_BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?\b.*|(?:true|false)(?:\s*(?:/|\||or|,)\s*(?:false|true|null))*\W*)")
+Key = tuple[int, str, str, int]
+"""A key's depth, its name, what stands behind it, and its row."""
+
+
+def objects(source: Source) -> Iterator[Form]:
+    """Yield each object that the prompt shows for the reply, or else each object."""
+    data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
+    found, end = list[tuple[Form, bool]](), 0
+    for begin in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
+        if (at := begin.start()) < end:
+            continue
+        keys, end = _keys(source, at)
+        before = re.sub(r"[{<]+\w+[}>]+", "", source.text[max(0, at - 250) : at])
+        # No reply of ours is a list at the top, and dots stand for keys that only the judge or the case knows.
+        plain = re.sub(r"\[[^\[\]]*\]", " ", re.sub(r"\"[^\"\n]*\"", " ", source.text[at:end]))
+        listed, dots = re.search(r"\[\s*$", before), re.search(r"[,\n]\s*(?:\.\.\.|…)", plain)
+        slots = () if listed or dots else tuple(_of_schema(source.text[at:end], source.row(at)) or slots_of(keys))
+        cued = any_of("reply").search(before) is not None and not data.search(before[-80:])
+        if listed and not (cued and any_of("json").search(before)):
+            continue  # messages of an example, not a reply
+        found += [(Form("a JSON block", "json", slots, source.row(at)), cued)] * bool(keys)
+    asked = [form for form, cued in found if cued]
+    question = "is this object the reply? I read no line before it that says so" * (not asked)
+    yield from (replace(form, question=question) for form in asked or [form for form, _ in found])
+
+
+def _keys(source: Source, at: int) -> tuple[list[Key], int]:
+    """Return the keys of the object that begins at `at`, and where it ends; none if it does not end."""
+    depth, begun, stop, keys = 0, at, 0, list[Key]()
+    for token in _TOKEN.finditer(source.text, at, at + MOST):
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        stop = stop or (token.start() if token.lastgroup == "close" and keys and depth < keys[-1][0] else 0)
+        if token.lastgroup == "key" or not depth:
+            if keys:
+                keys[-1] = (*keys[-1][:2], source.text[begun : stop or token.start()].strip(), keys[-1][3])
+                if not keys[-1][2]:
+                    break
+            if not depth:
+                return keys, token.end()
+            keys.append((depth, token["key"].rstrip(": \t\n").strip('"“”'), "", source.row(token.start())))
+            begun, stop = token.end(), 0
+    return [], at + MOST  # inside of an object that is broken, only a part of the form could be found
+
+
+def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
+    """Yield a slot for each key; deeper keys are the members, or the values, of the one above them."""
+    starts = [at for at, key in enumerate(keys) if key[0] <= keys[0][0]] + [len(keys)]
+    seen = set[str]()
+    for begin, end in pairwise(starts):
+        (_, name, said, row), inner = keys[begin], keys[begin + 1 : end]
+        if name in seen:
+            continue
+        seen.add(name)
+        if inner and (said.startswith("[") or any_of("objects").search(said)):
+            yield Slot(prefix + name, "", row, "objects", members=tuple(slots_of(inner)))
+        elif inner and any_of("lists").search(said):
+            yield Slot(prefix + name, "", row, "text", words=tuple(key[1] for key in inner))
+        elif inner:
+            yield from slots_of(inner, f"{prefix}{name}.")
+        else:
+            yield _slot(prefix + name, said.rstrip(",} \n\t"), row)
+
+
+def _slot(name: str, raw: str, row: int) -> Slot:
+    """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
+    shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
+    bare = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
+    text = f"{bare} {remark}".strip()
+    if shown.startswith("[") and ('"' in bare or not re.search(r"\d|\||/", bare)):
+        return Slot(name, raw, row, "list")
+    if _BOOLEAN.fullmatch(bare):
+        return Slot(name, "null" * ("null" in raw), row, "boolean")
+    if words := alternatives(bare):
+        return Slot(name, text, row, "text", words=tuple(words))
+    if re.fullmatch(r'"[\w.+-]*"', shown):
+        return Slot(name, remark, row, "text", sample=shown.strip('"'))
+    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
+        listed = re.match(r"\S+\s*(?:or|\||/|-|to|a|for|if)\s", bare)
+        return Slot(name, text if listed else text[sample.end() :].strip(), row, "number", sample=sample[0])
+    kinds: dict[str, str] = table()["kinds_of_values"]
+    kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
+    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
+    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample="null" * (text == "null"))
+
+
+def _of_schema(text: str, row: int) -> list[Slot]:
+    """Return a slot for each property of a JSON Schema; none for another object."""
+    try:
+        properties = properties_of(json.loads(text)) if '"properties"' in text else []
+    except (ValueError, RecursionError):
+        return []
+    constants = {name: (str(inner["const"]),) for name, inner, _ in properties if "const" in inner}
+    return [
+        replace(_slot(name, _written(inner), row), words=constants[name])
+        if name in constants
+        else _slot(name, _written(inner), row)
+        for name, inner, _ in properties
+    ]
+
+
+def _written(schema: Schema) -> str:
+    """Return a property as a skeleton would show it."""
+    kind, null = str(schema.get("type")), " or null" * ("null" in str(schema.get("type")))
+    if "enum" in schema:
+        return " | ".join(json.dumps(value) for value in schema["enum"])
+    if "minimum" in schema and "maximum" in schema:
+        fine = f" in steps of {schema['multipleOf']}" if "multipleOf" in schema else ".0" * ("number" in kind)
+        return f"<{schema['minimum']}-{schema['maximum']}{fine}{null}>"
+    shown = {"boolean": f"true or false{null}", "array": "[]", "string": f'"<text> {schema.get("description", "")}"'}
+    return next((mark for known, mark in shown.items() if known in kind), "int")
+
+
+_BULLET = re.compile(
+    r"^(\s*)(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?([A-Za-z]\w*)[\"'`”]?[*_]*\s*((?:\([^()\n]*\))?\s*[:=–—-]\s*[*_]*\s*.*)$"
+)
+_KEY = r"[\"`“']([A-Za-z]\w*)[\"`”'](?!\s*:)"
+
+
+def key_lists(source: Source) -> Iterator[Form]:
+    """Yield the first list of JSON keys: in bullets, or one behind the other in a sentence."""
+    described = rf"\([^()\n]*\)|,\s*{any_of('article').pattern}\s[^\"`,.;]{{1,80}}|:\s*[^\"`,.;]{{1,60}}"
+    one = rf"{_KEY}\s*({described})?"
+    run = re.compile(rf"{one}(?:(?:\s|,|{any_of('and').pattern})+{one})*")
+    for row, line in enumerate(source.lines):
+        if not (told := any_of("json").search(line)):
+            continue
+        keyed = any_of("keys").search(" ".join(source.lines[max(0, row - 1) : row + 3]))
+        bullets, found = _bullets(source, row), run.search(line, told.end())
+        if bullets and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in bullets)):
+            yield Form("a list of JSON keys", "json", tuple(slots_of(bullets)), row)
+            return
+        if any_of("objects").search(line):
+            return  # a list at the top
+        keys = (
+            [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
+        )
+        if found and (len(keys) > 1 or any_of("keys").search(line[: found.start()])):
+            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
+            return
+
+
+def _bullets(source: Source, row: int) -> list[Key]:
+    """Return the bullets with keys below a row."""
+    found: list[Key] = []
+    for at, line in enumerate(source.lines[row + 1 : row + 60], row + 1):
+        if match := _BULLET.match(line):
+            found.append((len(match[1]), match[2], match[3].strip(" :=–—-*"), at))
+        elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
+            break
+    return found
+
+
+_PAIR = re.compile(r"(?=<([A-Za-z]\w*)>((?:(?!</?\1>)[^{}]){0,1500}?)</\1>)", re.DOTALL)
+
+
+def tags(source: Source) -> Iterator[Form]:
+    """Yield the tags that the reply is to hold, within those around them."""
+    text = source.text
+    told = re.compile(rf"(?i)`?<([a-z]\w*)>`?(?:\s*(?:{any_of('and').pattern}|</?\w+>))*\s*-?{any_of('tags').pattern}")
+    named = {found[1]: found.start() for found in told.finditer(text)}
+    said: dict[str, list[tuple[str, int]]] = {}
+    for found in _PAIR.finditer(text):
+        tag, inside = found[1], " ".join(found[2].split())
+        # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
+        part = (named and tag not in named and found[2].startswith("\n")) or found[2].strip().count("\n") > 1
+        cued = any_of("reply").search(text[max(0, found.start() - 400) : found.start()])
+        if cued and not part and len(inside) <= LONG and not _PAIR.search(found[2]):
+            said[tag] = [*said.pop(tag, []), (inside, source.row(found.start()))]  # as the last form orders them
+    for tag, at in named.items():
+        if tag not in said and any_of("reply").search(text[max(0, at - 200) : at]):
+            about = re.split(r"(?<=[.!?])\s|>|\btags?\b", text[max(0, at - 120) : at])[-1]
+            said[tag] = [(" ".join(about.split()), source.row(at))]
+    slots = {tag: _tagged(tag, texts) for tag, texts in said.items()}
+    lines = []
+    for tag, slot in slots.items():
+        begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(text, tag)), "")
+        lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
+    first, last = [*slots][:1], [*slots][-1:]
+    while first and (outer := re.search(rf"<(\w+)>\s*<{first[0]}>.*</{last[0]}>\s*</\1>", text, re.DOTALL)):
+        if len(outer[0]) > 800 or outer[1] == first[0]:
+            break
+        first = last = [outer[1]]
+        lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    if slots:
+        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
+
+
+def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
+    """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
+    words = list(dict.fromkeys(text for text, _ in texts))
+    sets = [each for each in texts if alternatives(each[0]) or re.search(r"\d\W+\d", each[0])]
+    if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
+        return Slot(as_name(tag), " or ".join(words), texts[0][1])
+    text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
+    last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
+    return Slot(as_name(last[0] if last else tag), "" if last else text, row)
+
+
+def _start(text: str, tag: str) -> str:
+    """Return the words with which the prompt has the text in a tag begin."""
+    begins = re.compile(rf"(?i){any_of('begins').pattern}:?\s+[\"“]([^\"”\n]{{2,80}})[\"”]")
+    inside = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+    return next((found[1] for each in inside if (found := begins.search(each))), "")
+
+
+_LABEL = re.compile(
+    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
+    r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
+)
+_GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
+"""A label of an input, such as `QUESTION: {query}`."""
+Labelled = list[tuple[str, Slot]]
+"""Slots, each with the text before it."""
+
+
+def labels(source: Source) -> Iterator[Form]:
+    """Yield each run of labels with slots, such as `Score: [1-5]`."""
+    every = [run for run in label_runs(source) if len(run) > 1]
+    for run in every:
+        layout, begin, slots = "", run[0][1].row, tuple(slot for _, slot in run)
+        for before, slot in run:
+            gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
+            layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
+        explained = any(any_of("reasons").search(f"{slot.name} {slot.text}".replace("_", " ")) for slot in slots)
+        if not explained and any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin])):
+            yield _ending(source, "labelled slots", layout, slots, "reasoning")
+            continue
+        times = sum(len(each) == len(run) and each[0][1].name == run[0][1].name for each in every)
+        asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
+        yield Form("labelled slots", layout, slots, begin, question=asked)
+
+
+def label_runs(source: Source) -> Iterator[Labelled]:
+    """Yield runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
+    run: Labelled = []
+    given = {label.lower() for label in _GIVEN.findall(source.text)}
+    row, cued = 0, False
+    while row <= len(source.lines):
+        line = source.lines[row] if row < len(source.lines) else "end"
+        found, used = _LABEL.match(line), row + 1
+        label = (found["label"] or found["head"]) if found else ""
+        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
+        if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
+            slot, used = below, row + 2
+        inline = found and (found["slot"] or found["plain"])
+        slot = slot or (found["plain"] if found and cued else None)
+        if found and slot and label.lower() not in given and not any_of("format").search(label):
+            before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
+            run.append((before + (" " if inline else "\n"), _labelled(label, slot, row, run)))
+        elif line.strip(" `") and label.lower() not in given:
+            at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
+            if run and re.fullmatch(r"[.…\s]+", line):  # Dots stand for more of them.
+                yield [(before, replace(slot, name="...")) for before, slot in run]
+            elif run and not at_end:  # Dots behind the last labels of a prompt stand for the case's texts.
+                yield run
+            run = []
+            asked = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
+            cued = asked or (cued and is_in("or", line))
+        row = used
+
+
+def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
+    """Return the slot of a label; one that comes again belongs to the label before it: accuracy_reasoning."""
+    name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
+    if any(each.name == as_name(name) for _, each in run):
+        name = f"{run[-1][1].name} {name}"
+    # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
+    explains = any_of("reasons").search(name)
+    text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
+    return Slot(as_name(name), "" if explains else text, row, "text" if explains else "")
+
+
+_RESULT = re.compile(
+    r"(?P<feedback>Feedback:\s*)?[\[(<{]+[^\[\]()<>{}\n]{3,160}[\])>}]+\s*\[RESULT\]\s*[\[(<{]+(?P<value>[^\[\]()\n]{3,160}?)[\])>}]"
+)
+_FENCES = {"": "", "[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
+_FENCED = re.compile(
+    r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)[\s{]*"
+    r"(?P<value>[^\[\]{}\n]{1,24}?)[\s}]*(?:\]\]|>>>|\})(?P<more>[ -]*[<\[(](?!/|https?:)[^\n]*)?"
+)
+_NAMED = re.compile(
+    rf"(?:{any_of('shown').pattern}:?\s+|(?P<quote>[\"“'`«*]{{1,3}})\s?)"
+    r"(?P<label>#### ?|[*#]*[A-Z][\w ]{1,30}?[*]*\s?:\s?[*]*)\s*"
+    r"(?P<value>[\[<({]+[^\]>)}\n]{1,60}[\]>)}]+|\$?[\w-]{1,20})(?P<more>/\s?\d+)?"
+    rf"(?(quote)\s?[\"”'`»*]|[*]*(?=\s*(?:[.(,\n]|{any_of('where').pattern}|$)))"
+)
+"""A label with a value: in quotes, or behind a word such as "with"."""
+TWO_LABELS = re.compile(
+    r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>,;] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S"
+    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>][.,;]? [A-Z]\w+: ?[\[<(]"
+)
+"""A reply of several parts that are written in one line."""
+
+
+def endings(source: Source) -> Iterator[Form]:
+    """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
+    if found := _RESULT.search(source.text):
+        row, name = source.row(found.start()), "result" if alternatives(found["value"]) else "score"
+        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}"
+        yield Form(
+            "a final [RESULT]", layout, (Slot("feedback", "", row, "text"), Slot(name, found["value"], row)), row
+        )
+        return
+    fenced = [each for each in _FENCED.finditer(source.text) if not _is_text_of_case(each["value"])]
+    rows = [source.row(each.start()) for each in fenced]
+    every = [(each["label"] or "", each["fence"], each["value"], each["more"] or "") for each in fenced]
+    if not fenced and not any_of("after").search(source.text) and not TWO_LABELS.search(source.text):
+        runs = list(label_runs(source))
+        taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
+        named = [each for each in _NAMED.finditer(source.text) if source.row(each.start("label")) not in taken]
+        named = [
+            each for each in named if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])
+        ]
+        single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
+        single = single if len({before for before, _ in single}) == 1 else []
+        rows = [*(source.row(each.start("label")) for each in named), *(slot.row for _, slot in single)]
+        every = [
+            *((each["label"], "", each["value"], each["more"] or "") for each in named),
+            *((before, "", slot.text, "") for before, slot in single),
+        ]
+    if every:
+        yield _ended(source, every, rows[0])
+
+
+def _is_text_of_case(mark: str) -> bool:
+    return mark.islower() and mark.isidentifier() and kind_of(mark) not in ("", "answer")
+
+
+def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> Form:
+    """Return the reply that ends in one of these: each a label, a bracket, a value and what stands behind it."""
+    told = list(dict.fromkeys(label.strip() for label, *_ in every if label))
+    told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
+    values = list(dict.fromkeys(value.strip("[]<>(){} $") for _, _, value, _ in every))
+    sets = [alternatives(value) or [value] for value in values if not is_in("blank", value)]
+    # [[verdict]] beside [[Yes]] and [[No]] is their name.
+    words = [
+        word
+        for each in sets
+        for word in each
+        if not word.islower() or all(word.islower() for each in sets for word in each)
+    ]
+    words = list(dict.fromkeys(word for word in words if not re.search(r"^\W*\d", word)))
+    _, fence, _, more = every[0]
+    name = (
+        "verdict"
+        if fence and words
+        else as_name(told[0])
+        if told and re.search(r"\w", told[0])
+        else "rating"
+        if fence
+        else "score"
+    )
+    text = next((value for value in values if not is_in("blank", value)), "") if len(words) < 2 else ""
+    slot = Slot(name, text, row, "" if words or text else "number", tuple(words) if len(words) > 1 else ())
+    begin = re.sub(r"\\+", r"\\", fence)
+    layout = in_layout(f"{told[0]} " if told else "") + f"{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+    kind, gap = ("brackets around a value" if fence else "a final line"), "\n\n" * bool(told)
+    made = _ending(source, kind, layout + more * (not fence), (slot,), "explanation" if fence else "reasoning", gap)
+    asked = f"the prompt shows {' and '.join(told)}: which does the reply hold?" * (len(told) > 1)
+    unread = fence and (any(more for *_, more in every) or len(words) == 1)
+    return replace(made, slots=() if unread else made.slots, question=asked or made.question)
+
+
+def _ending(source: Source, kind: str, layout: str, slots: tuple[Slot, ...], text: str, gap: str = "\n\n") -> Form:
+    """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
+    if any_of("silent").search(source.text):
+        return Form(kind, layout, slots, slots[0].row)
+    if not any_of("reasons").search(source.text):
+        asked = "does the judge write this alone, and no reasons before it?"
+        return Form(kind, layout, slots, slots[0].row, question=asked)
+    return Form(kind, f"{{{text}}}{gap}{layout}", (Slot(text, "", slots[0].row, "text"), *slots), slots[0].row)
+
+
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
+_ITEM = re.compile(
+    r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
+)
+
+
+def short_replies(source: Source) -> Iterator[Form]:
+    """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
+    sets, told = list[tuple[Slot, bool]](), list[str]()
+    if any(label_runs(source)) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
+        return
+    for found in _SENTENCE.finditer(source.text):
+        text, row = found[0].strip(), source.row(found.end() - len(found[0].lstrip()))
+        asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
+        only = any_of("only").search(asks) is not None
+        if not any_of("reply").search(asks) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):
+            continue
+        if only and any_of("after").search(text):
+            return
+        shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
+        words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
+        told += told_words(text) if len(words) < 2 else []
+        if len(words) > 1:
+            sets.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
+        elif only and any_of("number").search(text):
+            sets.append((Slot("score", text, row, "number"), True))
+    if not sets and len(set(told)) > 1:
+        row = next(row for row, line in enumerate(source.lines) if told[0] in line)
+        sets = [(Slot("verdict", "", row, "text", words=tuple(dict.fromkeys(told))), False)]
+    if sets:
+        yield _alone(source, sets)
+
+
+def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
+    """Return the reply that is one of these slots, each with whether the prompt shows it as the whole reply."""
+    slot, shown = next((each for each in reversed(sets) if each[1]), sets[-1])
+    others = dict.fromkeys(", ".join(each.words) or "a number" for each, _ in sets if {*each.words} != {*slot.words})
+    asked = [f"the prompt also lists {'; '.join(others)}: which does the judge write?"] * bool(others)
+    if not shown:
+        asked.append(f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?")
+    said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
+    if said or any_of("last_line").search(source.text) or any_of("each").search(source.text):
+        asked.append("does the judge write this alone, once, and no reasons before it?")
+    kind = "a set of words" if slot.words else "a number"
+    return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
+
+
+def _items(source: Source, row: int) -> list[str]:
+    """Return the words in bullets right below a row."""
+    found: list[str] = []
+    for line in source.lines[row + 1 : row + 14]:
+        if (item := _ITEM.match(line)) and not item[1].isdecimal():
+            found.append(item[1].strip())
+        elif found or line.strip():
+            break
+    return found
+
+
+USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"
+
+
+def usual_reply(low: float, high: float, row: int) -> Form:
+    """Return the usual reply for a prompt that lists levels and shows no form; the rubric tells the judge of it."""
+    marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low:g} to {high:g}]"}
+    told = USUAL.format(**marks, justification="[why this number]")
+    analysis, justification = (Slot(name, "", row, "text") for name in ("analysis", "justification"))
+    slots = (analysis, Slot("score", f"{low:g} to {high:g}", row), justification)
+    return Form("levels without a format; the usual one is added", USUAL, slots, row, f"Write exactly:\n\n{told}")
