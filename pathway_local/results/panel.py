@@ -86,7 +86,9 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: PanelRule) -
     for rubric in shared:
         nominal = [score for score, declared in rubric.format.scores.items() if declared.scale == "nominal"]
         if nominal and rule != "majority":
-            raise UsageError(f"{rubric.name}'s {nominal[0]} is nominal, so it has no {rule}", "The rule majority suits any score.")
+            raise UsageError(
+                f"{rubric.name}'s {nominal[0]} is nominal, so it has no {rule}", "The rule majority suits any score."
+            )
     return shared
 
 
