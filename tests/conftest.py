@@ -49,6 +49,9 @@ IMPORT_TORCH = (
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
 
+CORPUS = ("test_compiled", "test_prompt_corpus")
+"""Files whose tests adopt every prompt of the corpus: in one worker, which does it once."""
+
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
 
@@ -77,6 +80,8 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).stem
+        if name in CORPUS:
+            return CORPUS[0]
         return "vllm" if name in SHARING or name in IMPORT_TORCH else name
 
 

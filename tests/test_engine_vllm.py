@@ -31,7 +31,7 @@ from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import _caches
 from pathway_local.system.private_process import members
 
-SAMPLES = 40
+SAMPLES = 20
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_passes_that_a_small_cache_makes_vllm_preempt_all_end_readable(tiny_judg
     with closing(Hosts([Host("vllm", config)])) as host:
         hot = [
             make.judging(kind, case, Sampling(temperature=1.0, seed=case))
-            for case in range(SAMPLES)
+            for case in range(2 * SAMPLES)
             for kind in FORMATS
         ]
         found = _run(host, hot)

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, create_autospec
@@ -30,9 +31,9 @@ CACHE = 4_620_288
 Load = Callable[..., GpuLoop]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
-    """What the engine sets for its own process is not left to other tests."""
+    """What the engine sets for its own process is not left to other files."""
     before = dict(os.environ)
     logging.disable(logging.WARNING)
     yield
@@ -41,21 +42,33 @@ def _environment() -> Iterator[None]:
     os.environ.update(before)
 
 
-@pytest.fixture
-def load(tiny_judge: Path) -> Iterator[Load]:
-    """Loads engines with so small a cache that vLLM preempts some passes."""
+@contextmanager
+def loading(judge: Path) -> Iterator[Load]:
+    """Load engines with so small a cache that vLLM preempts some passes."""
     loaded: list[GpuLoop] = []
 
-    def loading(*, corrected: bool = True, cache: int = CACHE) -> GpuLoop:
-        engine = GpuLoop(
-            EngineConfig(str(tiny_judge), "float32", CONTEXT, {"kv_cache_memory_bytes": cache}), corrected=corrected
-        )
-        loaded.append(engine)
-        return engine
+    def load(*, corrected: bool = True) -> GpuLoop:
+        config = EngineConfig(str(judge), "float32", CONTEXT, {"kv_cache_memory_bytes": CACHE})
+        loaded.append(GpuLoop(config, corrected=corrected))
+        return loaded[-1]
 
-    yield loading
+    yield load
     for engine in loaded:
         engine.close()
+
+
+@pytest.fixture
+def load(tiny_judge: Path) -> Iterator[Load]:
+    """Loads engines for one test."""
+    with loading(tiny_judge) as load:
+        yield load
+
+
+@pytest.fixture(scope="module")
+def engines(tiny_judge: Path) -> Iterator[tuple[GpuLoop, GpuLoop]]:
+    """Our engine and one without our corrections, for tests that leave them idle."""
+    with loading(tiny_judge) as load:
+        yield load(), load(corrected=False)
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +121,10 @@ def preemptions(engine: GpuLoop) -> Mock:
 
 
 def test_every_verdict_is_the_same_with_and_without_our_corrections(
-    load: Load, tiny_judge: Path, tmp_path: Path
+    engines: tuple[GpuLoop, GpuLoop], tiny_judge: Path, tmp_path: Path
 ) -> None:
     asked = requests(tiny_judge, tmp_path)
-    ours, plain = load(), load(corrected=False)
+    ours, plain = engines
     preempted = preemptions(ours)
     found = judged(ours, tiny_judge, asked)
     assert preempted.call_count > 0, "so stale tokens arrive"
@@ -124,13 +137,12 @@ def test_every_verdict_is_the_same_with_and_without_our_corrections(
 
 
 def test_passes_end_readable_though_one_is_rejected_one_aborted_and_all_preempted(
-    load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
+    engines: tuple[GpuLoop, GpuLoop], make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = kinds(make)
     bad, gone = make.judging("tags", 99), make.judging("json", 98)
-    ours, plain = load(), load(corrected=False)
     found = []
-    for engine in (ours, plain):
+    for engine in engines:
         draw_wrongly(engine, bad, monkeypatch)
         engine.submit(gone)
         for _ in range(9):
@@ -186,18 +198,18 @@ def test_a_grammar_is_compiled_once_for_all_its_requests_and_few_are_kept(
 
 
 def test_another_version_goes_its_own_way_without_a_change_of_tokens(
-    load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
+    engines: tuple[GpuLoop, GpuLoop], load: Load, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = kinds(make)[:9]
-    expected = run(load(corrected=False), passes)
+    expected = run(engines[1], passes)
     monkeypatch.setattr("pathway_local.engines.vllm_core.KNOWN", "0.1.")
     engine = load()
     assert engine.facts.note.startswith(f"vLLM {engine.facts.version} is not 0.1.x")
     assert run(engine, passes) == expected
 
 
-def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(load: Load) -> None:
-    engine = load()
+def test_a_step_whose_grammars_have_all_ended_does_not_end_the_engine(engines: tuple[GpuLoop, GpuLoop]) -> None:
+    engine = engines[0]
     from vllm.inputs.engine import tokens_input
 
     from pathway_local.engines.vllm_core import sampling_params

@@ -88,19 +88,25 @@ def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host:
     writer = PromptWriter(load_rubric("groundedness"), tokenizer, Chat(), context=CONTEXT, detail="score")
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
     assert isinstance(prompt, Prompt), prompt
-    pool = Pool(lambda: vllm_host, tokenizer, CONTEXT)
-    for at in range(6):
-        how = Sampling(1.0, seed=at)
-        vllm_host.submit(Pass("thought", prompt.own, None, BUDGET, how, shared=prompt.shared))
-        [thought] = vllm_host.results()
-        mark = thought.ids[BUDGET // 2] if at % 2 else tokenizer.eos_id
+    draws = [Sampling(1.0, seed=at) for at in range(6)]
+    for at, how in enumerate(draws):
+        vllm_host.submit(Pass(str(at), prompt.own, None, BUDGET, how, shared=prompt.shared))
+    thoughts: dict[str, tuple[int, ...]] = {}
+    while len(thoughts) < len(draws):
+        thoughts |= {result.id: result.ids for result in vllm_host.results()}
+    pool, found = Pool(lambda: vllm_host, tokenizer, CONTEXT), list[Completion]()
+    for at, how in enumerate(draws):
+        mark = thoughts[str(at)][BUDGET // 2] if at % 2 else tokenizer.eos_id
         pool.submit(Request(str(at), prompt, how, Thinking(BUDGET, mark, tokenizer.encode("\n\n"), how)))
-        [completion] = pool.completions()
+    while pool.in_flight:
+        found += pool.completions()
+    assert len(found) == len(draws)
+    for completion in found:
         assert completion.reading, completion.problem
         assert completion.reading.values["score"] in range(1, 6)
         assert sum(completion.probabilities["score"].values()) == pytest.approx(1, abs=1e-5)
-        assert completion.thinking_cut == (at % 2 == 0)
-        whole = Replay(tokenizer, thought.ids).text
+        assert completion.thinking_cut == (int(completion.id) % 2 == 0)
+        whole = Replay(tokenizer, thoughts[completion.id]).text
         assert whole.startswith(completion.thinking) and (completion.thinking == whole) == completion.thinking_cut
 
 

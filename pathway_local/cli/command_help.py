@@ -36,7 +36,7 @@ MOST_USED = {
     "report": "out by between pair-by against cluster title logo lang",
     "handover": "against error within by store cases sheet rater full out",
     "import": "kind rater rubric cases id map score comment pseudonyms encoding",
-    "hosted export": "cases rubric service model out only id map",
+    "hosted export": "cases rubric service model out id map",
 }
 """Commands with more options than one screen holds, with those that their `--help` shows; `--help-all` shows all."""
 
