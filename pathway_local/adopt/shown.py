@@ -392,7 +392,7 @@ def endings(source: Source) -> Iterator[Form]:
     marks = [
         each for each in _FENCED.finditer(text) if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
     ]
-    ends = [End(*each.group("label", "fence", "value", "more"), source.row(each.start())) for each in marks]
+    ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
         runs = list(label_runs(source))
         taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
