@@ -52,6 +52,9 @@ gets them all: it compares vLLM with transformers, for which it imports torch an
 IMPORTED = set[str]()
 """The modules that are there before the first test."""
 
+CORPUS = ("test_compiled", "test_prompt_corpus")
+"""Files whose tests adopt every prompt of the corpus: in one worker, which does it once."""
+
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
 
@@ -81,6 +84,8 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).stem
+        if name in CORPUS:
+            return CORPUS[0]
         return "vllm" if name in SHARING or name in IMPORT_TORCH else name
 
 

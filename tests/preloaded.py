@@ -71,14 +71,20 @@ def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forked(subprocess.Popen[str]):
-    """A command that the server forks, with an empty stdin and pipes for what it prints."""
+    """A command that the server forks. Its three streams are an empty stdin and pipes, unless descriptors are given."""
 
-    def __init__(self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        environment: Mapping[str, str],
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+    ) -> None:
         self._server = _running_server()
-        pipe = subprocess.PIPE
-        super().__init__(
-            arguments, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd=cwd, env=environment, text=True
-        )
+        own = [os.dup(each) if each >= 0 else each for each in (stdin, stdout, stderr)]
+        super().__init__(arguments, stdin=own[0], stdout=own[1], stderr=own[2], cwd=cwd, env=environment, text=True)
 
     def _execute_child(self, *given: object) -> None:
         """Replace how `Popen` forks and executes; all else stays as it is."""

@@ -1,15 +1,18 @@
 """A run keeps a rubric as it was understood when it judged, whatever a later release makes of the same text."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
-from adopting import adopted
 from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.errors import RubricError, RunDamaged
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
+from pathway_local.rubrics.declaration import declaration_of
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
+from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 
@@ -27,9 +30,10 @@ user:
 LOOSE = '---\nname: loose\ninputs: {answer: {}}\noutputs: "score: 1-5"\n---\nuser:\nRate {{answer}}.\n'
 
 
+@cache
 def all_rubrics() -> dict[str, Rubric]:
     """The built-in rubrics, those of the tests, and all of the corpus that can be adopted."""
-    read = {name: adopted(str(entry["prompt"])) for name, entry in CORPUS.items() if outcome(name)[0] == "right"}
+    read = {name: rubric for name in CORPUS for became, _, rubric in [outcome(name)] if rubric and became == "right"}
     files = [
         *builtin_names(),
         *(str(FILES / name) for name in ("version2.prompty", "levels.yaml")),
@@ -60,6 +64,13 @@ def test_every_rubric_comes_back_as_it_was() -> None:
         assert list(again.inputs) == list(rubric.inputs)
         assert again.format.outputs == rubric.format.outputs, name
         assert list(again.format.outputs.fields) == list(rubric.format.outputs.fields)
+
+
+def test_every_rubric_is_declared_and_read_back() -> None:
+    for name, rubric in all_rubrics().items():
+        outputs = rubric.format.outputs
+        declared = declaration_of(outputs)
+        assert OutputFormat.load(outputs_in(declared.fields, declared.lines)).outputs == outputs, name
 
 
 DAMAGES = {

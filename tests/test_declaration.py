@@ -6,7 +6,6 @@ from typing import Any, get_args
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_compiled import all_rubrics
 
 from pathway_local.errors import FormatError
 from pathway_local.rubrics.declaration import declaration_of
@@ -104,13 +103,6 @@ def test_a_declaration_is_read_back_to_the_same_format(fields: Mapping[str, Draw
     again = Outputs.model_validate(outputs_in(declared.fields, declared.lines))
     assert again == outputs, declared
     assert list(again.fields) == list(fields)
-
-
-def test_the_rubrics_of_the_corpus_are_declared_and_read_back() -> None:
-    for name, rubric in all_rubrics().items():
-        outputs = rubric.format.outputs
-        declared = declaration_of(outputs)
-        assert OutputFormat.load(outputs_in(declared.fields, declared.lines)).outputs == outputs, name
 
 
 SHORT = {

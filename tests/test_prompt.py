@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,14 @@ def control_ids(judge: tuple[Family, JudgeTokenizer]) -> set[int]:
     return {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
 
 
+cached_rubric = cache(load_rubric)
+
+
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_no_control_token_comes_out_of_a_case(judge: tuple[Family, JudgeTokenizer], data: st.DataObject) -> None:
     pieces = st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), max_size=5).map("".join)
-    rubric = load_rubric(data.draw(st.sampled_from(builtin_names())))
+    rubric = cached_rubric(data.draw(st.sampled_from(builtin_names())))
     writer = writer_for(judge, rubric)
     harmless = written(writer, dict.fromkeys(rubric.inputs, "harmless"))
     hostile = written(writer, {name: "x" + data.draw(pieces) for name in rubric.inputs})

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import pytest
 import yaml
 
 from pathway_local.adopt.adoption import propose, rubric_text
@@ -61,24 +60,24 @@ def spelled(wanted: str) -> str:
 
 
 @cache
-def outcome(name: str) -> tuple[str, str]:
-    """Return what became of a prompt, and what was proposed or said."""
+def outcome(name: str) -> tuple[str, str, Rubric | None]:
+    """Return what became of a prompt, what was proposed or said, and the rubric."""
     entry = CORPUS[name]
     try:
         prompt = read_prompt(str(entry["prompt"]).encode(), "mine.txt")
         found = propose(prompt)
         if not found.fields or not found.inputs.said:
-            return "to declare", ""
+            return "to declare", "", None
         if found.open:
-            return "open", str(found.fields)
+            return "open", str(found.fields), None
         rubric = parse_rubric(rubric_text(prompt, found, "mine.txt", confirmed=True), "mine.prompty")
         check_grammars(rubric.format, example_inputs(rubric), None)
     except PathwayError as error:
-        return "refused", str(error)
+        return "refused", str(error), None
     right = (
         "right" if is_right(rubric, entry) else "asked" if found.questions or doubts(prompt.source, rubric) else MISREAD
     )
-    return right, shown(rubric)
+    return right, shown(rubric), rubric
 
 
 def shown(rubric: Rubric) -> str:
@@ -106,10 +105,9 @@ def is_right(rubric: Rubric, entry: Mapping[str, object]) -> bool:
     return right and named and list(rubric.inputs) == declared
 
 
-@pytest.mark.parametrize("name", CORPUS)
-def test_no_proposal_is_a_misreading(name: str) -> None:
-    became, said = outcome(name)
-    assert became != MISREAD, said
+def test_no_proposal_is_a_misreading() -> None:
+    misread = {name: said for name in CORPUS for became, said, _ in [outcome(name)] if became == MISREAD}
+    assert not misread
 
 
 def test_half_of_the_prompts_and_more_are_proposed_rightly() -> None:
@@ -119,6 +117,6 @@ def test_half_of_the_prompts_and_more_are_proposed_rightly() -> None:
 
 
 if __name__ == "__main__":
-    for name, (became, said) in {name: outcome(name) for name in CORPUS}.items():
+    for name, (became, said, _) in {name: outcome(name) for name in CORPUS}.items():
         print(f"{became}: {name}\n    {said}")
     print(Counter(outcome(name)[0] for name in CORPUS))

@@ -5,11 +5,11 @@ import json
 import os
 import pty
 import stat
-import subprocess
 from pathlib import Path
 
 import openpyxl
 import pytest
+from preloaded import Forked
 from rated_run import scores_of
 from typed import COMMAND, Desk
 from typed_here import rows as rows_of
@@ -115,10 +115,9 @@ def answered(text: str, *arguments: object, desk: Desk) -> int:
     ours, theirs = pty.openpty()
     try:
         os.write(ours, text.encode())
-        command = [*COMMAND, *map(str, arguments)]
-        return subprocess.run(
-            command, cwd=desk.work, env=desk.environment, stdin=theirs, capture_output=True, timeout=60, check=False
-        ).returncode
+        with Forked([*COMMAND[1:], *map(str, arguments)], desk.work, desk.environment, theirs) as process:
+            process.communicate(timeout=60)
+        return process.returncode
     finally:
         os.close(ours)
         os.close(theirs)

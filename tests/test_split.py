@@ -8,7 +8,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from preloaded import Forked, start_environment
 from reply_script import JUDGE, SECONDS
 from typed import COMMAND, Desk
 from typed_here import Run, typing_in
@@ -478,19 +478,24 @@ print(left)
 def test_a_killed_command_leaves_the_run_as_it_was_and_no_file(
     what: str, here: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    def typed(at: int, folder: Path) -> subprocess.CompletedProcess[str]:
-        program = [sys.executable, "-c", KILLED, what, str(at), *PARTS]
-        return subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    script = tmp_path_factory.mktemp("script") / "killed.py"
+    script.write_text(KILLED)
 
-    whole = typed(10**9, Path(shutil.copytree(here("."), tmp_path_factory.mktemp("whole"), dirs_exist_ok=True)))
-    assert whole.returncode == 0, whole.stderr
-    steps, chance = 10**9 - int(whole.stdout.splitlines()[-1]), random.Random(3)
+    def typed(at: int, folder: Path) -> tuple[int, str]:
+        environment = start_environment() | {"HOME": str(script.parent)}
+        with Forked([str(script), what, str(at), *PARTS], folder, environment) as process:
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out + err
+
+    code, said = typed(10**9, Path(shutil.copytree(here("."), tmp_path_factory.mktemp("whole"), dirs_exist_ok=True)))
+    assert code == 0, said
+    steps, chance = 10**9 - int(said.splitlines()[-1]), random.Random(3)
 
     names = {path.name for path in here(".").iterdir()}
     new = {"new.run", *(f"new.{k}-of-{N}.run" for k in range(1, N + 1))} if what == "split" else set()
     for at in sorted(chance.sample(range(1, steps), 10)):
-        done = typed(at, here("."))
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        code, said = typed(at, here("."))
+        assert code == -signal.SIGKILL, said
         for name in ("all.run", *PARTS, *(new & {path.name for path in here(".").iterdir()})):
             with RunFile.read(here(name)) as read:
                 check_content(read.database)

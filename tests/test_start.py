@@ -6,26 +6,18 @@ import pty
 import re
 import shlex
 import struct
-import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
 
 import openpyxl
 import pytest
+from preloaded import Forked
 from typed import HERE, Desk
 
 from pathway_local.cli.start import Choices
 
-# The engine that `auto` finds: the scripted one, which is otherwise never chosen.
-CODE = f"""import sys; sys.path.insert(0, {str(HERE)!r}); sys.argv[0] = "pathway-local"
-import scripted_kind
-from pathway_local.engines.engine_list import ENGINES
-scripted_kind.Scripted.is_installed = lambda self: True
-ENGINES.insert(0, scripted_kind.SCRIPTED)
-from pathway_local.cli import main
-main()"""
+SCRIPT = HERE / "with_auto_engine.py"
 
 ROWS = [
     ["Inquérito aos estudantes, março de 2026"], [],
@@ -51,9 +43,7 @@ class Terminal:
     def __init__(self, desk: Desk, *words: str) -> None:
         self._leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 80, 0, 0))
-        command = [sys.executable, "-c", CODE, "start", *words]
-        ends = {"stdin": follower, "stdout": follower, "stderr": follower}
-        self._process = subprocess.Popen(command, cwd=desk.work, env=desk.environment, start_new_session=True, **ends)
+        self._process = Forked([str(SCRIPT), "start", *words], desk.work, desk.environment, *[follower] * 3)
         os.close(follower)
         self.said = ""
 

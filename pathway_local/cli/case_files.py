@@ -55,7 +55,7 @@ def read_privately(*files: Path) -> None:
 
 def tell_exposed(*files: Path, strict: bool = False) -> None:
     """Warn of files that others can read, or refuse them if `strict`. Raises CasesError."""
-    for path, others in exposures(files):
+    for path, others in exposures(dict.fromkeys(files)):
         if strict:
             raise CasesError(f"{path} can be read by {others}", f"Run: {closing_command(path)}")
         notice(f"{path} can be read by {others}: {closing_command(path)}")

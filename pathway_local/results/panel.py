@@ -76,7 +76,7 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: PanelRule) -
         if member not in known:
             raise UnknownName("rater", member, known)
     if len(set(members)) != len(members) or len(members) < LEAST:
-        raise UsageError("a panel needs two raters or more, each named once", "For example --of ann,bob,cara.")
+        raise UsageError("a panel needs two raters or more, each named once", "Such as ann,bob,cara.")
     if name in members or any(rater.kind in REPEATS and rater.name in members for rater in raters):
         raise UsageError("a panel can't have panels as members, nor adjudicated scores", "Name the raters behind them.")
     of = {member: {rater.rubric for rater in raters if rater.name == member} for member in members}
@@ -86,7 +86,9 @@ def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: PanelRule) -
     for rubric in shared:
         nominal = [score for score, declared in rubric.format.scores.items() if declared.scale == "nominal"]
         if nominal and rule != "majority":
-            raise UsageError(f"{rubric.name}'s {nominal[0]} is nominal, so it has no {rule}", "Give --rule majority.")
+            raise UsageError(
+                f"{rubric.name}'s {nominal[0]} is nominal, so it has no {rule}", "The rule majority suits any score."
+            )
     return shared
 
 

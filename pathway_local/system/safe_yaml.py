@@ -4,6 +4,7 @@ Finds where a key stands in a file, and says in a line what pydantic found wrong
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,18 @@ class Places:
     """
 
     def __init__(self, text: str, where: str, first_line: int = 1) -> None:
-        self.where, self.first_line = where, first_line
-        self.marks: Mapping[Keys, tuple[int, int]] = _marks(text)
+        self.where, self._first_line, self._text = where, first_line, text
+
+    @cached_property
+    def _marks(self) -> Mapping[Keys, tuple[int, int]]:
+        return _marks(self._text)  # reads the text once more, and most texts have nothing to complain about
 
     def of(self, *keys: str | int) -> str:
         """Return file, line and column of that key, or of the nearest key around it."""
         for end in range(len(keys), 0, -1):
-            if keys[:end] in self.marks:
-                line, column = self.marks[keys[:end]]
-                return f"{self.where} line {line + self.first_line}, column {column + 1}"
+            if keys[:end] in self._marks:
+                line, column = self._marks[keys[:end]]
+                return f"{self.where} line {line + self._first_line}, column {column + 1}"
         return self.where
 
 
