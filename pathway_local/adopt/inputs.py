@@ -58,10 +58,10 @@ def inputs_of(prompt: Prompt) -> Inputs:
 
 def _foreign(prompt: Prompt) -> list[str]:
     """Return the marks of other tools; [[name]] is one only beside another."""
-    every = dict.fromkeys(_FOREIGN.findall(prompt.source.text))
-    doubled = [each for each in every if each.startswith("[[") and not (kind_of(each) and prompt.source.text.count("]]") > 1)]  # fmt: skip # noqa: E501
-    known = MARKS["dollars"] if prompt.placeholders.syntax == "dollars" else re.compile(r"\[[A-Z_]+(?<!\])\Z")
-    return [each for each in every if each not in doubled and not known.fullmatch(each)]
+    every = list(dict.fromkeys(_FOREIGN.findall(prompt.source.text)))
+    doubled = [each for each in every if each.startswith("[[") and kind_of(each)]
+    known = MARKS["dollars"] if prompt.placeholders.syntax == "dollars" else re.compile(r"(?!)")
+    return [each for each in every if (each[:2] != "[[" or len(doubled) > 1) and not known.fullmatch(each)]
 
 
 def _listed(source: Source, foreign: list[str]) -> Inputs:

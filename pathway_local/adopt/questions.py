@@ -32,10 +32,14 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
         yield from (f'must the reply hold "{key}"?' for key in named if key.isidentifier() and key not in fields)
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         yield "the response that the judge chooses counts as the better one: is that meant?"
-    asks = [line for line in source.lines if any_of("first").search(line) and not any_of("silent").search(line)]
-    told = [found[0] for line in asks if (found := any_of("reasons").search(line))]
+    spoken = [line for line in source.lines if not any_of("silent").search(line)]
+    told = [found[0] for line in spoken if (found := any_of("reasons").search(line))]
     if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
-        yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons?'
+        yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons before it?'
+    several = [line for line in source.lines if any_of("each").search(line) and any_of("reply").search(line)]
+    scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
+    if several and len(scores) == 1 and not form.question:
+        yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
     if form.closing:
         yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.words import (
@@ -258,8 +259,11 @@ def tags(source: Source) -> Iterator[Form]:
             break
         first = last = [outer[1]]
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    again = [tag for tag, texts in said.items() if len(texts) > len(set(texts))]
+    asked = f"the prompt shows <{again[0]}> several times: does the reply hold it only once?" if again else ""
     if slots:
-        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), min(slot.row for slot in slots.values()))
+        row = min(slot.row for slot in slots.values())
+        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), row, question=asked)
 
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
@@ -283,7 +287,7 @@ def _start(text: str, tag: str) -> str:
 _LABEL = re.compile(
     r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
     r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
     r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
@@ -296,17 +300,13 @@ def labels(source: Source) -> Iterator[Form]:
     """Yield each run of labels with slots, such as `Score: [1-5]`."""
     every = [run for run in label_runs(source) if len(run) > 1]
     for run in every:
-        layout, begin, slots = "", run[0][1].row, tuple(slot for _, slot in run)
+        layout, begin = "", run[0][1].row
         for before, slot in run:
             gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
             layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
-        explained = any(any_of("reasons").search(f"{slot.name} {slot.text}".replace("_", " ")) for slot in slots)
-        if not explained and any_of("at_end").search(" ".join(source.lines[max(0, begin - 3) : begin])):
-            yield _ending(source, "labelled slots", layout, slots, "reasoning")
-            continue
         times = sum(len(each) == len(run) and each[0][1].name == run[0][1].name for each in every)
         asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
-        yield Form("labelled slots", layout, slots, begin, question=asked)
+        yield Form("labelled slots", layout, tuple(slot for _, slot in run), begin, question=asked)
 
 
 def label_runs(source: Source) -> Iterator[Labelled]:
@@ -352,7 +352,7 @@ def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
 _RESULT = re.compile(
     r"(?P<feedback>Feedback:\s*)?[\[(<{]+[^\[\]()<>{}\n]{3,160}[\])>}]+\s*\[RESULT\]\s*[\[(<{]+(?P<value>[^\[\]()\n]{3,160}?)[\])>}]"
 )
-_FENCES = {"": "", "[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
+_FENCES = {"[[": "]]", "<<<": ">>>", "\\boxed{": "}"}
 _FENCED = re.compile(
     r"(?P<label>[A-Z][\w ]{1,30}:\s?)?(?P<fence>\[\[|<<<|\\{1,4}boxed\{)[\s{]*"
     r"(?P<value>[^\[\]{}\n]{1,24}?)[\s}]*(?:\]\]|>>>|\})(?P<more>[ -]*[<\[(](?!/|https?:)[^\n]*)?"
@@ -371,84 +371,78 @@ TWO_LABELS = re.compile(
 """A reply of several parts that are written in one line."""
 
 
+class End(NamedTuple):
+    """The end of a reply: a label, a bracket, a value, and what stands behind it."""
+
+    label: str | None
+    fence: str
+    value: str
+    more: str | None
+    row: int
+
+
 def endings(source: Source) -> Iterator[Form]:
     """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
-    if found := _RESULT.search(source.text):
+    text = source.text
+    if found := _RESULT.search(text):
         row, name = source.row(found.start()), "result" if alternatives(found["value"]) else "score"
-        layout = f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}"
-        yield Form(
-            "a final [RESULT]", layout, (Slot("feedback", "", row, "text"), Slot(name, found["value"], row)), row
-        )
+        slots = (Slot("feedback", "", row, "text"), Slot(name, found["value"], row))
+        yield Form("a final [RESULT]", f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}", slots, row)
         return
-    fenced = [each for each in _FENCED.finditer(source.text) if not _is_text_of_case(each["value"])]
-    rows = [source.row(each.start()) for each in fenced]
-    every = [(each["label"] or "", each["fence"], each["value"], each["more"] or "") for each in fenced]
-    if not fenced and not any_of("after").search(source.text) and not TWO_LABELS.search(source.text):
+    marks = [
+        each for each in _FENCED.finditer(text) if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
+    ]
+    ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
+    if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
         runs = list(label_runs(source))
         taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
-        named = [each for each in _NAMED.finditer(source.text) if source.row(each.start("label")) not in taken]
-        named = [
-            each for each in named if any_of("last").search(source.text[max(0, each.start() - 120) : each.start()])
+        cued = [
+            each
+            for each in _NAMED.finditer(text)
+            if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
         ]
+        ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
         single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
         single = single if len({before for before, _ in single}) == 1 else []
-        rows = [*(source.row(each.start("label")) for each in named), *(slot.row for _, slot in single)]
-        every = [
-            *((each["label"], "", each["value"], each["more"] or "") for each in named),
-            *((before, "", slot.text, "") for before, slot in single),
+        ends = [
+            *(end for end in ends if end.row not in taken),
+            *(End(before, "", slot.text, "", slot.row) for before, slot in single),
         ]
-    if every:
-        yield _ended(source, every, rows[0])
+    if ends:
+        yield _ended(source, ends)
 
 
-def _is_text_of_case(mark: str) -> bool:
-    return mark.islower() and mark.isidentifier() and kind_of(mark) not in ("", "answer")
-
-
-def _ended(source: Source, every: list[tuple[str, str, str, str]], row: int) -> Form:
-    """Return the reply that ends in one of these: each a label, a bracket, a value and what stands behind it."""
-    told = list(dict.fromkeys(label.strip() for label, *_ in every if label))
+def _ended(source: Source, ends: list[End]) -> Form:
+    """Return the reply that ends in one of these."""
+    fence, row, more = ends[0].fence, ends[0].row, ends[0].more or ""
+    told = list(dict.fromkeys(end.label.strip() for end in ends if end.label))
     told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
-    values = list(dict.fromkeys(value.strip("[]<>(){} $") for _, _, value, _ in every))
-    sets = [alternatives(value) or [value] for value in values if not is_in("blank", value)]
+    asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
+    label = told[0] if told and (len(told) == 1 or not fence) else ""
+    values = [end.value.strip("[]<>(){} $") for end in ends]
+    values = [value for value in dict.fromkeys(values) if not is_in("blank", value)]
+    every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
     # [[verdict]] beside [[Yes]] and [[No]] is their name.
-    words = [
-        word
-        for each in sets
-        for word in each
-        if not word.islower() or all(word.islower() for each in sets for word in each)
-    ]
-    words = list(dict.fromkeys(word for word in words if not re.search(r"^\W*\d", word)))
-    _, fence, _, more = every[0]
-    name = (
-        "verdict"
-        if fence and words
-        else as_name(told[0])
-        if told and re.search(r"\w", told[0])
-        else "rating"
-        if fence
-        else "score"
-    )
-    text = next((value for value in values if not is_in("blank", value)), "") if len(words) < 2 else ""
-    slot = Slot(name, text, row, "" if words or text else "number", tuple(words) if len(words) > 1 else ())
+    words = tuple(dict.fromkeys(word for word in every if not word.islower() or all(map(str.islower, every))))
+    named = as_name(label) if re.search(r"\w", label) else ""
+    name = ("verdict" if words else named or "rating") if fence else named or "score"
+    text = values[0] if values and len(words) < 2 else ""
+    slot = Slot(name, text, row, "" if words or text else "number", words if len(words) > 1 else ())
     begin = re.sub(r"\\+", r"\\", fence)
-    layout = in_layout(f"{told[0]} " if told else "") + f"{in_layout(begin)}{{{name}}}{in_layout(_FENCES[begin])}"
+    layout = (
+        in_layout(f"{label} " * bool(label) + begin) + f"{{{name}}}" + (in_layout(_FENCES[begin]) if fence else more)
+    )
     # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
-    kind, gap = ("brackets around a value" if fence else "a final line"), "\n\n" * bool(told)
-    made = _ending(source, kind, layout + more * (not fence), (slot,), "explanation" if fence else "reasoning", gap)
-    asked = f"the prompt shows {' and '.join(told)}: which does the reply hold?" * (len(told) > 1)
-    unread = fence and (any(more for *_, more in every) or len(words) == 1)
-    return replace(made, slots=() if unread else made.slots, question=asked or made.question)
-
-
-def _ending(source: Source, kind: str, layout: str, slots: tuple[Slot, ...], text: str, gap: str = "\n\n") -> Form:
-    """Return the reply that ends so, behind free text if the prompt asks for reasons; else it is asked."""
-    if any_of("silent").search(source.text):
-        return Form(kind, layout, slots, slots[0].row)
+    before, gap = ("explanation" if fence else "reasoning"), "\n\n" * bool(label)
+    unread = fence and (any(end.more for end in ends) or len(words) == 1)
+    slots, kind = () if unread else (slot,), "brackets around a value" if fence else "a final line"
+    if any_of("silent").search(source.text) or unread:
+        return Form(kind, layout, slots, row, question=asked)
     if not any_of("reasons").search(source.text):
-        asked = "does the judge write this alone, and no reasons before it?"
-        return Form(kind, layout, slots, slots[0].row, question=asked)
-    return Form(kind, f"{{{text}}}{gap}{layout}", (Slot(text, "", slots[0].row, "text"), *slots), slots[0].row)
+        asked = asked or "does the judge write this alone, and no reasons before it?"
+        return Form(kind, layout, slots, row, question=asked)
+    slots = (Slot(before, "", row, "text"), *slots)
+    return Form(kind, f"{{{before}}}{gap}{layout}", slots, row, question=asked)
 
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")

@@ -77,21 +77,26 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return Value(f"choice {quoted_word(words[0])}", rows)
     scale = scale_in(BESIDE.sub("", text), slot.row)
     if words and not scale:
+        if is_in("chance", last) and "|" in keys:
+            return Value("choice " + " | ".join(map(quoted_word, words)), rows)
         spelling, question = ordered(words, source)
         return Value(spelling, rows, scores=True, words=words, question=question)
+    if not scale and "|" in keys and any_of("counted").search(f"{last} {text}"):
+        return Value("number 0-1000", rows, question=f'"{last}" counts something: is it at most 1000, and no score?')
+    if any_of("sum").search(f"{last} {text}"):
+        return Value(OPEN, rows, scores=True)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
     if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
         return _of_text(slot, last, explains)
-    if not scale and "|" in keys and any_of("counted").search(f"{last} {text}"):
-        return Value("number 0-1000", rows, question=f'"{last}" counts something: is it at most 1000, and no score?')
     # A number that is no range, or one whose end an input says, is left to the person.
     unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
-    scale = None if any_of("sum").search(text) else scale or (None if unread else scale_of(last, keys, source))
+    scale = scale or (None if unread else scale_of(last, keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
     if is_in("chance", last) and "|" in keys:
         return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
-    return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True)
+    asked = "are 1 and 2 a scale, or the first and the second text?" * ((scale.low, scale.high) == (1, 2))
+    return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True, question=asked)
 
 
 def _listed_above(slot: Slot, source: Source) -> list[str]:
@@ -141,7 +146,10 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
         for line in source.lines
         if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
     ]
-    if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
+    whole = re.search(r"(?i)\b(?:int|whole|ganz|enti|ente)", slot.text)
+    if (finer and not whole and not (scale.step and scale.high <= 1)) or (
+        not scale.step and (decimals or scale.high <= 1)
+    ):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
 
