@@ -44,13 +44,22 @@ None loads vLLM: beside them, the tests that compare times in a vLLM have a proc
 
 IMPORT_TORCH = (
     *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
-    *("test_vllm_core", "test_wheel_judge"),
+    *("test_pinned_folder", "test_vllm_core", "test_wheel_judge"),
 )
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
 
-CORPUS = ("test_compiled", "test_prompt_corpus")
-"""Files whose tests adopt every prompt of the corpus: in one worker, which does it once."""
+IMPORTED = set[str]()
+"""The modules that are there before the first test."""
+
+ONCE = {
+    "test_compiled": "corpus",
+    "test_prompt_corpus": "corpus",
+    "test_another_engine": "modules",
+    "test_floors": "modules",
+    "test_supply_chain": "modules",
+}
+"""Files whose tests adopt every prompt of the corpus, or parse every module: in one worker, which does it once."""
 
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
@@ -70,6 +79,7 @@ def pytest_collection_finish() -> None:
     """Look for garbage from now on, but not among the modules: a look at all of them takes half a second."""
     gc.freeze()
     gc.enable()
+    IMPORTED.update(sys.modules)
 
 
 class ByFile(LoadScopeScheduling):
@@ -80,9 +90,7 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).stem
-        if name in CORPUS:
-            return CORPUS[0]
-        return "vllm" if name in SHARING or name in IMPORT_TORCH else name
+        return "vllm" if name in SHARING or name in IMPORT_TORCH else ONCE.get(name, name)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -94,6 +102,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line in the test's own folder and process."""
     return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def imported_first() -> set[str]:
+    """The modules that tests import before the first of them runs, which each worker waits for."""
+    return IMPORTED
 
 
 @pytest.fixture
