@@ -49,6 +49,9 @@ IMPORT_TORCH = (
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
 
+IMPORTED = set[str]()
+"""The modules that are there before the first test."""
+
 CORPUS = ("test_compiled", "test_prompt_corpus")
 """Files whose tests adopt every prompt of the corpus: in one worker, which does it once."""
 
@@ -70,6 +73,7 @@ def pytest_collection_finish() -> None:
     """Look for garbage from now on, but not among the modules: a look at all of them takes half a second."""
     gc.freeze()
     gc.enable()
+    IMPORTED.update(sys.modules)
 
 
 class ByFile(LoadScopeScheduling):
@@ -94,6 +98,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The command line in the test's own folder and process."""
     return typing_in(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def imported_first() -> set[str]:
+    """The modules that tests import before the first of them runs, which each worker waits for."""
+    return IMPORTED
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def judged(
     own = {"instruction": "Say hello.", "response": "Hello.", "score_rubric": {"criteria": "Is it kind?", **LEVELS}}
     rows: list[dict[str, object]] = [
         {"id": f"same {at}", **own, "instruction": f"Say hello {at} times.", "reference_answer": "  hello. "}
-        for at in range(12)
+        for at in range(6)
     ]
     rows.append({"id": "hostile", **own, "response": HOSTILE, "score_rubric": {"criteria": HOSTILE, **LEVELS}})
     rows.append({"id": "unlike", **own, "score_rubric": {"criteria": "Is it rude?", **LEVELS}})
@@ -56,7 +56,7 @@ def judged(
 
 def test_each_row_is_judged_by_its_own_criteria(judged: tuple[str, dict[str, dict[str, str]]]) -> None:
     _, rows = judged
-    assert len(rows) == 15
+    assert len(rows) == 9
     for case, row in rows.items():
         if case != "lacking":
             assert row["failure"] == ""

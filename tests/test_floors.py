@@ -142,6 +142,11 @@ def test_only_engines_know_vllm_and_torch_and_nothing_imports_what_lies_in_scrip
         assert not named & OUTSIDE, module
 
 
+def test_tests_import_what_takes_seconds_only_where_they_use_it(imported_first: set[str]) -> None:
+    assert imported_first
+    assert not imported_first & {*HEAVY, "transformers", "ray"}
+
+
 def test_behind_the_door_no_module_reads_a_prompts_file() -> None:
     """A rubric is read once, by what runs a command; a run keeps it compiled."""
     behind = set(ROOMS) - {"prompty", "adopt", "checks", "api", "cli"}

@@ -33,7 +33,7 @@ def test_it_says_stores_and_ends_alike(desk: Desk) -> None:
         assert _ended(desk.begun(*command)) == _ended(desk.begun(*command, afresh=True))
 
 
-@pytest.mark.parametrize("afresh", [True, False])
+@pytest.mark.parametrize("afresh", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_it_is_a_child_that_leads_its_session_and_hears_signals(desk: Desk, afresh: bool) -> None:
     desk.environment["REPLY_SCRIPT_SECONDS"] = "1"
     with desk.begun(*desk.judging(desk.cases(9)), afresh=afresh) as process:
