@@ -41,7 +41,9 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     if several and len(scores) == 1 and not form.question:
         yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
     told = [
-        line for line in source.lines if re.search(r"(?i)\b(?:yaml|csv|table)\b", line) and any_of("reply").search(line)
+        line
+        for line in source.lines
+        if re.search(r"(?i)\b(?:yaml|csv|table)\b", line) and any_of("format").search(line)
     ]
     if told:
         yield f'the prompt says "{told[0].strip()[:60]}": does the judge write the reply as it is shown here?'
