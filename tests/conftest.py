@@ -44,7 +44,7 @@ None loads vLLM: beside them, the tests that compare times in a vLLM have a proc
 
 IMPORT_TORCH = (
     *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
-    *("test_vllm_core", "test_wheel_judge"),
+    *("test_pinned_folder", "test_vllm_core", "test_wheel_judge"),
 )
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
@@ -52,8 +52,14 @@ gets them all: it compares vLLM with transformers, for which it imports torch an
 IMPORTED = set[str]()
 """The modules that are there before the first test."""
 
-CORPUS = ("test_compiled", "test_prompt_corpus")
-"""Files whose tests adopt every prompt of the corpus: in one worker, which does it once."""
+ONCE = {
+    "test_compiled": "corpus",
+    "test_prompt_corpus": "corpus",
+    "test_another_engine": "modules",
+    "test_floors": "modules",
+    "test_supply_chain": "modules",
+}
+"""Files whose tests adopt every prompt of the corpus, or parse every module: in one worker, which does it once."""
 
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
@@ -84,9 +90,7 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         name = Path(nodeid.partition("::")[0]).stem
-        if name in CORPUS:
-            return CORPUS[0]
-        return "vllm" if name in SHARING or name in IMPORT_TORCH else name
+        return "vllm" if name in SHARING or name in IMPORT_TORCH else ONCE.get(name, name)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -102,8 +102,9 @@ def as_csv(path: Path, rows: Sequence[Sequence[Any]], header: int, dice: random.
     return path
 
 
-def test_the_header_is_found_in_hundreds_of_layouts(tmp_path: Path) -> None:
-    for seed in range(400):
+@pytest.mark.parametrize("seeds", [range(160), pytest.param(range(160, 1000), marks=pytest.mark.soak)], ids=str)
+def test_the_header_is_found_in_hundreds_of_layouts(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
         dice = random.Random(seed)
         rows, place = layout(dice)
         write, name = (as_workbook, "a.xlsx") if seed % 2 else (as_csv, "a.csv")

@@ -1,5 +1,7 @@
 """A probe's result says what the cases show, and how sure that is."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -185,9 +187,12 @@ def test_probes_expect_something_of_every_score_that_they_are_about() -> None:
     assert all(isinstance(probe, Probe) and probe.expected and 0 < probe.needed < 1 for probe in PROBES)
 
 
-@pytest.mark.parametrize(
-    "noise", ["wobbles by 0.1", "wobbles by 0.3", "20% flip", "30% flip, borderline", "30% of wrong ones flip"]
-)
+def kinds(here: Sequence[str], in_soak: Sequence[str]) -> pytest.MarkDecorator:
+    """Runs a test of whole self-tests for these noises, and for others in the soak."""
+    return pytest.mark.parametrize("noise", [*here, *(pytest.param(each, marks=pytest.mark.soak) for each in in_soak)])
+
+
+@kinds(["wobbles by 0.1", "30% flip, borderline"], ["wobbles by 0.3", "20% flip", "30% of wrong ones flip"])
 def test_whole_self_tests_fail_no_judge_for_its_noise_alone(noise: str) -> None:
     rng = np.random.default_rng(2)
     failed = [bool(failing(rng, NOISES[noise], 60, "")) for _ in range(40)]
@@ -196,7 +201,7 @@ def test_whole_self_tests_fail_no_judge_for_its_noise_alone(noise: str) -> None:
         assert all(failing(rng, NOISES[noise], 60, "", repeats=False) for _ in range(5))
 
 
-@pytest.mark.parametrize("noise", ["wobbles by 0.05", "wobbles by 0.3", "rounds after 0.1"])
+@kinds(["rounds after 0.1"], ["wobbles by 0.05", "wobbles by 0.3"])
 def test_whole_self_tests_find_a_bias_of_half_a_level(noise: str) -> None:
     rng = np.random.default_rng(3)
     found = [failing(rng, NOISES[noise], 100, probe) == {probe} for probe in ("padding", "levels") for _ in range(15)]

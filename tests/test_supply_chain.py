@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from test_floors import modules
 from typed import Desk
 from yaml.constructor import SafeConstructor
 
 from pathway_local.sealing import launch as environment
 from pathway_local.system import safe_yaml
 
-PACKAGE = Path(__file__).parents[1] / "pathway_local"
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
 UNSAFE_CALLS = {"eval", "exec", "yaml.unsafe_load", "yaml.full_load", "numpy.load", "np.load"}
 SAFE_IF = {"torch.load": {"weights_only=True"}, "yaml.load": {"_Loader", "_FastLoader"}}
@@ -26,9 +26,8 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 
 def test_no_module_reads_pickles_or_runs_what_it_reads() -> None:
-    modules = list(PACKAGE.rglob("*.py"))
-    assert len(modules) > 100
-    for node in (each for path in modules for each in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+    assert len(modules()) > 100
+    for node in (each for tree in modules().values() for each in ast.walk(tree)):
         if isinstance(node, ast.Import):
             assert not {alias.name.partition(".")[0] for alias in node.names} & UNSAFE_MODULES
         elif isinstance(node, ast.ImportFrom):
