@@ -43,7 +43,7 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     told = [
         line
         for line in source.lines
-        if re.search(r"(?i)\b(?:yaml|csv|table)\b", line) and any_of("format").search(line)
+        if re.search(r"(?i)(?<![.\w])(?:yaml|csv|(?:a|markdown) table)\b", line) and any_of("reply").search(line)
     ]
     if told:
         yield f'the prompt says "{told[0].strip()[:60]}": does the judge write the reply as it is shown here?'
