@@ -84,11 +84,11 @@ def raters_named(name: str, raters: Iterable[str]) -> list[str]:
     return [name] if name in known else [other for other in known if other.startswith(f"{name}{GROUP}")]
 
 
-def refuse_adjudicators_name(name: str, option: str) -> None:
-    """Raise UsageError if `name`, which `option` gave to a rater of another kind, is that of adjudicators."""
+def refuse_adjudicators_name(name: str) -> None:
+    """Raise UsageError if the name of a rater of another kind is that of adjudicators."""
     if name.partition(GROUP)[0] == ADJUDICATED:
         raise UsageError(
-            f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", f"Give another {option}."
+            f"the name {ADJUDICATED} is reserved for scores agreed on in `view`", "Give this rater another name."
         )
 
 

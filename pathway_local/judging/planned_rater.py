@@ -111,7 +111,7 @@ def planned_raters(
         raise UsageError("--rater names one rater, and there are several judges", "Judge with one at a time.")
     judges = [registry.get(name) for name in plan.judge or [_usual_judge(run, plan.rater)]]
     for name in [plan.rater] if plan.rater else [judge.name for judge in judges]:
-        refuse_adjudicators_name(name, "--rater")
+        refuse_adjudicators_name(name)
     machine = plan.allocation.machine
     raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)

@@ -181,7 +181,7 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
     known = {rater.name: rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("hosted", rubric.name)}
     found = []
     for name, models in judges.items():
-        refuse_adjudicators_name(name, "--rater")
+        refuse_adjudicators_name(name)
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")

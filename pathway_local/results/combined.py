@@ -22,7 +22,7 @@ def store_combined(run: RunFile, name: str, decision: Decision, command: Sequenc
 
     Raises RaterChanged if the promise, its order or its threshold is another than the stored one's.
     """
-    refuse_adjudicators_name(name, "--store")
+    refuse_adjudicators_name(name)
     matrix, options, chosen = decision.matrix, decision.options, decision.found.chosen
     spec: dict[str, Value] = {
         "of": [decision.name, *decision.members],

@@ -69,7 +69,7 @@ def make_panel(
 
 def _rubrics(run: RunFile, name: str, members: Sequence[str], rule: PanelRule) -> list[Rubric]:
     """The rubrics under which all members are raters. Raises UsageError."""
-    refuse_adjudicators_name(name, "--name")
+    refuse_adjudicators_name(name)
     raters = [rater for _, rater in run.raters()]
     known = dict.fromkeys(rater.name for rater in raters)
     for member in members:
