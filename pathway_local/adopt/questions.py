@@ -40,6 +40,13 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
     if several and len(scores) == 1 and not form.question:
         yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
+    told = [
+        line
+        for line in source.lines
+        if re.search(r"(?i)(?<![.\w])(?:yaml|csv|(?:a|markdown) table)\b", line) and any_of("reply").search(line)
+    ]
+    if told:
+        yield f'the prompt says "{told[0].strip()[:60]}": does the judge write the reply as it is shown here?'
     if form.closing:
         yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):

@@ -153,8 +153,8 @@ def _slot(name: str, raw: str, row: int) -> Slot:
     if re.fullmatch(r'"[\w.+-]*"', shown):
         return Slot(name, remark, row, "text", sample=shown.strip('"'))
     if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
-        listed = re.match(r"\S+\s*(?:or|\||/|-|to|a|for|if)\s", bare)
-        return Slot(name, text if listed else text[sample.end() :].strip(), row, "number", sample=sample[0])
+        rest = text[sample.end() :].strip()
+        return Slot(name, text if re.search(r"\d", rest) else rest, row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
     kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
     kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
@@ -213,7 +213,9 @@ def key_lists(source: Source) -> Iterator[Form]:
             [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
         )
         if found and (len(keys) > 1 or any_of("keys").search(line[: found.start()])):
-            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row)
+            more = [key for key in re.findall(_KEY, line[found.end() :]) if key not in found[0]]
+            asked = f'the same line names "{more[0]}": must the reply hold it?' if more else ""
+            yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row, question=asked)
             return
 
 
@@ -259,11 +261,13 @@ def tags(source: Source) -> Iterator[Form]:
             break
         first = last = [outer[1]]
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
+    # Labels in a tag are slots of their own.
+    deeper = any(len(re.findall(r"\w:\s", inside)) > 1 for texts in said.values() for inside, _ in texts)
     again = [tag for tag, texts in said.items() if len(texts) > len(set(texts))]
     asked = f"the prompt shows <{again[0]}> several times: does the reply hold it only once?" if again else ""
     if slots:
         row = min(slot.row for slot in slots.values())
-        yield Form("tagged slots", "\n".join(lines), tuple(slots.values()), row, question=asked)
+        yield Form("tagged slots", "\n".join(lines), () if deeper else tuple(slots.values()), row, question=asked)
 
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
@@ -286,8 +290,8 @@ def _start(text: str, tag: str) -> str:
 
 _LABEL = re.compile(
     r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
-    r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?)(?P<after>[*_]*\s*:\s*[*_]*\s*)"
-    rf"(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
+    r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?|[a-z]\w{2,30}(?=:\s?[<\[]))"
+    rf"(?P<after>[*_]*\s*[:：]\s*[*_]*\s*)(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
     r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
@@ -366,7 +370,7 @@ _NAMED = re.compile(
 """A label with a value: in quotes, or behind a word such as "with"."""
 TWO_LABELS = re.compile(
     r"(?m)^[^{\n]*?\b[A-Z]\w+: [^{\n]*[.!?\]})>,;] (?:\[[A-Z]+\]|[A-Z]\w+:) ?\S"
-    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>][.,;]? [A-Z]\w+: ?[\[<(]"
+    r"|\b[A-Z]\w+: ?[\[<(][^\n\])>]{1,80}[\])>](?:[.,;]? |\\n)[A-Z]\w+: ?[\[<(]"
 )
 """A reply of several parts that are written in one line."""
 

@@ -67,7 +67,8 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     """Return the value of one slot: a list, a boolean, words, a number, or text."""
     rows, last, text = (slot.row,), slot.name.split(".")[-1], slot.text
     if slot.kind in ("objects", "list"):
-        return Value(_as_json(slot.members) if slot.members else "list", rows)
+        plain = all(each.words or not (each.kind == "number" or re.search(r"\d", each.text)) for each in slot.members)
+        return Value(_as_json(slot.members) if slot.members and plain else OPEN if slot.members else "list", rows)
     words = slot.words or (() if slot.kind == "number" else tuple(alternatives(text) or _listed_above(slot, source)))
     beside = [*BESIDE.findall(text), *(word for word in (*words, *in_quotes(text)) if is_in("beyond", word))]
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
@@ -320,7 +321,12 @@ def gloss(word: str, source: Source) -> str:
 
 def _as_json(members: Sequence[Slot]) -> str:
     """Return the spelling of a list of objects that is no score."""
-    shown = {each.name: {"enum": list(each.words)} if each.words else {"type": "string"} for each in members}
+    shown: dict[str, object] = {
+        each.name: {"enum": list(each.words)}
+        if each.words
+        else {"type": "boolean" if each.kind == "boolean" else "string"}
+        for each in members
+    }
     item = {"type": "object", "properties": shown, "required": list(shown)}
     return f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}"
 
