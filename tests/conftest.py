@@ -11,6 +11,7 @@ from typing import Any
 
 import engine_scripts
 import pytest
+from browser import Browser, browser
 from hypothesis import settings
 from scripted_kind import register
 from tiny_judge import make_tiny_judge
@@ -55,11 +56,15 @@ IMPORTED = set[str]()
 ONCE = {
     "test_compiled": "corpus",
     "test_prompt_corpus": "corpus",
+    "test_hostile_pages": "browser",
+    "test_pages_in_browser": "browser",
+    "test_rating_in_browser": "browser",
     "test_another_engine": "modules",
     "test_floors": "modules",
     "test_supply_chain": "modules",
 }
-"""Files whose tests adopt every prompt of the corpus, or parse every module: in one worker, which does it once."""
+"""Files whose tests adopt every prompt of the corpus, show pages in a browser, or parse every module: in one worker,
+which prepares that once."""
 
 SHARING = {path.stem for path in Path(__file__).parent.glob("test_*.py") if "vllm_host" in path.read_text("utf-8")}
 
@@ -119,6 +124,26 @@ def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _commands_leave_the_tests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_alone(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser without a window, started once in a worker."""
+    with browser(tmp_path_factory.mktemp("browser") / "b") as found:
+        yield found
+
+
+@pytest.fixture
+def web(chromium: Browser) -> Iterator[Browser]:
+    """The browser, with nothing kept from a test before; whatever a page was kept from doing fails the test."""
+    chromium.errors.clear()
+    chromium.dialogs.clear()
+    chromium.resize(1280, 900)
+    yield chromium
+    chromium.call("Emulation.setEmulatedMedia", media="")
+    assert chromium.errors == []
+    for path in chromium.downloads.iterdir():
+        path.unlink()
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,7 @@ import base64
 import hashlib
 import re
 import shutil
-import subprocess
-from dataclasses import dataclass
-from html import escape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -96,35 +92,3 @@ def check_harmless(page: str, script: str = "", logo: str = "") -> PageParser:
     assert all(each["role"] == "img" and each["aria-label"] for each in parsed.of("svg"))
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
     return parsed
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A page in a browser, in a window as wide as a phone's: widths in pixels, and the title that it has then."""
-
-    window: int
-    laid_out: int
-    title: str
-
-
-def in_browser(page: Path) -> Shown:
-    """Show the page in a frame of a page that measures it."""
-    assert CHROMIUM
-    framed = escape(page.read_text(encoding="utf-8"))
-    around = page.with_name(f"around-{page.name}")
-    around.write_text(
-        f"""<!DOCTYPE html><title></title><iframe id="framed" width="360" height="800" srcdoc="{framed}"></iframe>
-<script>framed.onload = () => {{
-const inner = framed.contentDocument;
-document.title = [framed.contentWindow.innerWidth, inner.documentElement.scrollWidth, inner.title].join(" ");
-}}</script>""",
-        encoding="utf-8",
-    )
-    command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-        f"--user-data-dir={page.parent / 'browser'}", "--dump-dom", around.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search("<title>([0-9]+) ([0-9]+) (.*)</title>", done.stdout)
-    assert found
-    return Shown(int(found[1]), int(found[2]), found[3])

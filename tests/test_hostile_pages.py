@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from html_page import check_harmless, in_browser, needs_browser
+from browser import Browser
+from html_page import check_harmless, needs_browser
 from rated_run import write_lines
 from typed_here import Run, typing_in
 
@@ -133,10 +134,11 @@ def test_hostile_data_change_no_tag_of_a_page(
 @needs_browser
 @pytest.mark.parametrize("kind", SHOWN)
 def test_a_browser_runs_nothing_and_the_layout_holds(
-    kind: str, run: Run, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    kind: str, run: Run, folders: dict[str, Path], web: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = pages_of(HOSTILE[kind], folders, run, monkeypatch)
+    web.resize(360, 800)
     for name in ("report.html", "read.html"):
-        shown = in_browser(folder / name)
-        assert shown.laid_out <= shown.window <= 360
-        assert shown.title.endswith(": may")
+        web.open(folder / name)
+        assert web.run("document.documentElement.scrollWidth") <= web.run("innerWidth") == 360
+        assert web.run("document.title").endswith(": may") and not web.dialogs

@@ -2,12 +2,11 @@
 
 import base64
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from agreement_run import answers_run, write_cases
-from browser import Browser, browser
+from browser import Browser
 from html_page import check_harmless, needs_browser
 from rated_run import judged_run
 from typed_here import Run, typing_in
@@ -31,21 +30,6 @@ def jpeg(width: int) -> bytes:
     """The beginning of a JPEG of this width, with a segment before the one that has its size."""
     size = bytes([8]) + (3).to_bytes(2) + width.to_bytes(2) + bytes([1, 1, 17, 0])
     return b"\xff\xd8\xff\xe0\x00\x04JF\xff\xc0" + (2 + len(size)).to_bytes(2) + size
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser") / "b") as found:
-        yield found
-
-
-@pytest.fixture
-def web(chromium: Browser) -> Iterator[Browser]:
-    chromium.errors.clear()
-    chromium.resize(1280, 900)
-    yield chromium
-    chromium.call("Emulation.setEmulatedMedia", media="")
-    assert chromium.errors == []
 
 
 @pytest.fixture

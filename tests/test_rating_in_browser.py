@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser import Browser, browser
+from browser import Browser
 from html_page import needs_browser
 from rated_run import TINY, TWO, scores_of
 from rating_page_files import SCRIPT, parsed, rows_of, write_rows, write_sheet
@@ -27,24 +27,6 @@ HOSTILE = HOSTILE | {
 }
 
 Drawn = Callable[..., Path]
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("browser") / "b") as found:
-        yield found
-
-
-@pytest.fixture
-def web(chromium: Browser) -> Iterator[Browser]:
-    """The browser, with nothing kept from a test before; whatever a page was kept from doing fails the test."""
-    chromium.errors.clear()
-    chromium.dialogs.clear()
-    chromium.resize(1280, 900)
-    yield chromium
-    assert chromium.errors == []
-    for path in chromium.downloads.iterdir():
-        path.unlink()
 
 
 @pytest.fixture
