@@ -1,5 +1,6 @@
 """A prompt becomes a rubric: what is proposed, what stays open, and what is never taken for an input."""
 
+import json
 import re
 import time
 from contextlib import suppress
@@ -497,6 +498,16 @@ def test_words_become_a_score_with_the_good_one_on_top() -> None:
     assert rubric.format.scores["verdict"].levels == {0: "Fail", 1: "Pass"}
     rubric = adopted('Judge {answer}. Return JSON: {"reason": "<why>", "correct": true or false}')
     assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
+
+
+def test_a_list_beside_a_score_keeps_the_words_of_its_members() -> None:
+    rubric = adopted(
+        'Check {answer}. Return JSON: {"claims": [{"claim": "<text>", "done": true, "kind": "fact" | "opinion"}], '
+        '"score": <1-5>}'
+    )
+    item = json.loads(json.dumps(rubric.format.schema()))["properties"]["claims"]["items"]
+    assert item["properties"]["kind"] == {"enum": ["fact", "opinion"]}
+    assert item["properties"]["done"] == {"type": "boolean"}
 
 
 @pytest.mark.parametrize(
