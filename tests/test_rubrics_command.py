@@ -184,6 +184,16 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
 
 
+def test_inputs_by_name_settle_no_question_about_the_reply(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bare.txt").write_text("Question: {}\nReply: {}\nIs it right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply")
+    assert said.code == 0 and "does the judge write one of the words Yes, No" in said.err
+    assert "is {} the mark of an input?" in said.err and "confirmed: false" in said.err
+    declared = ("--fields", "verdict: No < Yes", "--line", "{verdict}", "--force")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", *declared)
+    assert "is {} the mark of an input?" in said.err and "does the judge write" not in said.err
+
+
 def test_inputs_replaces_those_of_the_front_matter(run: Run, tmp_path: Path) -> None:
     head = "---\nname: mine\ninputs:\n  query: {type: string}\n---\n"
     (tmp_path / "named.prompty").write_text(
