@@ -174,6 +174,9 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     assert "could not read all of: clear_score" in said.err
     assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
     assert not (tmp_path / "open.prompty").exists()
+    (tmp_path / "two.txt").write_text('Judge {answer}. Write <why>your reasons</why>, then JSON: {"clear_score": 0}\n')
+    said = run("rubrics", "adopt", "two.txt", "-o", "two.prompty")
+    assert said.code == 2 and "also shows why (tagged slots)" in said.err
     (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
     said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
     assert said.code == 2 and "I could not find the reply's format; declare it" in said.err

@@ -59,6 +59,8 @@ def adopt(
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     proposal = _completed(proposal) if asks else proposal
     _show_lines(prompt, proposal)
+    for question in proposal.questions if proposal.open else ():
+        notice(question)  # who completes the line must know what it may lack
     _need_whole(proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}")
     rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
     proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
