@@ -218,7 +218,7 @@ def _run(script: str) -> None:
     if code is None or isinstance(code, int):
         threading._shutdown()
         atexit._run_exitfuncs()
-        with suppress(OSError, ValueError):  # Python tells of it, as usual
+        with suppress(OSError, ValueError):  # what cannot be flushed is reported by Python's own end below
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             os._exit((code or 0) & 0xFF)

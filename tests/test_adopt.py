@@ -1,5 +1,6 @@
 """A prompt becomes a rubric: what is proposed, what stays open, and what is never taken for an input."""
 
+import json
 import re
 import time
 from contextlib import suppress
@@ -499,6 +500,16 @@ def test_words_become_a_score_with_the_good_one_on_top() -> None:
     assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
 
 
+def test_a_list_beside_a_score_keeps_the_words_of_its_members() -> None:
+    rubric = adopted(
+        'Check {answer}. Return JSON: {"claims": [{"claim": "<text>", "done": true, "kind": "fact" | "opinion"}], '
+        '"score": <1-5>}'
+    )
+    item = json.loads(json.dumps(rubric.format.schema()))["properties"]["claims"]["items"]
+    assert item["properties"]["kind"] == {"enum": ["fact", "opinion"]}
+    assert item["properties"]["done"] == {"type": "boolean"}
+
+
 @pytest.mark.parametrize(
     "text", ["", "\x00", "{{" + "-" * 3000 + "x}}", "{% if x %}" * 150 + "{{x}}" + "{% endif %}" * 150, "{% x"]
 )
@@ -650,3 +661,44 @@ def test_braces_around_a_dollar_name_belong_to_the_mark(tokenizer: JudgeTokenize
     rubric = adopted(prompt)
     text = written(rubric, tokenizer, {"answer": "THIS", "context": "THAT"})
     assert 'Judge THIS and THAT, such as {"a": THIS}.' in text
+
+
+MORE_THAN_ONE = {
+    "a form for each part": ('For each sentence of {a}, output JSON: {{"score": <1-5>}}', "write this form only once?"),
+    "another notation": ("Judge {a} and answer in YAML:\nscore: <1-5>\nwhy: <one sentence>\n", "as it is shown here?"),
+    "a tag that comes again": (
+        "Reply: <r><part id=1><score>1-5</score></part><part id=2><score>1-5</score></part></r> for {a}.",
+        "several times",
+    ),
+    "tags and JSON": (
+        'Judge {a}. Write <thoughts>your thoughts</thoughts>, then JSON: {{"score": <1-5>}}',
+        "also shows thoughts",
+    ),
+    "a key behind the list": ('Judge {a}. Return JSON with "why" and "score" (1-5), each short, and "note".', '"note"'),
+    "two responses by number": ('Compare {r1} and {r2}. Output JSON {{"better": 1 or 2}}.', "are 1 and 2 a scale"),
+}
+
+
+@pytest.mark.parametrize("shape", MORE_THAN_ONE)
+def test_what_a_proposal_leaves_out_is_asked_about(shape: str) -> None:
+    prompt, question = MORE_THAN_ONE[shape]
+    assert question in asked(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Judge {a}. Reply: <scores>\naccuracy: 1-5\nclarity: 1-5\n</scores>",
+        'Judge {a}. Respond with only: "Rating: <a number 1-5>\\nWhy: <one sentence>"',
+        'Judge {a}. Return a JSON list: [{{"part": "<text>", "score": <1-5>}}]. Then write <score>1-5</score>.',
+    ],
+)
+def test_a_form_that_is_seen_and_not_read_is_left_to_the_user(prompt: str) -> None:
+    assert not fields(prompt)
+
+
+def test_a_number_with_what_it_means_keeps_its_lowest_value() -> None:
+    shown = 'Judge {a}. Return JSON: {"why": "...", "grade": <1 = wrong, 2 = partly, 3 = right>}'
+    assert fields(shown)["grade"] == "1-3"
+    total = 'Judge {a}. Return JSON: {"clarity": 1-5, "depth": 1-5, "total": sum of both}'
+    assert fields(total)["total"] == "?"

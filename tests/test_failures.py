@@ -234,6 +234,20 @@ def test_a_cause_behind_another_is_found_where_the_last_tells_nothing() -> None:
         assert "KeyError: 'rope'" in str(start_error(VLLM, _cause(error), printed))
 
 
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [
+        ("SIGBUS", "/dev/shm"),
+        ("SIGILL", "instruction that this processor lacks"),
+        ("SIGSEGV", "fault in a library"),
+        ("SIGUSR1", "Another program"),
+    ],
+)
+def test_a_signal_has_a_hint_at_what_usually_sends_it(name: str, usual: str) -> None:
+    error = start_error(VLLM, Failed(), "", f"killed by {name}")
+    assert type(error) is EngineUnexplained and usual in error.hint
+
+
 def test_a_process_that_was_killed_ran_out_of_memory_as_a_rule() -> None:
     error = start_error(VLLM, Failed(), "a warning", "killed by SIGKILL")
     assert str(error) == "the judge can't be loaded: its process was killed by SIGKILL"

@@ -76,6 +76,24 @@ def make(tiny_judge: Path) -> Maker:
     return Maker(tiny_judge)
 
 
+def test_a_core_of_its_own_process_can_read_each_pass(
+    engines: tuple[GpuLoop, GpuLoop], make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What such a core can't decode ends its thread of requests, and a judge on several GPUs would wait for ever."""
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.serial_utils import MsgpackDecoder, MsgpackEncoder
+
+    engine, _ = engines
+    sent = create_autospec(engine.vllm.engine_core.add_request)
+    monkeypatch.setattr(engine.vllm.engine_core, "add_request", sent)
+    monkeypatch.setattr(engine, "_held", {})
+    first = make.judging("json", 0)
+    for item in (first, replace(first, id="next", after=first.id), make.probing(1)):
+        engine.submit(item)
+    read = [MsgpackDecoder(EngineCoreRequest).decode(MsgpackEncoder().encode(call.args[0])) for call in sent.mock_calls]
+    assert [request.priority for request in read] == [1, 0, 1]
+
+
 def requests(judge: Path, folder: Path) -> list[Request]:
     """Cases under several rubrics, half of them with thinking before the reply."""
     tokenizer, names = JudgeTokenizer(judge), ("pathway-answer", "groundedness", "gold-answer")

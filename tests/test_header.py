@@ -161,6 +161,11 @@ def test_a_cell_merged_over_rows_is_in_the_first_of_them_and_a_note_says_so(tmp_
     cases = CasesFile(book(tmp_path / "b.xlsx", header, "A1:A2", "B1:C1", "D1:D2"), NEEDED)
     assert cases.columns == ("Pergunta", "Ana", "Eva", "Resposta") and inputs(cases)[0]["answer"] == "Aqui."
     assert not any("merged" in note for note in cases.notes)
+    tall = [["Pergunta", "Nota", None, "Resposta"], [None, "Ana"], [None, "clareza", "rigor"], ["Onde?", 4, 5, "Aqui."]]
+    path = book(tmp_path / "c.xlsx", tall, "A1:A3", "B1:C1", "B2:C2", "D1:D3")
+    assert CasesFile(path, NEEDED, header_row=3).columns == ("Pergunta", "clareza", "rigor", "Resposta")
+    path = book(tmp_path / "d.xlsx", [["Pergunta", "Resposta"], [None, "Ali."], ["Onde?", "Aqui."]], "A1:A2")
+    assert any("merged over several rows" in note for note in CasesFile(path, NEEDED).notes)
 
 
 @pytest.mark.parametrize(("name", "make"), [("a.xlsx", book), ("a.csv", lambda path, rows: as_text(path, rows))])

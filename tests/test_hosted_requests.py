@@ -21,6 +21,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Verdict
 
 
@@ -131,6 +132,18 @@ def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) ->
         assert ("temperature" in body) is takes, model
         assert (leaving.temperature == 0.0) is takes
         assert ("logprobs" in body) is (takes and service != "anthropic")
+
+
+def test_a_run_with_pseudonyms_keeps_the_map_by_them(tmp_path: Path) -> None:
+    (tmp_path / "tiny.prompty").write_text(TINY.text)
+    cases, key = write_cases(tmp_path / "tiny.csv", TINY), tmp_path / "key"
+    given = Given(tmp_path / "new.run", cases, load_rubric, str(tmp_path / "tiny.prompty"), pseudonyms=key)
+    with HostedRequests.open(RequestPlan(given, "openai", "m", tmp_path / "out.jsonl")) as requests:
+        requests.write([])
+    with RunFile.read(given.run) as read:
+        kept = {name for (name,) in read.database.rows("SELECT case_id FROM handouts")}
+    assert kept == {Pseudonyms.of_file(key).of(f"student-{number}") for number in range(12)}
+    assert b"student-3" not in given.run.read_bytes()
 
 
 def test_the_file_holds_no_case_id_and_the_run_keeps_the_map(run: Path) -> None:

@@ -107,6 +107,7 @@ def test_a_name_in_a_command_is_not_kept(tmp_path: Path, tiny_judge: Path) -> No
     desk.typed(*exporting, "--out", "b.jsonl")
     path = desk.work / "may.run"
     assert "recorded in entry 2" in desk.typed("runs", "audit", "may.run", "--file", "a.jsonl").stderr
+    assert SECRET.encode() not in path.read_bytes()
     with RunFile.open(path) as run:  # as an earlier release kept it
         job = run.jobs.begin(["judge"], {})
         with run.database.writing():

@@ -90,6 +90,17 @@ def test_single_cases_as_rows_give_the_same_figures_as_counted_ones(monkeypatch:
         )
 
 
+def test_the_groups_are_the_same_in_steps_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, codes = clustered_pair(3, 600, 130)
+    cases = counted_rows(np.stack([first, second], axis=1), codes, np.where(codes % 2, 1.0, 1.7))
+    whole = np.concatenate(list(cases._leave_outs()))
+    assert len(whole) == resampling.GROUPS and len(cases.times) > len(cases.rows)
+    for size, steps in ((1, 100), (7, 15), (100, 1)):
+        monkeypatch.setattr(resampling, "TOGETHER", size * len(cases.times))
+        left = list(cases._leave_outs())
+        assert len(left) == steps and np.concatenate(left) == pytest.approx(whole)
+
+
 def test_a_jackknife_that_loses_the_figure_makes_no_interval() -> None:
     first, second = np.array([4.0] * 9 + [2.0]), np.array([4.0] * 9 + [3.0])
     found = pair_agreement(first, second, SCALE).figures["pearson"]

@@ -174,6 +174,9 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     assert "could not read all of: clear_score" in said.err
     assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
     assert not (tmp_path / "open.prompty").exists()
+    (tmp_path / "two.txt").write_text('Judge {answer}. Write <why>your reasons</why>, then JSON: {"clear_score": 0}\n')
+    said = run("rubrics", "adopt", "two.txt", "-o", "two.prompty")
+    assert said.code == 2 and "also shows why (tagged slots)" in said.err
     (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
     said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
     assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
@@ -182,6 +185,16 @@ def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     assert said.code == 2 and "--inputs 'question, answer'" in said.err
     assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
+
+
+def test_inputs_by_name_settle_no_question_about_the_reply(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bare.txt").write_text("Question: {}\nReply: {}\nIs it right? Answer only with Yes or No.\n")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply")
+    assert said.code == 0 and "does the judge write one of the words Yes, No" in said.err
+    assert "is {} the mark of an input?" in said.err and "confirmed: false" in said.err
+    declared = ("--fields", "verdict: No < Yes", "--line", "{verdict}", "--force")
+    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", *declared)
+    assert "is {} the mark of an input?" in said.err and "does the judge write" not in said.err
 
 
 def test_inputs_replaces_those_of_the_front_matter(run: Run, tmp_path: Path) -> None:

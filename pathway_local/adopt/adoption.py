@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
+from pathway_local.adopt.objects import key_lists, objects
 from pathway_local.adopt.pairs import compared, swap_of
 from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.questions import questions
-from pathway_local.adopt.shown import Form, endings, key_lists, labels, objects, short_replies, tags, usual_reply
+from pathway_local.adopt.shown import Form, endings, labels, short_replies, tags, usual_reply
 from pathway_local.adopt.values import OPEN, levels_in, values_of
 from pathway_local.adopt.words import any_of
 

@@ -8,6 +8,7 @@ from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.words import any_of, as_name, is_in, kind_of, table
 from pathway_local.rubrics.turn import MARKS
 
+AS_IT_STANDS = "The judge would read it as it stands"
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
     r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
@@ -32,7 +33,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
     lacking = [name for name in marks.names if name not in prompt.declared]
     if prompt.declared and (not lacking or marks.syntax == "none"):
         return Inputs(dict.fromkeys(prompt.declared, ""))
-    foreign = [f"is {each} the mark of an input? The judge would read it as it stands" for each in _foreign(prompt)]
+    foreign = [f"is {each} the mark of an input? {AS_IT_STANDS}" for each in _foreign(prompt)]
     if not marks.names or marks.syntax == "none":
         return _listed(source, foreign)
     unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
+from pathway_local.adopt.inputs import AS_IT_STANDS
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
@@ -58,6 +59,8 @@ def adopt(
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     proposal = _completed(proposal) if asks else proposal
     _show_lines(prompt, proposal)
+    for question in proposal.questions if proposal.open else ():
+        notice(question)  # who completes the line must know what it may lack
     _need_whole(proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}")
     rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
     proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
@@ -85,11 +88,15 @@ def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, 
         compared = any(spelling.startswith("prefer ") for spelling in spelled.values())
         swapped = swap_of(list(proposal.inputs.said)) if compared else {}
         proposal = replace(proposal, recogniser=told, layout=outputs.layout, fields=spelled, rows={}, closing="")
-        proposal = replace(proposal, swap=swapped)
+        proposal = replace(proposal, swap=swapped, questions=proposal.inputs.questions)
     elif lines:
         raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     if inputs:
-        proposal = replace(proposal, inputs=FoundInputs(dict.fromkeys(input_names(inputs), "")), questions=())
+        settled = [each for each in proposal.inputs.questions if not each.endswith(AS_IT_STANDS)]
+        kept = tuple(each for each in proposal.questions if each not in settled)
+        marks = tuple(each for each in kept if each.endswith(AS_IT_STANDS))
+        given = FoundInputs(dict.fromkeys(input_names(inputs), ""), questions=marks)
+        proposal = replace(proposal, inputs=given, questions=kept)
     if swap:
         first, colon, second = (part.strip() for part in swap.partition(":"))
         if not colon or not {first, second} <= proposal.inputs.said.keys():

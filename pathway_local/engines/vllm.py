@@ -190,8 +190,10 @@ class VllmEngine:
             return
         number, ids = str(next(self._numbers)), [*item.shared, *item.own]
         try:
-            # The cache still has the prompt of a pass that continues another, but not for long: it goes first.
-            self._engine.add_request(number, tokens_input(ids), sampling_params(item), priority=not item.continues)
+            # The cache still has the prompt of a pass that continues another, but not for long: it goes first. A core of
+            # its own process takes a whole number only: for a bool its thread of requests ends, and it waits for ever.
+            place = 0 if item.continues else 1
+            self._engine.add_request(number, tokens_input(ids), sampling_params(item), priority=place)
         except self._refusals as refusal:
             # The exception's own text can quote the grammar, and with it what a case says.
             self._refuse(item, f"vLLM refused the request ({type(refusal).__name__})")

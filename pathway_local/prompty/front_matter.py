@@ -1,7 +1,7 @@
 """What the front matter of a prompt file says: its keys, and the model's settings."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import yaml
@@ -74,18 +74,19 @@ def read_model(block: object, places: Places) -> ModelBlock:
     for name in SAMPLING.keys() & options.keys():
         known, low, high = SAMPLING[name]
         if options[name] is not None:
-            sampling[known] = _number(options[name], places.of("model", key, name), f"model.{key}.{name}", low, high)
+            sampling[known] = _number(options[name], places, ("model", key, name), low, high)
     lengths = [
-        _number(options[name], places.of("model", key, name), f"model.{key}.{name}", 1, 1e7)
+        _number(options[name], places, ("model", key, name), 1, 1e7)
         for name in LENGTHS
         if options.get(name) is not None
     ]
     return ModelBlock(sampling, int(min(lengths, default=0)), _schema(options), tuple(_notices(options)))
 
 
-def _number(value: object, where: str, name: str, low: float, high: float) -> float:
+def _number(value: object, places: Places, keys: Sequence[str], low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise RubricError(f"{where}: {name} must be a number from {low:g} to {high:g}", "Correct it, or remove it.")
+        said = f"{places.of(*keys)}: {'.'.join(keys)} must be a number from {low:g} to {high:g}"
+        raise RubricError(said, "Correct it, or remove it.")
     return value
 
 

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
@@ -230,14 +231,20 @@ def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
 
     Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
     """
-    path = rubric_path(name)
-    text, prompt_file = beside_prompt(read_text(path), path)
-    rubric = parse_rubric(text, str(path), prompt_file)
-    if name in builtin_names():
-        rubric = replace(rubric, people=load_ours(PEOPLE).get(name, "").strip())
+    rubric = _built_in(name) if name in builtin_names() else _read(rubric_path(name))
     if not unconfirmed:
         check_confirmed(rubric, name)
     return rubric
+
+
+@cache
+def _built_in(name: str) -> Rubric:
+    return replace(_read(rubric_path(name)), people=load_ours(PEOPLE).get(name, "").strip())
+
+
+def _read(path: Path) -> Rubric:
+    text, prompt_file = beside_prompt(read_text(path), path)
+    return parse_rubric(text, str(path), prompt_file)
 
 
 def beside_prompt(text: str, path: Path) -> tuple[str, str]:

@@ -75,13 +75,13 @@ def has_formulas(path: Path) -> bool:
         return any(any(map(FORMULA.search, _chunks(archive, part.filename))) for part in parts)
 
 
-def cells_over_rows(path: Path, part: str) -> Iterator[tuple[int, int]]:
-    """Yield the column (from 0) and the first row of each cell of a sheet's `part` that is merged over several rows."""
+def cells_over_rows(path: Path, part: str) -> Iterator[tuple[int, int, int]]:
+    """Yield column (from 0), first and last row of each cell of a sheet's `part` that is merged over several rows."""
     with zipfile.ZipFile(path) as archive:
         for chunk in _chunks(archive, part):
             for column, first, last in MERGED.findall(chunk):
-                if int(last) > int(first):
-                    yield column_index_from_string(column.decode()) - 1, int(first)
+                if int(last) > int(first) > 0:
+                    yield column_index_from_string(column.decode()) - 1, int(first), int(last)
 
 
 def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
@@ -106,6 +106,9 @@ def _is_sheet(part: zipfile.ZipInfo) -> bool:
 
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
+
+MOST_BELOW = 10
+"""Rows below the first over which a merged cell of a header is read."""
 
 LOOKED_AT, WIDEST = 200, 60
 """Rows that decide how wide a column is, and its most characters: longer texts are wrapped."""
@@ -149,11 +152,12 @@ class WorkbookSheet(Sheet):
             self._last_row: int | None = page.max_row
             rows = looked_at(([plain_text(cell.value) for cell in cells] for cells in _rows(page)), header_row or 0)
             over_rows = list(cells_over_rows(self.path, page._worksheet_path))
-            for column, line in over_rows:
-                # A name may reach over both rows of a header.
-                if line < len(rows) and column < len(rows[line - 1]):
-                    rows[line] += [""] * (column + 1 - len(rows[line]))
-                    rows[line][column] = rows[line - 1][column]
+            for column, first, last in over_rows:
+                # A name may reach over all rows of a header.
+                if first <= len(rows) and column < len(rows[first - 1]):
+                    for cells in rows[first : min(last, first + MOST_BELOW)]:
+                        cells.extend([""] * (column + 1 - len(cells)))
+                        cells[column] = rows[first - 1][column]
             place = find_header(rows, header_row, self.path.name)
             self._formulas = has_formulas(self.path)
         self.header_row = 0 if place is None else place + 1
@@ -161,7 +165,7 @@ class WorkbookSheet(Sheet):
         self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
         if self.guessed_header:
             self.notes += (header_note(self.header_row),)
-        if any(line > self.header_row for _, line in over_rows):
+        if any(last > self.header_row for *_, last in over_rows):
             self.notes += ("a cell that is merged over several rows counts in the first of them alone",)
         return [] if place is None else names_in(rows[place])
 
