@@ -263,7 +263,8 @@ def _ended(source: Source, ends: list[End]) -> Form:
     values = [end.value.strip("[]<>(){} $") for end in ends]
     values = [value for value in dict.fromkeys(values) if not is_in("blank", value)]
     every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
-    # [[verdict]] beside [[Yes]] and [[No]] is their name.
+    # [[verdict]] beside [[Yes]] and [[No]] is their name, and so is "Conclusion: [[CONCLUSION]]" beside [[A>B]].
+    every = [word for word in every if word.lower() not in label.lower() or len(word) < 3]
     words = tuple(dict.fromkeys(word for word in every if not word.islower() or all(map(str.islower, every))))
     named = as_name(label) if re.search(r"\w", label) else ""
     name = ("verdict" if words else named or "rating") if fence else named or "score"
@@ -295,7 +296,8 @@ _ITEM = re.compile(
 def short_replies(source: Source) -> Iterator[Form]:
     """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
     sets, told = list[tuple[Slot, bool]](), list[str]()
-    if any(label_runs(source)) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
+    marked = any(label_runs(source)) or any(tags(source))
+    if marked or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
         return
     for found in _SENTENCE.finditer(source.text):
         text, row = found[0].strip(), source.row(found.end() - len(found[0].lstrip()))

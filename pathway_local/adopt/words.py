@@ -78,8 +78,10 @@ def alternatives(text: str) -> list[str]:
     if len(in_quotes(bare)) > 1 or (len(text) > 90 and "|" not in text):
         return quoted_set(bare)
     parts = split_words(bare)
-    joined = re.search(rf"[|/]|或|\s{any_of('or').pattern}\s", bare) or all(part.isupper() for part in parts)
-    return parts if joined else []
+    barred = re.search(r"[|/]|或", bare) or all(part.isupper() for part in parts)
+    # "what is missing or wrong" is a text: between words of a sentence, "or" makes alternatives of single words alone.
+    joined = re.search(rf"\s{any_of('or').pattern}\s", bare) and not any(" " in part for part in parts)
+    return parts if barred or joined else []
 
 
 def split_words(text: str) -> list[str]:
