@@ -110,7 +110,7 @@ def test_what_is_no_panel(run: RunFile) -> None:
     for name in ("adjudicated", "adjudicated/Zoe"):
         with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
             made(run, "mean", name=name)
-        assert "--name" in refused.value.hint
+        assert refused.value.hint == "Give this rater another name."
     add(run, "eve", {"s-1": Verdict({"clear": Score(1)})}, TWO, rows=cases(TWO))
     with pytest.raises(UsageError, match="no rubric in common"):
         made(run, "mean", "ann,eve")

@@ -128,4 +128,4 @@ def test_a_judge_is_not_called_as_agreed_scores_are(tmp_path: Path, rater: str) 
     plan = Plan(tmp_path / "x.csv", tmp_path / "x.run", judge=("demo",), rater=rater)
     with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
         planned_raters(plan, None, {HELPFUL.name: HELPFUL}, load_registry(None))
-    assert "--rater" in refused.value.hint
+    assert refused.value.hint == "Give this rater another name."
