@@ -3,7 +3,8 @@
 Most tests that type a command ask what it does, and its imports take longer than that. A process forked here is a child
 of the test's own, in a new session, with its own arguments, folder, environment, umask and streams. It imports
 `pathway_local.cli` itself, since that looks at streams and environment. But what Python and libraries read when they
-start is the server's: a command that needs another is started as usual (`starts_alike`).
+start is the server's: a command that needs another is started as usual (`starts_alike`). And a command that ends by
+itself skips Python's own teardown (`_run`), which only a command that is started `afresh` shows.
 """
 
 import atexit

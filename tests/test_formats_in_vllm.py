@@ -1,5 +1,9 @@
-"""Real vLLM, a judge of random weights at temperature 1: it tries hard to break the formats, and can't."""
+"""Real vLLM, a judge of random weights at temperature 1: it tries hard to break the formats, and can't.
 
+FORMAT_SAMPLES is the number of replies under each rubric.
+"""
+
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +40,8 @@ List the claims of {{ answer }}, each with whether {{ source }} supports it.
 """
 
 INSTRUCTIONS = re.compile(r"^system:\n.*?^user:\n", re.DOTALL | re.MULTILINE)
-SAMPLES, CUT = 20, 40
+SAMPLES = int(os.environ.get("FORMAT_SAMPLES", "20"))
+CUT = 2 * SAMPLES
 WHOLE = 1
 CONTEXT = 2048
 

@@ -191,7 +191,7 @@ class VllmEngine:
         number, ids = str(next(self._numbers)), [*item.shared, *item.own]
         try:
             # The cache still has the prompt of a pass that continues another, but not for long: it goes first. A core
-            # of its own process takes whole numbers alone: a bool ends its thread of requests, and it waits for ever.
+            # of its own process takes a whole number only: a bool ends its thread of requests, and it waits for ever.
             place = 0 if item.continues else 1
             self._engine.add_request(number, tokens_input(ids), sampling_params(item), priority=place)
         except self._refusals as refusal:
