@@ -89,10 +89,12 @@ def test_quotation_marks_with_backslashes_are_quotation_marks() -> None:
 def test_words_of_a_sentence_are_no_set_and_the_name_of_a_place_is_no_word() -> None:
     shown = b'Grade {answer}.\nReply with this JSON: {"wrong": "What is missing or not right", "score": <1-5>}\n'
     assert proposed(shown, "a.txt").fields["wrong"] == "text"
-    shown = b"Which of {a} and {b} is better? Say why.\n[[A>B]], [[A=B]] or [[B>A]]\n\nFinal Choice: [[CHOICE]]\n"
-    assert "CHOICE" not in str(proposed(shown, "a.txt").fields)
-    told = b"Is {answer} right? Answer only explicitly or implicitly, in the format <answer>index</answer>.\n"
-    assert proposed(told, "a.txt").fields == {}
+    shown = (
+        b"Grade {answer}. Say why.\n[[Correct]] if it holds, [[Wrong]] if not.\n\nFinal Conclusion: [[CONCLUSION]]\n"
+    )
+    assert proposed(shown, "a.txt").fields["verdict"] == "Wrong < Correct"
+    told = b"How does {reply} treat it?\n5: It does not know the answer, either explicitly or implicitly.\n"
+    assert proposed(told + b"Return the index in the format <answer>index</answer>\n", "a.txt").fields == {}
 
 
 @pytest.mark.parametrize("file", sorted(BUILT_IN))
@@ -428,7 +430,6 @@ MARKS = {
     "Q: [[question]]\nA: [[answer]]": ([], ["[[question]]", "[[answer]]"]),
     "Q: {}\nA: {}": ([], ["{}"]),
     "Q: %s\nA: {answer}": (["answer"], ["%s"]),
-    "Q:\n[[QUESTION]]\nA: {answer}": (["answer"], ["[[QUESTION]]"]),
     "Q: {q}\nA: ${a || 'No answer was given, so judge what the question alone tells.'}": (["q"], ["${a"]),
 }
 

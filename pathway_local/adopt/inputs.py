@@ -11,8 +11,8 @@ from pathway_local.rubrics.turn import MARKS
 AS_IT_STANDS = "The judge would read it as it stands"
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=:\n)\[\[\w{3,}\]\]$"
-    r"|(?<=: )\[[A-Z][A-Z_]{3,}\]$|\$\{[^{}\n]{1,200}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}",
+    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
+    r"|\$\{[^{}\n]{1,200}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}",
     re.MULTILINE,
 )
 """Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
