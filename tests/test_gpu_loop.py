@@ -132,18 +132,20 @@ def kinds(make: Maker) -> list[Pass]:
     return [*replies, *map(make.probing, range(SAMPLES)), *free]
 
 
-def preemptions(engine: GpuLoop) -> Mock:
+def preemptions(engine: GpuLoop, monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """The calls by which vLLM preempts a pass, counted until the test ends."""
     scheduler = engine.core.scheduler
-    scheduler._preempt_request = Mock(side_effect=scheduler._preempt_request)
-    return scheduler._preempt_request
+    counted = Mock(side_effect=scheduler._preempt_request)
+    monkeypatch.setattr(scheduler, "_preempt_request", counted)
+    return counted
 
 
 def test_every_verdict_is_the_same_with_and_without_our_corrections(
-    engines: tuple[GpuLoop, GpuLoop], tiny_judge: Path, tmp_path: Path
+    engines: tuple[GpuLoop, GpuLoop], tiny_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = requests(tiny_judge, tmp_path)
     ours, plain = engines
-    preempted = preemptions(ours)
+    preempted = preemptions(ours, monkeypatch)
     found = judged(ours, tiny_judge, asked)
     assert preempted.call_count > 0, "so stale tokens arrive"
     assert found == judged(plain, tiny_judge, asked)
