@@ -227,7 +227,7 @@ def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(
         found.append(test)
         return self_test_tables(test)
 
-    monkeypatch.setattr("pathway_local.cli.judges_test.self_test_tables", noted)
+    monkeypatch.setattr("pathway_local.cli.self_test.self_test_tables", noted)
     printed = typed(*ASKED, "--json").out
     told = json.loads(printed)[0]
     assert (told["table"], told["cases"], sentences(printed)) == ("probes", CASES, [NECESSARY])

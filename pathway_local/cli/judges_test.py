@@ -46,7 +46,7 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
-    from pathway_local.cli.judges_test import test_judges
+    from pathway_local.cli.self_test import test_judges
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
