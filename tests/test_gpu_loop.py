@@ -84,12 +84,14 @@ def test_a_core_of_its_own_process_can_read_each_pass(
     from vllm.v1.serial_utils import MsgpackDecoder, MsgpackEncoder
 
     engine, _ = engines
-    sent = create_autospec(engine.vllm.engine_core.add_request)
+    taken = engine.vllm.engine_core.add_request
+    sent = create_autospec(taken, side_effect=taken)
     monkeypatch.setattr(engine.vllm.engine_core, "add_request", sent)
-    monkeypatch.setattr(engine, "_held", {})
     first = make.judging("json", 0)
     for item in (first, replace(first, id="next", after=first.id), make.probing(1)):
         engine.submit(item)
+    while engine.results():
+        pass
     read = [MsgpackDecoder(EngineCoreRequest).decode(MsgpackEncoder().encode(call.args[0])) for call in sent.mock_calls]
     assert [request.priority for request in read] == [1, 0, 1]
 
