@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import httpx2
 import numpy as np
 import pytest
-from huggingface_hub import snapshot_download
+from huggingface_hub import close_session, snapshot_download
 from huggingface_hub.errors import (
     DryRunError,
     GatedRepoError,
@@ -331,7 +331,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b"100000\r\n" + b"x" * (1 << 20) + b"\r\n")
                 sent += 1 << 20
         self.hub.asked.append(f"SENT {sent}")
-        self.close_connection = True
+        self.close_connection = body  # else the client would use a connection again that ends under it
 
     def _json(self, value: object) -> None:
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
@@ -364,7 +364,8 @@ def _run(url: str, tmp_path: Path, *arguments: str, **environment: str) -> subpr
 
 
 def _client(url: str) -> Callable[..., Any]:
-    """The hub's own client, in this process."""
+    """The hub's own client, in this process, without connections that another test left."""
+    close_session()
     return partial(snapshot_download, endpoint=url)
 
 
