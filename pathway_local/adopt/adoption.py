@@ -43,7 +43,7 @@ def propose(prompt: Prompt) -> Proposal:
     source, inputs = prompt.source, inputs_of(prompt)
     form, others = _chosen(source)
     if form is None:
-        return Proposal(inputs, questions=inputs.questions)
+        return Proposal(inputs, questions=inputs.asked)
     values = values_of(form.slots, source)
     swap, values = compared(source, values, swap_of(list(inputs.said)))
     named = {slot.name: value for slot, value in zip(form.slots, values, strict=True)}
@@ -64,7 +64,7 @@ def propose(prompt: Prompt) -> Proposal:
     if swap and (twins := swap_of(list(inputs.said), others=True)):
         stay = ", ".join([*twins, *twins.values()])
         asked.append(f"the responses change places, and {stay} stay: is that right?")
-    return Proposal(inputs, form.kind, form.layout, fields, rows, form.closing, swap, (*asked, *inputs.questions))
+    return Proposal(inputs, form.kind, form.layout, fields, rows, form.closing, swap, (*asked, *inputs.asked))
 
 
 def _chosen(source: Source) -> tuple[Form | None, list[Form]]:

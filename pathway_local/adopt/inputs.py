@@ -8,7 +8,6 @@ from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.words import any_of, as_name, is_in, kind_of, table
 from pathway_local.rubrics.turn import MARKS
 
-AS_IT_STANDS = "The judge would read it as it stands"
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
     r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
@@ -20,11 +19,20 @@ _FOREIGN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The inputs by name, each with what the prompt says of it, the rows read, and questions about them."""
+    """The inputs by name, each with what the prompt says of it, the rows read, and questions about them.
+
+    `foreign` asks about marks of other tools: they stay in the prompt, whatever a person names as its inputs.
+    """
 
     said: dict[str, str]
     rows: tuple[int, ...] = ()
     questions: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """All questions."""
+        return self.questions + self.foreign
 
 
 def inputs_of(prompt: Prompt) -> Inputs:
@@ -33,7 +41,9 @@ def inputs_of(prompt: Prompt) -> Inputs:
     lacking = [name for name in marks.names if name not in prompt.declared]
     if prompt.declared and (not lacking or marks.syntax == "none"):
         return Inputs(dict.fromkeys(prompt.declared, ""))
-    foreign = [f"is {each} the mark of an input? {AS_IT_STANDS}" for each in _foreign(prompt)]
+    foreign = tuple(
+        f"is {each} the mark of an input? The judge would read it as it stands" for each in _foreign(prompt)
+    )
     if not marks.names or marks.syntax == "none":
         return _listed(source, foreign)
     unsure = [name for name in marks.names if name in marks.unsure or is_in("blanks", name)]
@@ -54,7 +64,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
     ]
     if not kinds - {"", "question"}:
         questions.append(f"does the judge read no other text than {names}?")
-    return Inputs(dict.fromkeys(marks.names, ""), (), (*questions, *foreign))
+    return Inputs(dict.fromkeys(marks.names, ""), (), tuple(questions), foreign)
 
 
 def _foreign(prompt: Prompt) -> list[str]:
@@ -65,7 +75,7 @@ def _foreign(prompt: Prompt) -> list[str]:
     return [each for each in every if (each[:2] != "[[" or len(doubled) > 1) and not known.fullmatch(each)]
 
 
-def _listed(source: Source, foreign: list[str]) -> Inputs:
+def _listed(source: Source, foreign: tuple[str, ...]) -> Inputs:
     """Return the inputs of a prompt without marks: those that it describes, or else lists in a sentence."""
     heads = {found[1]: (found[2], row) for row, line in enumerate(source.lines) if (found := _HEAD.match(line))}
     lists = [([as_name(each) for each in nouns if kind_of(each)], row) for nouns, row in _given(source)]
@@ -75,7 +85,7 @@ def _listed(source: Source, foreign: list[str]) -> Inputs:
     asked = (
         f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
-    return Inputs(said, rows, (asked, *foreign)) if said else Inputs({}, (), tuple(foreign))
+    return Inputs(said, rows, (asked,), foreign) if said else Inputs({}, foreign=foreign)
 
 
 def places_of(name: str, text: str) -> list[int]:

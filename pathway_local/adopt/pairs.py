@@ -60,7 +60,8 @@ def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) ->
     by_side = {side: word for word, side in sides.items()}
     called = {1: "A", 0: "tie", -1: "B"} if max(values) == 1 else by_side
     told = [(str(called[side]), str(by_side[side])) for side in values]
-    return "prefer " + " > ".join(quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told)  # fmt: skip # noqa: E501
+    spelled = [quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told]
+    return f"prefer {' > '.join(spelled)}"
 
 
 def _side(word: str, source: Source) -> int | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
-from pathway_local.prompty.prompty_file import (  # fmt: skip
+from pathway_local.prompty.prompty_file import (
     MOST_INPUTS,
     ROLE,
     checked_turn,

@@ -40,13 +40,13 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
     if several and len(scores) == 1 and not form.question:
         yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
-    told = [
+    tables = [
         line
         for line in source.lines
         if re.search(r"(?i)(?<![.\w])(?:yaml|csv|(?:a|markdown) table)\b", line) and any_of("reply").search(line)
     ]
-    if told:
-        yield f'the prompt says "{told[0].strip()[:60]}": does the judge write the reply as it is shown here?'
+    if tables:
+        yield f'the prompt says "{tables[0].strip()[:60]}": does the judge write the reply as it is shown here?'
     if form.closing:
         yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):
@@ -63,7 +63,8 @@ def doubts(source: Source, rubric: Rubric) -> tuple[str, ...]:
 
 def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
     """Yield a question for each sign that a lower score is better; a comparison has its direction in its words."""
-    yield from (f'a higher "{name}" is taken as better: is that meant?' for name in scores if is_in("harm", name.split(".")[-1]))  # fmt: skip # noqa: E501
+    harmful = [name for name in scores if is_in("harm", name.split(".")[-1])]
+    yield from (f'a higher "{name}" is taken as better: is that meant?' for name in harmful)
     between = rf"(?:[\s(=:–—\"'*-]|{any_of('joins').pattern})+"
     far = r" (?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,80}?"
     for score in scores.values():

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.inputs import AS_IT_STANDS
 from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
@@ -88,14 +87,12 @@ def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, 
         compared = any(spelling.startswith("prefer ") for spelling in spelled.values())
         swapped = swap_of(list(proposal.inputs.said)) if compared else {}
         proposal = replace(proposal, recogniser=told, layout=outputs.layout, fields=spelled, rows={}, closing="")
-        proposal = replace(proposal, swap=swapped, questions=proposal.inputs.questions)
+        proposal = replace(proposal, swap=swapped, questions=proposal.inputs.asked)
     elif lines:
         raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     if inputs:
-        settled = [each for each in proposal.inputs.questions if not each.endswith(AS_IT_STANDS)]
-        kept = tuple(each for each in proposal.questions if each not in settled)
-        marks = tuple(each for each in kept if each.endswith(AS_IT_STANDS))
-        given = FoundInputs(dict.fromkeys(input_names(inputs), ""), questions=marks)
+        kept = tuple(each for each in proposal.questions if each not in proposal.inputs.questions)
+        given = FoundInputs(dict.fromkeys(input_names(inputs), ""), foreign=proposal.inputs.foreign)
         proposal = replace(proposal, inputs=given, questions=kept)
     if swap:
         first, colon, second = (part.strip() for part in swap.partition(":"))
