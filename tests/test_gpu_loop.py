@@ -33,7 +33,7 @@ Load = Callable[..., GpuLoop]
 
 @pytest.fixture(scope="module", autouse=True)
 def _environment() -> Iterator[None]:
-    """What the engine sets for its own process is not left to other files."""
+    """The environment that the engine sets for its own process is not left to other files."""
     before = dict(os.environ)
     logging.disable(logging.WARNING)
     yield
@@ -79,7 +79,7 @@ def make(tiny_judge: Path) -> Maker:
 def test_a_core_of_its_own_process_can_read_each_pass(
     engines: tuple[GpuLoop, GpuLoop], make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What such a core can't decode ends its thread of requests, and a judge on several GPUs would wait for ever."""
+    """A request that such a core can't decode ends its thread of requests: a judge on several GPUs waits for ever."""
     from vllm.v1.engine import EngineCoreRequest
     from vllm.v1.serial_utils import MsgpackDecoder, MsgpackEncoder
 

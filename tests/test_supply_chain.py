@@ -11,7 +11,7 @@ from test_floors import modules
 from typed import Desk
 from yaml.constructor import SafeConstructor
 
-from pathway_local.sealing import launch as environment
+from pathway_local.sealing import launch
 from pathway_local.system import safe_yaml
 
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "diskcache"}
@@ -89,5 +89,5 @@ def test_caches_lie_in_the_engines_own_folder_where_the_home_takes_none(
 ) -> None:
     (tmp_path / "no-folder").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
-    monkeypatch.setenv(environment.TEMPORARY, str(tmp_path))
-    assert {Path(place).parent for place in environment._caches().values()} == {tmp_path}
+    monkeypatch.setenv(launch.TEMPORARY, str(tmp_path))
+    assert {Path(place).parent for place in launch._caches().values()} == {tmp_path}

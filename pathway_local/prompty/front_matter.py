@@ -1,4 +1,4 @@
-"""What the front matter of a prompt file says: its keys, and the model's settings."""
+"""Reads the model's settings in the front matter of a prompt file, and writes front matter, one key on each line."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

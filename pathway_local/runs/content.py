@@ -1,7 +1,7 @@
 """One hash of everything that a run holds: the audit trail keeps it, so that changes by other programs show.
 
 A command that writes records the hash that it found and the hash that it left, and each time whether the rows still had
-the sum that was committed with them (`row_sum`). The sum covers what no hash does: the rows that a killed command
+the sum that was committed with them (`schema`). The sum covers what no hash does: the rows that a killed command
 left, and changes while a command runs.
 """
 

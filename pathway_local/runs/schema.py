@@ -27,7 +27,7 @@ FORM = 18
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORM}",
-    # `state` is the sum of `row_sum`.
+    # `state` is the sum over the rows.
     "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL, state TEXT)",
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """CREATE TABLE jobs (

@@ -104,7 +104,7 @@ CACHES = {
     "TRITON_CACHE_DIR": "triton",
     "VLLM_CACHE_ROOT": "vllm",
 }
-"""Where libraries keep what they compile, in a folder of ours."""
+"""Folders, in one of ours, in which libraries keep what they compile."""
 
 
 def settle() -> None:

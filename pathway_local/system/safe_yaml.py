@@ -64,7 +64,7 @@ def load_yaml(text: str, where: str, error: type[PathwayError], first_line: int 
 
 
 _FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Where PyYAML has libyaml, it reads a file in a tenth of the time; deep nesting from outside would crash it."""
+"""libyaml, if PyYAML has it, reads a file in a tenth of the time; deep nesting from outside would crash it."""
 
 
 def load_ours(path: Path) -> Any:

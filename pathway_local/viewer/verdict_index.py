@@ -72,7 +72,7 @@ class IndexedCase:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVerdict:
-    """What can be chosen, searched and sorted by of a verdict, or of a failure, which has a kind."""
+    """The part of a verdict by which a person can choose, search and sort; or of a failure, which has a kind."""
 
     id: int
     case: int
@@ -99,12 +99,12 @@ ORDERS: Mapping[str, Callable[[Sequence[IndexedVerdict]], float]] = {
     "high": lambda own: _least(None if each.first_score is None else -each.first_score for each in own),
     "unsure": lambda own: _least(each.confidence for each in own),
 }
-"""What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
+"""Keys by which a table can be sorted; cases without a value come last, equal ones in the order of the cases file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a person chose to see; an empty choice leaves nothing out. A case is shown if one verdict fits all choices.
+    """A person's choice of cases; an empty one leaves nothing out. A case is shown if one verdict fits all choices.
 
     `level` is a score's name with a value, `groups` are kept columns with a value each. The chart shows the levels
     for each value of the column `by`.
