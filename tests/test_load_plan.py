@@ -40,7 +40,7 @@ class _Listening(Watcher):
 @pytest.fixture
 def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
     monkeypatch.setattr(placement, "uses_gpu", lambda: True)
-    return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, layers=28, kv_heads=8, head_size=128, context=4096)
+    return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, context=4096)
 
 
 @pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
@@ -59,7 +59,7 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
     own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
     found = VLLM.load_plan(judge, CARD, own, "auto", 1)
-    assert found == LoadPlan(found.context)
+    assert found == LoadPlan()
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
     found = VLLM.load_plan(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
-    assert found == LoadPlan(4096)
+    assert found == LoadPlan()
 
 
 def test_an_unknown_architecture_is_refused_first(judge: JudgeSpec, tiny_judge: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
         judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
         asked.append(steps)
-        return LoadPlan(4096, {"enforce_eager": True}, ("a short start",))
+        return LoadPlan({"enforce_eager": True}, ("a short start",))
 
     monkeypatch.setattr(INSTANT, "load_plan", load_plan)
     rubric = load_rubric("pathway-answer")
@@ -123,7 +123,7 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     monkeypatch.setattr(
         INSTANT,
         "load_plan",
-        lambda judge, *_: LoadPlan(judge.context, {"enforce_eager": eager[judge.context]}),
+        lambda judge, *_: LoadPlan({"enforce_eager": eager[judge.context]}),
     )
     rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
     entry = {"source": str(tiny_judge), "cpu": True}

@@ -66,13 +66,10 @@ VLLM_REMEDIES: Remedies = {
             "Stop other programs on the GPU (nvidia-smi lists them), or lower the share in the judge's entry, "
             "such as `engine: {gpu_memory_utilization: 0.7}`."
         ),
-        r"which is larger than the available KV cache memory": (
-            "Lower the judge's context, in its entry in models.yaml, to what fits. Or use a smaller judge."
-        ),
         r"is less than requested memory for kv": (
             "Free memory, or ask for less in the judge's entry, such as `engine: {kv_cache_memory_bytes: 4000000000}`."
         ),
-        r"No available memory for the cache blocks": (
+        r"No available memory for the cache blocks|Cannot auto-fit max_model_len": (
             "The weights leave no memory for a case. Give the judge a larger share in its entry: "
             "`engine: {gpu_memory_utilization: 0.95}`; or use one in fewer bits."
         ),
@@ -112,12 +109,11 @@ CPU_HANG_LIMIT = 1800.0
 class LoadPlan:
     """How an engine loads a judge on this machine.
 
-    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that are no part of
-    the rater; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
-    may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
+    `settings`: those that the judge's entry leaves open and that are no part of the rater; `notes` tell the user about
+    them. `gpus` has an entry for each engine to load: the GPUs that it may see, as CUDA_VISIBLE_DEVICES names them,
+    empty for all.
     """
 
-    context: int
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ("",)
@@ -162,7 +158,8 @@ class EngineKind:
 
         Raises EngineMissing, OutOfMemory.
         """
-        return LoadPlan(check_fits_here(judge, machine, options, dtype).context)
+        check_fits_here(judge, machine, options, dtype)
+        return LoadPlan()
 
     def window(self, config: EngineConfig) -> int:
         """Requests to keep in flight: enough that the engine never waits for the next one."""

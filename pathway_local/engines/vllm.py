@@ -15,8 +15,9 @@ from pydantic import JsonValue
 
 from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
 from pathway_local.errors import EngineError, EngineMissing
-from pathway_local.judges.architecture import architecture, class_names, context
+from pathway_local.judges.architecture import class_names
 from pathway_local.judges.engine_settings import (
+    CPU_PART,
     DETERMINISTIC,
     GPU_HINT,
     MEMORY_SHARE,
@@ -25,11 +26,11 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, longest_case
+from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
-from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights import read_json, weights_bytes
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.system.machine import EITHER_BUILD, Machine, free_memory, is_cpu_build, uses_gpu
+from pathway_local.system.machine import EITHER_BUILD, GB, Machine, free_memory, is_cpu_build, uses_gpu
 from pathway_local.system.private_process import STOPPING
 
 CAPABILITY = 90
@@ -38,6 +39,13 @@ CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
 
 CPU_SEQUENCES = 64
+
+CPU_CACHE = 2 * GB
+"""Bytes of the cache on the processor, or as many as the weights have: they hold a batch of usual cases. A larger cache
+would only fill with prefixes."""
+
+FITTED = -1
+"""Stands in vLLM for a context that it cuts to what the cache can hold, as for one that nobody has set."""
 
 GPU_SEQUENCES = 256
 """How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
@@ -112,7 +120,7 @@ class Vllm(EngineKind):
                 settings["compilation_config"] = {"max_cudagraph_capture_size": most}
         if placed.gpus and "max_num_seqs" not in options:
             settings["max_num_seqs"] = GPU_SEQUENCES
-        return LoadPlan(placed.context, settings, tuple(notes))
+        return LoadPlan(settings, tuple(notes))
 
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""
@@ -164,9 +172,10 @@ class VllmEngine:
         caching.disable_cache()
         if is_cpu_build():
             _register_class(config.model)
-        arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
-        self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+        described = EngineArgs(**options).create_engine_config(UsageContext.LLM_CLASS)
+        described.model_config.original_max_model_len = FITTED
+        self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
         note = correct(self._engine.engine_core, version)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
@@ -318,7 +327,7 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
 
 
 def _cpu_options(config: EngineConfig) -> dict[str, object]:
-    """Run eagerly, since compiling pays off only for long jobs of large models; size the cache for a full batch."""
+    """Run eagerly, since compiling pays off only for long jobs of large models."""
     sequences = config.settings.get("max_num_seqs")
     sequences = sequences if isinstance(sequences, int) else CPU_SEQUENCES
     return {
@@ -327,22 +336,10 @@ def _cpu_options(config: EngineConfig) -> dict[str, object]:
         "max_num_seqs": sequences,
         # vLLM 0.32 dies of a seeded request whose prompt it takes in two parts: a CPU generator has no offset.
         "enable_chunked_prefill": False,
-        **_cpu_memory(config, sequences),
+        "kv_cache_memory_bytes": _cpu_cache(config),
     }
 
 
-def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
-    """Size the cache for a whole context and a short case for each pass of a batch, within CPU_PART of memory; choose a
-    context if none is given.
-
-    With a quarter of the short cases, 22 of 64 passes were in flight, and 200 cases took 1.6 times the processor time.
-    """
-    described = read_json(Path(config.model) / "config.json")
-    shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
-    if shape is None or not (config.max_model_len or declared):
-        return {"kv_cache_memory_bytes": room}
-    number = 4 if config.dtype == "float32" else 2
-    # Keep the context that we promised: imports have since used some of the memory.
-    most = config.max_model_len or longest_case(cpu_cache_bytes, shape, declared or 0, room, number)
-    one, wanted = (cpu_cache_bytes(shape, most, number, short) for short in (1, max(1, sequences)))
-    return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
+def _cpu_cache(config: EngineConfig) -> int:
+    """Return the bytes of the cache on the processor."""
+    return min(free_memory() // CPU_PART, max(CPU_CACHE, weights_bytes(Path(config.model))))

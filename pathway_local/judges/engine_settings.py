@@ -57,6 +57,9 @@ GPU_HINT = "vLLM can do it on NVIDIA GPUs of compute capability 9.0 or more, suc
 PARALLEL = "tensor_parallel_size"
 MEMORY_SHARE = "gpu_memory_utilization"
 CACHE_BYTES = "kv_cache_memory_bytes"
+CPU_PART = 4
+"""On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
+
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
 _ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revision", "model": "source"}
 
