@@ -60,8 +60,8 @@ def test_list_for_machines_has_every_key_and_what_is_here(run: Run) -> None:
     by_name = {entry["name"]: entry for entry in listed}
     eight = by_name["qwen3-8b"]
     assert (eight["context"], eight["here"]["on_disk"], eight["here"]["fits"]) == (40960, False, False)
-    assert "needs a GPU of 22 GB" in eight["here"]["why_not"]
-    assert (by_name["qwen3-0.6b"]["min_gpu_gb"], by_name["qwen3-0.6b"]["here"]["gpus"]) == (4, 0)
+    assert "needs a GPU of 21 GB" in eight["here"]["why_not"]
+    assert (by_name["qwen3-0.6b"]["min_gpu_gb"], by_name["qwen3-0.6b"]["here"]["gpus"]) == (5, 0)
 
 
 def test_list_finds_weights_and_survives_a_broken_folder(run: Run, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
         "gemma-4-12b:bf16",
         "Notes: Trained for its 4-bit weights.",
         "Weights: not on this disk",
-        "On this machine: judge 'gemma-4-12b' needs a GPU of 14 GB, and this machine has none.",
+        "On this machine: judge 'gemma-4-12b' needs a GPU of 15 GB, and this machine has none.",
     ):
         assert text in said.out, text
     assert "Label: a demonstration judge" in run("show", "demo").out
@@ -103,12 +103,6 @@ def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> Non
     assert "On this machine: it runs without a GPU" in said.out
     shown = json.loads(run("show", folder, "--json").out)
     assert (shown["name"], shown["here"]["on_disk"]) == ("my-judge", True)
-
-
-@pytest.mark.usefixtures("gpu")
-def test_show_tells_a_context_that_does_not_fit_here(run: Run) -> None:
-    assert "none longer than" in run("show", "qwen3-8b").out
-    assert "none longer than" not in run("show", "qwen3-0.6b").out
 
 
 def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:

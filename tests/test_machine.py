@@ -178,7 +178,7 @@ def gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_judge_for_a_gpu_is_refused_where_there_is_none() -> None:
-    with pytest.raises(EngineMissing, match="'j' needs a GPU of 22 GB, and this machine has none") as error:
+    with pytest.raises(EngineMissing, match="'j' needs a GPU of 21 GB, and this machine has none") as error:
         check_fits_here(_spec(weights_gb=16.4), _machine())
     assert "`j: {cpu: true}`" in error.value.hint
     with pytest.raises(EngineMissing) as error:

@@ -72,9 +72,9 @@ def weights_bytes(spec: JudgeSpec, number: int = 2) -> float | None:
 
 
 def smallest_gpu(spec: JudgeSpec) -> int | None:
-    """Return the gigabytes of a GPU for the judge, with a tenth of its weights left for cases; None if not known."""
+    """Return the gigabytes of a GPU that has one left for cases beside the judge's weights; None if not known."""
     own = weights_bytes(spec)
-    return ceil((1.1 * own + RESERVE) / MOST_SHARE / GB) if own else None
+    return ceil((own + RESERVE + GB) / MOST_SHARE / GB) if own else None
 
 
 def check_fits_here(
