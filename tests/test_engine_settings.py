@@ -3,9 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pathway_local.engines.transformers import TRANSFORMERS
-from pathway_local.engines.vllm import VLLM, VllmEngine
-from pathway_local.errors import EngineError, EngineMissing, RegistryError
+from pathway_local.errors import EngineMissing, RegistryError
 from pathway_local.judges import engine_settings
 from pathway_local.judges.engine_settings import (
     SETTINGS,
@@ -15,7 +13,6 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.registry import load_registry
-from pathway_local.passes import EngineConfig
 from pathway_local.system.machine import Device, Machine
 
 NO_GPU = Machine((), 64 * 10**9)
@@ -156,17 +153,3 @@ def test_a_vllm_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(engine_settings, "find_spec", lambda name: None)
     with pytest.raises(EngineMissing, match="vLLM is not installed"):
         architectures()
-
-
-def test_deterministic_is_refused_where_the_engine_can_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EngineMissing, match="processor"):
-        VLLM.deterministic()
-    monkeypatch.setattr("pathway_local.engines.vllm.uses_gpu", lambda: True)
-    assert VLLM.deterministic() == {"deterministic": True}
-    with pytest.raises(EngineMissing, match="transformers"):
-        TRANSFORMERS.deterministic()
-
-
-def test_an_engine_on_the_processor_refuses_it_as_well() -> None:
-    with pytest.raises(EngineError, match="processor"):
-        VllmEngine(EngineConfig("nowhere", max_model_len=64, settings={"deterministic": True}))

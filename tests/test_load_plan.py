@@ -54,7 +54,7 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
 
 @pytest.mark.parametrize(
     "options",
-    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}, {"deterministic": True}],
+    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}],
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
     own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}

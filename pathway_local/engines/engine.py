@@ -9,7 +9,6 @@ from typing import ClassVar
 from pydantic import JsonValue
 
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
-from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.weights import weight_files
@@ -145,11 +144,6 @@ class EngineKind:
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
         """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""
         return dict(judge.engine)
-
-    def deterministic(self) -> dict[str, JsonValue]:
-        """Return the setting that gives the same verdict alone and in any batch. Raises EngineMissing."""
-        said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
-        raise EngineMissing(said, GPU_HINT)
 
     def load_plan(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None

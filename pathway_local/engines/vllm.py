@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -14,12 +13,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
-from pathway_local.errors import EngineError, EngineMissing
+from pathway_local.errors import EngineError
 from pathway_local.judges.architecture import class_names
 from pathway_local.judges.engine_settings import (
     CPU_PART,
-    DETERMINISTIC,
-    GPU_HINT,
     MEMORY_SHARE,
     SETTINGS,
     check_architecture,
@@ -32,8 +29,6 @@ from pathway_local.judges.weights import read_json, weights_bytes
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.system.machine import EITHER_BUILD, GB, Machine, free_memory, is_cpu_build, uses_gpu
 from pathway_local.system.private_process import STOPPING
-
-CAPABILITY = 90
 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
@@ -66,7 +61,7 @@ connects to nobody, and the strictest filter suffices."""
 EXACT_HEAD = {"head_dtype": "float32"}
 """Makes vLLM compute logits in float32. In bfloat16 they have steps of 1/8 from 16 on, so that two values of a score
 can get the same probability. A GPU adds up in float32 anyway; on a processor a step would take twice as long with a
-vocabulary of 49,152 tokens. vLLM can't do it with batch-invariant arithmetic or a quantized last layer."""
+vocabulary of 49,152 tokens. vLLM can't do it with a quantized last layer."""
 
 UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules")
 """Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
@@ -89,13 +84,6 @@ class Vllm(EngineKind):
         config = read_json(weights_folder(judge) / "config.json")
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
-    def deterministic(self) -> dict[str, JsonValue]:
-        """vLLM computes the same in any batch on GPUs alone."""
-        if not uses_gpu():
-            said = "--deterministic: vLLM on the processor has no arithmetic that is the same in any batch"
-            raise EngineMissing(said, GPU_HINT)
-        return {DETERMINISTIC: True}
-
     def load_plan(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
@@ -110,8 +98,7 @@ class Vllm(EngineKind):
         if placed.share is not None:
             settings[MEMORY_SHARE] = placed.share
             notes.append(placed.note)
-        # Eager arithmetic may round differently, so a deterministic rater always runs in the same way.
-        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config", DETERMINISTIC}):
+        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config"}):
             short = steps is not None and steps < GRAPH_STEPS
             settings["enforce_eager"] = short
             notes.append(_graphs_note(steps, short=short))
@@ -152,8 +139,7 @@ class VllmEngine:
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
-        deterministic = bool(config.settings.get(DETERMINISTIC))
-        options = _prepared(config, deterministic=deterministic)
+        options = _prepared(config)
         gc.disable()  # garbage collection during these imports takes a seventh of the start-up time
         try:
             import vllm
@@ -167,8 +153,6 @@ class VllmEngine:
         finally:
             gc.enable()
 
-        if deterministic and not current_platform.has_device_capability(CAPABILITY):
-            raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
         if is_cpu_build():
             _register_class(config.model)
@@ -177,7 +161,9 @@ class VllmEngine:
         described.model_config.original_max_model_len = FITTED
         self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
-        note = correct(self._engine.engine_core, version)
+        note = "" if version.startswith(VLLM.tested) else f"vLLM {version} is not tested, and judges more slowly"
+        if not note:
+            correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
@@ -236,16 +222,11 @@ class VllmEngine:
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
 
 
-def _prepared(config: EngineConfig, *, deterministic: bool) -> dict[str, Any]:
+def _prepared(config: EngineConfig) -> dict[str, Any]:
     """Prepare this process for vLLM's import, and return vLLM's arguments. Raises EngineError."""
     on_cpu = is_cpu_build()
-    if deterministic and on_cpu:
-        raise EngineError("the processor's arithmetic is not the same in any batch", GPU_HINT)
-    own = {name: value for name, value in config.settings.items() if name != DETERMINISTIC}
-    options = engine_options(replace(config, settings=own), on_cpu)
-    if deterministic:
-        os.environ["VLLM_BATCH_INVARIANT"] = "1"
-    elif not on_cpu and _has_plain_head(read_json(Path(config.model) / "config.json")):
+    options = engine_options(config, on_cpu)
+    if not on_cpu and _has_plain_head(read_json(Path(config.model) / "config.json")):
         options["hf_overrides"] = EXACT_HEAD
     os.environ.setdefault(CORE_APART, "0")
     # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.

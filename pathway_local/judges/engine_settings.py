@@ -49,11 +49,6 @@ SETTINGS: dict[str, type] = {
 }
 """vLLM's settings that a judge may use, and their types. None of them names code or a pickle that vLLM would load."""
 
-DETERMINISTIC = "deterministic"
-"""Our own setting: the same reply alone and in any batch."""
-
-GPU_HINT = "vLLM can do it on NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Else leave it out."
-
 PARALLEL = "tensor_parallel_size"
 MEMORY_SHARE = "gpu_memory_utilization"
 CACHE_BYTES = "kv_cache_memory_bytes"
