@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.architecture import context
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.model_config import context
 from pathway_local.judges.registry import complete, precision
 
 CONFIG = {

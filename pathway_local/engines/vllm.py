@@ -14,7 +14,6 @@ from pydantic import JsonValue
 
 from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
 from pathway_local.errors import EngineError
-from pathway_local.judges.architecture import class_names
 from pathway_local.judges.engine_settings import (
     CPU_PART,
     MEMORY_SHARE,
@@ -23,6 +22,7 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.model_config import class_names
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json, weights_bytes

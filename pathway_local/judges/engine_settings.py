@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, EngineMissing, RegistryError
-from pathway_local.judges.architecture import class_names, context, text_config, whole
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.model_config import class_names, context, text_config, whole
 from pathway_local.judges.weights import (
     changed_files,
     check_folder,

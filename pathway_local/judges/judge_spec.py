@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
 from pathway_local.errors import UsageError
-from pathway_local.judges.architecture import Count
+from pathway_local.judges.model_config import Count
 from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 from pathway_local.passes import Sampling
 

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
-from pathway_local.judges.architecture import Config, context, text_config
 from pathway_local.judges.chat_template import read_template
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Keys, RegistryEntry
+from pathway_local.judges.model_config import Config, context, text_config
 from pathway_local.judges.weights import (
     check_folder,
     find_folder,
