@@ -77,6 +77,9 @@ VLLM_REMEDIES: Remedies = {
         r"driver on your system is too old|driver version is insufficient": (
             f"The GPU's driver is too old: update the NVIDIA driver (`nvidia-smi` shows its version). {_NO_GPU}"
         ),
+        r"Model architectures .* are not supported|does not recognize this architecture": (
+            "Update vLLM if the model is newer, or use another judge: code that comes with a model is never run."
+        ),
         r"no kernel image is available": (
             f"The engine's build has no kernels for this GPU: use another GPU. {_NO_GPU}"
         ),

@@ -18,7 +18,6 @@ from pathway_local.judges.engine_settings import (
     CPU_PART,
     MEMORY_SHARE,
     SETTINGS,
-    check_architecture,
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -87,11 +86,7 @@ class Vllm(EngineKind):
     def load_plan(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
-        """Take the GPU's memory as it is found, and skip compilation for a short job.
-
-        Raises EngineMissing if vLLM does not know the judge's architecture, and what `check_fits_here` raises.
-        """
-        check_architecture(read_json(weights_folder(judge) / "config.json"))
+        """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
         settings: dict[str, JsonValue] = {}
         notes = []
