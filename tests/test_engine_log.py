@@ -85,7 +85,7 @@ def test_a_context_for_which_there_is_no_memory_is_cut_and_told_and_the_load_is_
     entry = {"source": str(desk.judge), "context": 2048, "dtype": "float32", "engine": {}}
     for name, bytes_ in (("fitting", 10**6), ("tight", 10**5)):
         registry.write_text(json.dumps({name: {**entry, "engine": {"kv_cache_memory_bytes": bytes_}}}))
-        command = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge=name)
+        command = desk.judging(desk.cases(2), "--engine-log", log.name, engine="vllm", judge=name)
         said = desk.typed(*command, "--run", f"{name}.run", code=0 if name == "fitting" else 5).stderr
         assert re.search(r"enough for prompt and reply of [\d,]+ tokens together; \w+ can take 2,048", said)
     assert "too short for the rubric" in said
