@@ -205,7 +205,7 @@ class _Header:
         raise no_column(column if sign else item, self.columns, self.source)
 
     def _evaluator(self, column: str, score: str, only: bool) -> str:
-        """Return the column's evaluator: its header without the score; if that is the `only` one, it may be just a name."""
+        """Return the column's evaluator: its header without the score; of the `only` score, it may be just a name."""
         if folded(column) == folded(score):
             return ""
         owners = (_owner(column, word) for word in ((score, *names_of("scores")) if only else (score,)))
