@@ -22,20 +22,12 @@ before vLLM compares its share with what is free; the rest is for other programs
 SMALL_ENOUGH_FOR_CPU = 3 * GB
 """Bytes of weights up to which a judge runs on the processor, unless its entry says otherwise."""
 
-# Bits of one stored weight and its share of a scale: 16 bits for 32 weights under w4a16, 8 bits for 32 under mxfp4 and
-# for 16 under nvfp4. A scale of fp8 (32 bits for 128 x 128) adds nothing that counts.
-BITS = {"fp32": 32.0, "bf16": 16.0, "fp16": 16.0, "fp8": 8.0, "int8": 8.0} | {
-    "w4a16": 4.5,
-    "mxfp4": 4.25,
-    "nvfp4": 4.5,
-    "awq": 4.25,
-    "gptq": 4.25,
-}
-# Precisions that vLLM can convert 16-bit weights to while it loads them, by the names of its `quantization` setting
-# (vLLM 0.32, config/quantization.py). It converts part by part, so the 16-bit weights never fill the memory.
-ON_LOADING = dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per_block", "mxfp8"), "fp8") | {
-    "mxfp4": "mxfp4"
-}
+STORED = {"fp32": 32, "bf16": 16, "fp16": 16}
+"""Bits of a stored weight that vLLM can make smaller while it loads it."""
+
+# Bits of a weight after that, its share of a scale included, by the names of vLLM's `quantization` setting (vLLM 0.32,
+# config/quantization.py). It converts part by part, so the larger weights never fill the memory.
+ON_LOADING = dict.fromkeys(("fp8", "fp8_per_tensor", "fp8_per_channel", "fp8_per_block", "mxfp8"), 8) | {"mxfp4": 4.25}
 
 _LIST = "`pathway-local judges list` shows which judges fit here."
 
@@ -60,15 +52,12 @@ class Placement:
 
 def weights_bytes(spec: JudgeSpec, number: int = 2) -> float | None:
     """Return the bytes of a judge's weights in memory, 16-bit ones with `number` bytes each; None if not known."""
-    bits = BITS[spec.precision]
-    if spec.weights_gb is not None:
-        size = spec.weights_gb * GB
-    elif spec.parameters:
-        size = spec.parameters.total * bits / 8 * GB
-    else:
+    if spec.weights_gb is None:
         return None
-    made = ON_LOADING.get(str(spec.engine.get("quantization"))) if bits >= 16 else None
-    return size * BITS[made] / bits if made else size * number / 2 if bits == 16 else size
+    stored, made = STORED.get(spec.precision), ON_LOADING.get(str(spec.engine.get("quantization")))
+    if stored and made:
+        return spec.weights_gb * GB * made / stored
+    return spec.weights_gb * GB * (number / 2 if stored == 16 else 1)
 
 
 def smallest_gpu(spec: JudgeSpec) -> int | None:

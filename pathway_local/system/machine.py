@@ -81,12 +81,6 @@ class Machine:
         size = f" of {first.total / GB:.1f} GB" if first.total else ""
         return f"{len(self.gpus)} x {first.name}{size}, {memory}"
 
-    @property
-    def gpu_memory_used(self) -> int | None:
-        """Bytes in use on all GPUs together; None without a GPU, or if a driver does not report it."""
-        used = [gpu.total - gpu.free for gpu in self.gpus if gpu.total is not None and gpu.free is not None]
-        return sum(used) if used and len(used) == len(self.gpus) else None
-
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
     """Return what this machine has now."""

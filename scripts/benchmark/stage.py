@@ -157,9 +157,16 @@ class _Loading(Watcher):
         self.seconds, self.gib = time.perf_counter() - self._began, gpu_gib()
 
 
+def gpu_bytes() -> int | None:
+    """Return the bytes in use on all GPUs together; None without a GPU, or if a driver does not report it."""
+    gpus = this_machine().gpus
+    used = [gpu.total - gpu.free for gpu in gpus if gpu.total is not None and gpu.free is not None]
+    return sum(used) if used and len(used) == len(gpus) else None
+
+
 def gpu_gib() -> float | None:
     """Return the GiB in use on all GPUs, or None if unknown."""
-    used = this_machine().gpu_memory_used
+    used = gpu_bytes()
     return None if used is None else round(used / GIB, 1)
 
 
