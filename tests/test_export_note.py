@@ -24,7 +24,7 @@ from pathway_local.runs.run_file import RunFile
 def test_a_file_of_figures_is_an_export(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers_run(tmp_path / "answers.run").close()
+    answers_run(tmp_path / "answers.run")
     said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "answers.run", *command[1:], "--out", "out.csv")
     assert said.code == 0, said
     with RunFile.read(tmp_path / "answers.run") as run:
