@@ -146,6 +146,10 @@ class Screen(Console):
             column.width = width
         return True
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line, which ends with 0: rich would end with 1, our code for cases that failed."""
+        raise  # what rich handles while it calls this
+
     def _broken(self, line: str, width: int, hang: int) -> list[str]:
         # A blank inside a command becomes one at which `wrap` does not break.
         line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
