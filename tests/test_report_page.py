@@ -38,7 +38,7 @@ def reported(run: Run, *options: object) -> PageParser:
 
 
 def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     page = reported(run, "--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
     ids = {attributes.get("id") for _, attributes in page.tags}
     assert {"scores", "comparison", "people", "failures", "provenance"} <= ids
@@ -77,7 +77,7 @@ def _check_tables_behind_charts(page: PageParser) -> None:
 
 
 def test_a_report_holds_no_text_and_no_id(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     write_cases(tmp_path / "may.csv")
     reported(run, "--by", "chatbot")
     text = Path("may.html").read_text(encoding="utf-8")
@@ -266,7 +266,7 @@ def test_every_language_says_all_that_english_says_with_the_same_values(name: st
 
 @pytest.mark.parametrize("name", languages())
 def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     page, say = reported(run, "--lang", name, "--by", "chatbot"), Language(name)
     assert page.of("html") == [{"lang": name}]
     mean = say.number(3.64)
