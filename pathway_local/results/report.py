@@ -99,7 +99,7 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
 def _summaries(
     data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportPlan
 ) -> Iterator[Table]:
-    yield from summary_tables(data, whole, "", cluster=plan.cluster)
+    yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
     for groups in parts:
         yield from (
             each for each in summary_tables(data, groups, plan.by, plan.smallest, plan.cluster) if each.key == "groups"
