@@ -113,10 +113,10 @@ def _case(rubric: Rubric, row: RatingRow) -> CaseToRate:
 
 def _scale(name: str, score: ScoreField, say: Language) -> RatedScale:
     spelled = list(reversed(score.values_by_text(False).items()))
-    keys = _keys([text for text, _ in spelled])
+    shown = [text if value in score.written else str(value) for text, value in spelled]  # 4, where a judge writes 4.0
     levels = [
-        Level(text, visible(_label(text, score.levels.get(value, ""))), key)
-        for (text, value), key in zip(spelled, keys, strict=True)
+        Level(text, visible(_label(told, score.levels.get(value, ""))), key)
+        for (text, value), told, key in zip(spelled, shown, _keys(shown), strict=True)
     ]
     if not has_cant_say(score):
         levels.append(Level(CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY))
