@@ -51,7 +51,7 @@ def _asked(name: str, spelling: str) -> str:
 def propose(prompt: Prompt) -> Proposal:
     """Return what the prompt shows of the reply, with a question for all that its sentences leave in doubt."""
     source, inputs = prompt.source, inputs_of(prompt)
-    form, others = _chosen(source)
+    form, others = _chosen(source, inputs)
     if form is None:
         return Proposal(inputs, questions=inputs.asked)
     values = values_of(form.slots, source)
@@ -77,9 +77,10 @@ def propose(prompt: Prompt) -> Proposal:
     return Proposal(inputs, form.kind, form.layout, fields, rows, form.closing, swap, (*asked, *inputs.asked))
 
 
-def _chosen(source: Source) -> tuple[Form | None, list[Form]]:
+def _chosen(source: Source, inputs: Inputs) -> tuple[Form | None, list[Form]]:
     """Return the form to propose and the others that the prompt shows; none if it shows one that can't be read."""
-    every = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
+    shown = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
+    every = [form for form in shown if not form.slots or not {slot.name for slot in form.slots} <= {*inputs.said}]
     if not all(form.readable for form in every):
         return None, []
     scoring = [form for form in every if any(value.scores for value in values_of(form.slots, source))]

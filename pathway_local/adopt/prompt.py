@@ -10,7 +10,6 @@ from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (
-    MOST_INPUTS,
     ROLE,
     checked_turn,
     declared_inputs,
@@ -119,8 +118,6 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     marks = find_placeholders(source.text, inputs)
     if marks.syntax != "jinja2" and _TEMPLATE.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge
-    if len(marks.names) > MOST_INPUTS:
-        raise RubricError(f"{where}: {len(marks.names)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     if "template" in front:
         marks = replace(marks, syntax=read_template(front["template"], places).syntax)
     if marks.syntax == "braces":
