@@ -19,6 +19,7 @@ from pathway_local.adopt.words import (
     kind_of,
     quoted_set,
     split_words,
+    told_words,
 )
 
 LONG = 160
@@ -108,7 +109,10 @@ def tags(source: Source) -> Iterator[Form]:
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
+    words = list(dict.fromkeys(text for text, _ in texts))
     sets = [each for each in texts if alternatives(each[0]) or re.search(r"\d\W+\d", each[0])]
+    if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
+        return Slot(as_name(tag), " or ".join(words), texts[0][1])
     text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
     last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
     return Slot(as_name(last[0] if last else tag), "" if last else text, row)
@@ -153,12 +157,16 @@ def label_runs(source: Source) -> Iterator[Labelled]:
     row, cued = 0, False
     while row <= len(source.lines):
         line = source.lines[row] if row < len(source.lines) else "end"
-        found = _LABEL.match(line)
+        found, used = _LABEL.match(line), row + 1
         label = (found["label"] or found["head"]) if found else ""
-        slot = found["slot"] or (found["plain"] if cued else None) if found else None
+        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
+        if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
+            slot, used = below, row + 2
+        inline = found and (found["slot"] or found["plain"])
+        slot = slot or (found["plain"] if found and cued else None)
         if found and slot and label.lower() not in given and not any_of("format").search(label):
             before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            run.append((f"{before} ", _labelled(label, slot, row)))
+            run.append((before + (" " if inline else "\n"), _labelled(label, slot, row, run)))
         elif line.strip(" `") and label.lower() not in given:
             at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
             if run and re.fullmatch(r"[.…\s]+", line):  # Dots stand for more of them.
@@ -168,12 +176,14 @@ def label_runs(source: Source) -> Iterator[Labelled]:
             run = []
             asked = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
             cued = asked or (cued and is_in("or", line))
-        row += 1
+        row = used
 
 
-def _labelled(label: str, slot: str, row: int) -> Slot:
-    """Return the slot of a label."""
+def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
+    """Return the slot of a label; one that comes again belongs to the label before it: accuracy_reasoning."""
     name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
+    if any(each.name == as_name(name) for _, each in run):
+        name = f"{run[-1][1].name} {name}"
     # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
     explains = any_of("reasons").search(name)
     text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
@@ -233,7 +243,12 @@ def endings(source: Source) -> Iterator[Form]:
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
         ]
         ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        ends = [end for end in ends if end.row not in taken]
+        single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
+        single = single if len({before for before, _ in single}) == 1 else []
+        ends = [
+            *(end for end in ends if end.row not in taken),
+            *(End(before, "", slot.text, "", slot.row) for before, slot in single),
+        ]
     if ends:
         yield _ended(source, ends)
 
@@ -280,7 +295,7 @@ _ITEM = re.compile(
 
 def short_replies(source: Source) -> Iterator[Form]:
     """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
-    sets = list[tuple[Slot, bool]]()
+    sets, told = list[tuple[Slot, bool]](), list[str]()
     marked = any(label_runs(source)) or any(tags(source))
     if marked or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
         return
@@ -294,10 +309,14 @@ def short_replies(source: Source) -> Iterator[Form]:
             return
         shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
         words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
+        told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
             sets.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
         elif only and any_of("number").search(text):
             sets.append((Slot("score", text, row, "number"), True))
+    if not sets and len(set(told)) > 1:
+        row = next(row for row, line in enumerate(source.lines) if told[0] in line)
+        sets = [(Slot("verdict", "", row, "text", words=tuple(dict.fromkeys(told))), False)]
     if sets:
         yield _alone(source, sets)
 

@@ -193,8 +193,14 @@ def scale_of(name: str, keys: str, source: Source) -> Scale | None:
     """Return the one scale that the prompt states for this score, or for all scores; None for none, or for several."""
     stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
     about = [row for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower()]
-    told = [*stated(source, keys), *levels_in(source)]
-    for every in ([scale for row in about for scale in scales(source.lines[row], row)], told):
+    listed = levels_in(source)
+    # A range within the levels is a band of them.
+    told = [
+        scale
+        for scale in stated(source, keys)
+        if not any(each.low <= scale.low < scale.high <= each.high for each in listed)
+    ]
+    for every in ([scale for row in about for scale in scales(source.lines[row], row)], [*told, *listed]):
         if len({(scale.low, scale.high) for scale in every}) == 1:
             return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
     return None
