@@ -6,7 +6,7 @@ form without slots is one that it sees and can't read.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathway_local.adopt.prompt import Source
@@ -126,68 +126,70 @@ def _start(text: str, tag: str) -> str:
 
 
 _LABEL = re.compile(
-    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
+    r"^[ \t]*(?P<before>(?:(?:[-•]|\d+[.)])[ \t]+)?(?P<hashes>#{1,4}[ \t]+)?[*_#【]*[ \t]*"
     r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?|[a-z]\w{2,30}(?=:\s?[<\[]))"
-    rf"(?P<after>[*_]*\s*[:：]\s*[*_]*\s*)(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
-    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
+    r"[*_]*[ \t]*(?:[:：】][ \t]*[*_]*|(?(hashes)(?=\n)|(?!))))[ \t]*"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|[ \t]*\n[ \t]*(?P<below>{_BLANK})"
+    r"|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{}][^{}\n]{0,120}))[ \t]*$",
+    re.MULTILINE,
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
 """A label of an input, such as `QUESTION: {query}`."""
-Labelled = list[tuple[str, Slot]]
-"""Slots, each with the text before it."""
+
+
+class Label(NamedTuple):
+    """A label: the text before its slot, the slot, and where the slot ends."""
+
+    before: str
+    slot: Slot
+    end: int
 
 
 def labels(source: Source) -> Iterator[Form]:
     """Yield each run of labels with slots, such as `Score: [1-5]`."""
-    every = [run for run in label_runs(source) if len(run) > 1]
-    for run in every:
-        layout, begin = "", run[0][1].row
-        for before, slot in run:
-            gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
-            layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
-        times = sum(len(each) == len(run) and each[0][1].name == run[0][1].name for each in every)
+    runs = [run for run in label_runs(source) if len({label.before for label in run}) > 1]
+    names = [[label.slot.name for label in run] for run in runs]
+    for run, named in zip(runs, names, strict=True):
+        gaps = ["\n" * (1 + (not source.lines[label.slot.row - 1].strip())) for label in run]
+        parts = [f"{gap}{in_layout(before)}{{{slot.name}}}" for gap, (before, slot, _) in zip(gaps, run, strict=True)]
+        more = re.compile(r"\s*(?:\.\.+|…)\s*\n").match(source.text, run[-1].end)  # dots stand for more labels
+        slots = () if more else tuple(label.slot for label in run)
+        times = names.count(named)
         asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
-        yield Form("labelled slots", layout, tuple(slot for _, slot in run), begin, question=asked)
+        yield Form("labelled slots", "".join(parts).strip("\n"), slots, run[0].slot.row, question=asked)
 
 
-def label_runs(source: Source) -> Iterator[Labelled]:
-    """Yield runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
-    run: Labelled = []
-    given = {label.lower() for label in _GIVEN.findall(source.text)}
-    row, cued = 0, False
-    while row <= len(source.lines):
-        line = source.lines[row] if row < len(source.lines) else "end"
-        found, used = _LABEL.match(line), row + 1
-        label = (found["label"] or found["head"]) if found else ""
-        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
-        if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
-            slot, used = below, row + 2
-        inline = found and (found["slot"] or found["plain"])
-        slot = slot or (found["plain"] if found and cued else None)
-        if found and slot and label.lower() not in given and not any_of("format").search(label):
-            before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            run.append((before + (" " if inline else "\n"), _labelled(label, slot, row, run)))
-        elif line.strip(" `") and label.lower() not in given:
-            at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
-            if run and re.fullmatch(r"[.…\s]+", line):  # Dots stand for more of them.
-                yield [(before, replace(slot, name="...")) for before, slot in run]
-            elif run and not at_end:  # Dots behind the last labels of a prompt stand for the case's texts.
-                yield run
-            run = []
-            asked = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
-            cued = asked or (cued and is_in("or", line))
-        row = used
+def label_runs(source: Source) -> list[list[Label]]:
+    """Return runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
+    text, given = source.text, {label.lower() for label in _GIVEN.findall(source.text)}
+    runs, end, cued = list[list[re.Match[str]]](), -1, False
+    for found in _LABEL.finditer(text):
+        above = text[max(0, found.start() - 200) : found.start()].rstrip("` \n*").rpartition("\n")[2]
+        between = text[max(end, 0) : found.start()].strip("` \n")
+        goes_on = end >= 0 and (not between or is_in("or", between))
+        cued = (goes_on and cued) or (any_of("format").search(above) is not None and above.endswith(":"))
+        if (found["slot"] or found["below"] or (found["plain"] and cued)) and not any_of("format").search(
+            found["label"]
+        ):
+            runs += [] if goes_on else [[]]
+            runs[-1].append(found)
+            end = found.end()
+    whole = [[_labelled(each, source) for each in run if each["label"].lower() not in given] for run in runs]
+    # Dots behind the last labels of a prompt stand for the case's texts.
+    if whole and not text[end:].strip(" `\n") and all(re.fullmatch(r"[.…]+", each.slot.text) for each in whole[-1]):
+        whole.pop()
+    return list(filter(None, whole))
 
 
-def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
-    """Return the slot of a label; one that comes again belongs to the label before it: accuracy_reasoning."""
-    name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
-    if any(each.name == as_name(name) for _, each in run):
-        name = f"{run[-1][1].name} {name}"
+def _labelled(found: re.Match[str], source: Source) -> Label:
+    """Return a label with its slot."""
+    name, _, extent = found["label"].partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
     # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
     explains = any_of("reasons").search(name)
-    text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
-    return Slot(as_name(name), "" if explains else text, row, "text" if explains else "")
+    shown = (found["slot"] or found["below"] or found["plain"]).strip("[]<>() *_")
+    text = "" if explains else f"{extent.rstrip(')')} {shown}".strip()
+    slot = Slot(as_name(name), text, source.row(found.start("label")), "text" if explains else "")
+    return Label(found["before"].rstrip() + ("\n" if found["below"] else " "), slot, found.end())
 
 
 _RESULT = re.compile(
@@ -235,19 +237,19 @@ def endings(source: Source) -> Iterator[Form]:
     ]
     ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
-        runs = list(label_runs(source))
-        taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
+        runs = label_runs(source)
+        taken = {label.slot.row for run in runs for label in run if len({each.before for each in run}) > 1}
         cued = [
             each
             for each in _NAMED.finditer(text)
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
         ]
         ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
-        single = single if len({before for before, _ in single}) == 1 else []
+        single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
+        single = single if len({label.before for label in single}) == 1 else []
         ends = [
             *(end for end in ends if end.row not in taken),
-            *(End(before, "", slot.text, "", slot.row) for before, slot in single),
+            *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
         ]
     if ends:
         yield _ended(source, ends)
