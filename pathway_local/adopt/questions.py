@@ -13,6 +13,8 @@ from pathway_local.rubrics.rubric import Rubric
 
 TEXTS = ("text", "line", "list", "json", "[")
 """Spellings of fields that can hold reasons begin so."""
+ENDINGS = ("brackets around a value", "a final line")
+"""Kinds of forms that stand behind a text, unless the prompt forbids one."""
 MOST = 4
 """Lines at most that are asked about."""
 
@@ -33,12 +35,14 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         yield "the response that the judge chooses counts as the better one: is that meant?"
     spoken = [line for line in source.lines if not any_of("silent").search(line)]
-    told = [found[0] for line in spoken if (found := any_of("reasons").search(line))]
-    if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
-        yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons before it?'
+    found = [any_of("reasons").search(line) or any_of("last_line").search(line) for line in spoken]
+    told = [f'the prompt says "{said[0]}": ' for said in found if said]
+    ending = form.kind in ENDINGS and not any_of("silent").search(source.text)
+    if (told or ending) and not any(each.startswith(TEXTS) for each in fields.values()):
+        yield f"{told[0] if told else ''}does the judge write this alone, and no reasons before it?"
     several = [line for line in source.lines if any_of("each").search(line) and any_of("reply").search(line)]
     scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
-    if several and len(scores) == 1 and not form.question:
+    if several and len(scores) == 1:
         yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
     tables = [
         line

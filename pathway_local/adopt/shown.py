@@ -279,13 +279,10 @@ def _ended(source: Source, ends: list[End]) -> Form:
     # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
     before, gap = ("explanation" if fence else "reasoning"), "\n\n" * bool(label)
     unread = fence and (any(end.more for end in ends) or len(words) == 1)
-    slots, kind = () if unread else (slot,), "brackets around a value" if fence else "a final line"
-    if any_of("silent").search(source.text) or unread:
-        return Form(kind, layout, slots, row, question=asked)
-    if not any_of("reasons").search(source.text):
-        asked = asked or "does the judge write this alone, and no reasons before it?"
-        return Form(kind, layout, slots, row, question=asked)
-    slots = (Slot(before, "", row, "text"), *slots)
+    kind = "brackets around a value" if fence else "a final line"
+    if unread or any_of("silent").search(source.text) or not any_of("reasons").search(source.text):
+        return Form(kind, layout, () if unread else (slot,), row, question=asked)
+    slots = (Slot(before, "", row, "text"), slot)
     return Form(kind, f"{{{before}}}{gap}{layout}", slots, row, question=asked)
 
 
@@ -330,9 +327,6 @@ def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
     asked = [f"the prompt also lists {'; '.join(others)}: which does the judge write?"] * bool(others)
     if not shown:
         asked.append(f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?")
-    said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
-    if said or any_of("last_line").search(source.text) or any_of("each").search(source.text):
-        asked.append("does the judge write this alone, once, and no reasons before it?")
     kind = "a set of words" if slot.words else "a number"
     return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
 
