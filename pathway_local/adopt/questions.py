@@ -40,21 +40,21 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     ending = form.kind in ENDINGS and not any_of("silent").search(source.text)
     if (told or ending) and not any(each.startswith(TEXTS) for each in fields.values()):
         yield f"{told[0] if told else ''}does the judge write this alone, and no reasons before it?"
-    several = [line for line in source.lines if any_of("each").search(line) and any_of("reply").search(line)]
     scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
-    if several and len(scores) == 1:
-        yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
-    tables = [
-        line
-        for line in source.lines
-        if re.search(r"(?i)(?<![.\w])(?:yaml|csv|(?:a|markdown) table)\b", line) and any_of("reply").search(line)
-    ]
-    if tables:
-        yield f'the prompt says "{tables[0].strip()[:60]}": does the judge write the reply as it is shown here?'
+    if len(scores) == 1 and (line := _told(source, "each")):
+        yield f'the prompt says "{line}": does the judge write this form only once?'
+    if line := _told(source, "notation"):
+        yield f'the prompt says "{line}": does the judge write the reply as it is shown here?'
     if form.closing:
         yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):
         yield "I do not know the words of some of these lines: is all of this right?"
+
+
+def _told(source: Source, group: str) -> str:
+    """Return the beginning of the first line that has a word of the group and tells of the reply."""
+    lines = (line for line in source.lines if any_of(group).search(line) and any_of("reply").search(line))
+    return next(lines, "").strip()[:60]
 
 
 def doubts(source: Source, rubric: Rubric) -> tuple[str, ...]:
