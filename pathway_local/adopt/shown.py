@@ -79,7 +79,7 @@ def tags(source: Source) -> Iterator[Form]:
     for found in _PAIR.finditer(text):
         tag, inside = found[1], " ".join(found[2].split())
         # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
-        part = (named and tag not in named and found[2].startswith("\n")) or found[2].strip().count("\n") > 1
+        part = named and tag not in named and found[2].startswith("\n")
         cued = any_of("reply").search(text[max(0, found.start() - 400) : found.start()])
         if cued and not part and len(inside) <= LONG and not _PAIR.search(found[2]):
             said[tag] = [*said.pop(tag, []), (inside, source.row(found.start()))]  # as the last form orders them
@@ -93,9 +93,8 @@ def tags(source: Source) -> Iterator[Form]:
         begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(text, tag)), "")
         lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
     first, last = [*slots][:1], [*slots][-1:]
-    while first and (outer := re.search(rf"<(\w+)>\s*<{first[0]}>.*</{last[0]}>\s*</\1>", text, re.DOTALL)):
-        if len(outer[0]) > 800 or outer[1] == first[0]:
-            break
+    around = r"<(?!{0}>)(\w+)>\s*<{0}>.*</{1}>\s*</\1>"
+    while first and (outer := re.search(around.format(first[0], last[0]), text, re.DOTALL)):
         first = last = [outer[1]]
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
     # Labels in a tag are slots of their own.
@@ -109,11 +108,7 @@ def tags(source: Source) -> Iterator[Form]:
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
-    words = list(dict.fromkeys(text for text, _ in texts))
-    sets = [each for each in texts if alternatives(each[0]) or re.search(r"\d\W+\d", each[0])]
-    if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
-        return Slot(as_name(tag), " or ".join(words), texts[0][1])
-    text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
+    text, row = min(texts, key=lambda each: len(each[0]) or LONG)
     last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
     return Slot(as_name(last[0] if last else tag), "" if last else text, row)
 
@@ -246,7 +241,6 @@ def endings(source: Source) -> Iterator[Form]:
         ]
         ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
         single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
-        single = single if len({label.before for label in single}) == 1 else []
         ends = [
             *(end for end in ends if end.row not in taken),
             *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
@@ -262,12 +256,11 @@ def _ended(source: Source, ends: list[End]) -> Form:
     told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
     asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
     label = told[0] if told and (len(told) == 1 or not fence) else ""
-    values = [end.value.strip("[]<>(){} $") for end in ends]
-    values = [value for value in dict.fromkeys(values) if not is_in("blank", value)]
+    values = list(dict.fromkeys(end.value.strip("[]<>(){} $") for end in ends))
     every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
     # [[verdict]] beside [[Yes]] and [[No]] is their name, and so is "Conclusion: [[CONCLUSION]]" beside [[A>B]].
     every = [word for word in every if word.lower() not in label.lower() or len(word) < 3]
-    words = tuple(dict.fromkeys(word for word in every if not word.islower() or all(map(str.islower, every))))
+    words = tuple(dict.fromkeys(every))
     named = as_name(label) if re.search(r"\w", label) else ""
     name = ("verdict" if words else named or "rating") if fence else named or "score"
     text = values[0] if values and len(words) < 2 else ""
@@ -295,19 +288,17 @@ _ITEM = re.compile(
 def short_replies(source: Source) -> Iterator[Form]:
     """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
     sets, told = list[tuple[Slot, bool]](), list[str]()
-    marked = any(label_runs(source)) or any(tags(source))
-    if marked or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
+    if label_runs(source) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
         return
     for found in _SENTENCE.finditer(source.text):
         text, row = found[0].strip(), source.row(found.end() - len(found[0].lstrip()))
-        asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
-        only = any_of("only").search(asks) is not None
-        if not any_of("reply").search(asks) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):
+        only = any_of("only").search(text) is not None
+        if not any_of("reply").search(text) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):  # a band of a scale
             continue
         if only and any_of("after").search(text):
             return
         shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
-        words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
+        words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
             sets.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))

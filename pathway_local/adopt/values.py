@@ -72,20 +72,18 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
-    if len(words) == 1:
-        return Value(f"choice {quoted_word(words[0])}", rows)
     scale = scale_in(BESIDE.sub("", text), slot.row)
     if words and not scale:
         spelling, question = ordered(words)
         return Value(spelling, rows, scores=True, words=words, question=question)
-    if any_of("sum").search(f"{last} {text}"):
-        return Value(OPEN, rows, scores=True)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
     if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
         return _of_text(slot, last, explains)
+    if any_of("sum").search(f"{last} {text}"):
+        return Value(OPEN, rows, scores=True)
     # A number that is no range, or one whose end an input says, is left to the person.
     unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
-    scale = scale or (None if unread else scale_of(last, keys, source))
+    scale = scale or (None if unread else scale_of(keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
     if is_in("chance", last) and "|" in keys:
@@ -98,8 +96,7 @@ def _is_number(slot: Slot, last: str, explains: bool) -> bool:
     """Return whether a slot without a range is one for a score."""
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.text) and len(slot.text) < 80
-    shown = re.fullmatch("[NX]+", slot.text) or (not slot.kind and re.search(r"\d", slot.text))
-    return not _DOTS.fullmatch(slot.text) and not explains and bool(called or told or shown)
+    return not explains and bool(called or told or any_of("sum").search(last))
 
 
 def _of_text(slot: Slot, last: str, explains: bool) -> Value:
@@ -108,9 +105,7 @@ def _of_text(slot: Slot, last: str, explains: bool) -> Value:
     verdict = any_of("verdicts").search(last.replace("_", " ")) is not None
     strange = (shown and not re.search(r"[^\W\d]{2}", shown)) or (_DOTS.fullmatch(text) and not slot.sample)
     sample = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
-    split = re.search(r"[/|]", text) and len(text) < 30
-    listed = len(text) < 60 and text.count(", ") > 1 and ":" in text
-    is_open = not explains and (verdict or strange or sample or split or listed)
+    is_open = not explains and (verdict or strange or sample)
     return Value(OPEN if is_open else "text", (slot.row,), scores=bool(is_open and (verdict or strange)))
 
 
@@ -128,10 +123,7 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
         for line in source.lines
         if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
     ]
-    whole = re.search(r"(?i)\b(?:int|whole|ganz|enti|ente)", slot.text)
-    if (finer and not whole and not (scale.step and scale.high <= 1)) or (
-        not scale.step and (decimals or scale.high <= 1)
-    ):
+    if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
 
@@ -189,10 +181,8 @@ def scale_in(text: str, row: int) -> Scale | None:
     return next(iter(found.values())) if len(found) == 1 and lists < 2 else None
 
 
-def scale_of(name: str, keys: str, source: Source) -> Scale | None:
-    """Return the one scale that the prompt states for this score, or for all scores; None for none, or for several."""
-    stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
-    about = [row for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower()]
+def scale_of(keys: str, source: Source) -> Scale | None:
+    """Return the one scale that the prompt states; None for none, or for several."""
     listed = levels_in(source)
     # A range within the levels is a band of them.
     told = [
@@ -200,10 +190,8 @@ def scale_of(name: str, keys: str, source: Source) -> Scale | None:
         for scale in stated(source, keys)
         if not any(each.low <= scale.low < scale.high <= each.high for each in listed)
     ]
-    for every in ([scale for row in about for scale in scales(source.lines[row], row)], [*told, *listed]):
-        if len({(scale.low, scale.high) for scale in every}) == 1:
-            return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
-    return None
+    same = len({(scale.low, scale.high) for scale in [*told, *listed]}) == 1
+    return max([*told, *listed], key=lambda scale: (bool(scale.step), bool(scale.listed))) if same else None
 
 
 def stated(source: Source, keys: str = "") -> list[Scale]:
