@@ -22,7 +22,7 @@ from viewed import HOST, ORIGIN, Desk, viewing
 from pathway_local.case import Case
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
-from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
@@ -292,8 +292,8 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = score_agreement(opened, matrix, AgreementOptions())
-        against = score_agreement(opened, matrix, AgreementOptions(against="adjudicated"))
+        found = ScoreAgreement(opened, matrix, AgreementOptions())
+        against = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated"))
     sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.name == "people" and found.people.benchmark
@@ -311,7 +311,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
             desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = score_agreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
+        found = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
     assert found.people.benchmark is None
     assert {rater for rater, *_ in found.people.groups} == {0}
     both = "adjudicated/Eve, adjudicated/Bob"
