@@ -42,7 +42,7 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Found:
     with RunFile.open(run) if name else RunFile.read(run) as opened, opened.database.snapshot():
         data = Ratings(opened)
         with naming(option_name):
-            found = decisions(data, checked(ANALYSIS, given))
+            found = decisions(data, checked(ANALYSIS.options, given))
             tables = [each.with_cautions(data.labels) for each in tables_of(found)]
         if len(found) > 1 and (name or sheet):
             scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
