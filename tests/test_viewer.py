@@ -255,7 +255,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         decoded: list[object] = []
         real = verdict_index.from_columns
         monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
-        assert index.show(Selection(level=("score", 5.0), order="high")) == verdict_index.Shown(400, 400)
+        assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
         assert [row.case.id for row in index.page(8)] == many[1754::5]
         assert len(decoded) == verdict_index.PAGE
 

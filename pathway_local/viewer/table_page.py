@@ -15,12 +15,10 @@ from pathway_local.viewer.verdict_index import (
     FAILURES,
     KIND,
     ORDERS,
-    PAGE,
     VERDICTS,
     CaseTexts,
     Row,
     Selection,
-    Shown,
     VerdictIndex,
 )
 from pathway_local.words.language import Language
@@ -33,25 +31,18 @@ MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """A choice in a list: the value that the form sends, its words, and whether it is chosen."""
-
-    value: str
-    words: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """A list to choose from, by the name of its field; options come in groups, each with its title.
 
-    `none` are the words for no choice; without them, one option is always chosen.
+    An option is the value that the form sends, with its words. `none` are the words for no choice; without them, one
+    option is always chosen.
     """
 
     name: str
     label: str
     none: str
-    groups: tuple[tuple[str, tuple[Option, ...]], ...]
+    groups: Mapping[str, Mapping[str, str | None]]
+    chosen: str
 
 
 def selection_in(form: Mapping[str, str]) -> Selection:
@@ -149,11 +140,6 @@ def _level_table(
     return Table("groups" if by else "levels", about, columns, rows, chart="levels")
 
 
-def pages(shown: Shown) -> int:
-    """Return how many pages the table has."""
-    return max(1, -(-shown.rows // PAGE))
-
-
 def _levels(index: VerdictIndex) -> dict[str, dict[str, str]]:
     """Return the values of each score with their labels, by the score's title."""
     found: dict[str, dict[str, str]] = {}
@@ -175,15 +161,7 @@ def _choice(
     least: int = 2,
 ) -> Iterator[Choice]:
     if sum(map(len, groups.values())) >= least:
-        told = tuple(
-            (outside(title, 120), tuple(_option(value, words, chosen) for value, words in options.items()))
-            for title, options in groups.items()
-        )
-        yield Choice(name, label, none, told)
-
-
-def _option(value: str, words: str | None, chosen: str) -> Option:
-    return Option(value, outside(words or value, 120), value == chosen)
+        yield Choice(name, label, none, groups, chosen)
 
 
 def _pair(*parts: str | float) -> str:

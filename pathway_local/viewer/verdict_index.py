@@ -167,23 +167,6 @@ class Choices:
     groups: dict[str, list[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How many cases are shown, in how many rows: a case has one under each rubric."""
-
-    rows: int
-    cases: int
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """A case's place among those shown, counted from 1, and the keys of the cases before and after it."""
-
-    place: int
-    before: int | None
-    after: int | None
-
-
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
@@ -232,8 +215,11 @@ class VerdictIndex:
         groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
         self.choices, self._seen, self._chosen = Choices(tuple(failures), tuple(marks), groups), version, None
 
-    def show(self, chosen: Selection) -> Shown:
-        """Choose what `page`, `levels` and `neighbours` are about; return how much that is."""
+    def show(self, chosen: Selection) -> tuple[int, int]:
+        """Choose what `page`, `levels` and `neighbours` are about; return how many cases that is, in how many rows.
+
+        A case has a row under each rubric.
+        """
         if self._chosen != chosen:
             text, found = fold(chosen.text.strip()), list[tuple[tuple[float, ...], tuple[int, str]]]()
             holding = {key for key, case in self._cases.items() if text and self._holds(case, text)}
@@ -245,7 +231,7 @@ class VerdictIndex:
             self._shown = [row for _, row in sorted(found)]
             cases = dict.fromkeys(key for key, _ in self._shown)
             self._places, self._chosen = {key: place for place, key in enumerate(cases, 1)}, chosen
-        return Shown(len(self._shown), len(self._places))
+        return len(self._places), len(self._shown)
 
     def _holds(self, case: IndexedCase, text: str) -> bool:
         return text in fold(case.id) or text in self._texts.get(case.id, "")
@@ -273,11 +259,10 @@ class VerdictIndex:
         for (rubric, score, rater, group, value), count in sorted(counted.items()):
             yield rubric, score, group, self.raters[rater].name, value, count
 
-    def neighbours(self, key: int) -> Neighbours:
-        """Return the place of a case among those shown, 0 if it is not, and the keys of the cases beside it."""
+    def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
+        """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""
         place, keys = self._places.get(key, 0), list(self._places)
-        before = keys[place - 2] if place > 1 else None
-        return Neighbours(place, before, keys[place] if 0 < place < len(keys) else None)
+        return place, keys[place - 2] if place > 1 else None, keys[place] if 0 < place < len(keys) else None
 
     def case(self, key: int) -> IndexedCase | None:
         """Return a case; None if the run has none with that key."""
