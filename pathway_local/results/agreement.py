@@ -18,9 +18,9 @@ from pathway_local.results.ratings import alike
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
+from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import IntArray
+from pathway_local.statistics.figure import Estimate, IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -34,7 +34,7 @@ class RaterPair:
     second: MatrixRater
     places: tuple[int, int]
     agreement: PairAgreement
-    special: SpecialAgreement | None
+    special: Mapping[str, int | Estimate] | None
 
     @property
     def names(self) -> tuple[str, str]:

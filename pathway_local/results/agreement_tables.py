@@ -102,9 +102,7 @@ def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     told = [Note("reads_pairs")] if levels and not nominal else []
     table = partial(people_table, matrix, found.options)
     yield table("pairs", columns, [_pair(found, pair) for pair in found.pairs], told)
-    rows: list[Row] = [
-        {**_names(pair), **pair.special.counts, **pair.special.figures} for pair in found.pairs if pair.special
-    ]
+    rows: list[Row] = [{**_names(pair), **pair.special} for pair in found.pairs if pair.special]
     counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
     own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
     yield table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about={"levels": list(matrix.special)})

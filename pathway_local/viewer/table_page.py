@@ -67,14 +67,13 @@ def choices(index: VerdictIndex, chosen: Selection, say: Language) -> Iterator[C
     yield from _choice("rubric", say("view_rubric"), every, {"": dict.fromkeys(index.rubrics)}, chosen.rubric)
     yield from _choice("rater", say("view_rater"), every, {"": raters}, chosen.rater)
     yield from _choice("level", say("view_score"), every, _levels(index), _pair(*chosen.level or ()))
-    found = index.choices
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
-    outcomes |= {f"{KIND}{kind}": kind for kind in found.failures}
-    yield from _choice("outcome", say("view_outcome"), every, {"": outcomes if found.failures else {}}, chosen.outcome)
-    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(found.marks)}, chosen.mark, least=1)
+    outcomes |= {f"{KIND}{kind}": kind for kind in index.failures}
+    yield from _choice("outcome", say("view_outcome"), every, {"": outcomes if index.failures else {}}, chosen.outcome)
+    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(index.marks)}, chosen.mark, least=1)
     own = dict(chosen.groups)
     for name in columns_of(index):
-        values = {"": dict.fromkeys(found.groups[name])}
+        values = {"": dict.fromkeys(index.groups[name])}
         yield from _choice(f"{GROUP}{name}", outside(name, 120), every, values, own.get(name, ""))
     orders = {name: say(f"view_order_{name}") for name in ORDERS}
     yield from _choice("order", say("view_order"), "", {"": orders}, chosen.order)
@@ -84,7 +83,7 @@ def choices(index: VerdictIndex, chosen: Selection, say: Language) -> Iterator[C
 
 def columns_of(index: VerdictIndex) -> list[str]:
     """Return the kept columns that the table shows."""
-    return list(index.choices.groups)[:MOST_COLUMNS]
+    return list(index.groups)[:MOST_COLUMNS]
 
 
 def case_table(

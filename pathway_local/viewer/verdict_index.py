@@ -8,7 +8,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
@@ -158,20 +158,12 @@ class Row:
     said: tuple[Said, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the verdicts in the run can be limited to: kinds of failures, marks, and columns with their values."""
-
-    failures: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    groups: dict[str, list[str]] = field(default_factory=dict)
-
-
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
-    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. Read
-    within `current`, since others may write to the run.
+    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. A table can be
+    limited to kinds of `failures`, to `marks`, and to the values of the columns in `groups`. Read within `current`,
+    since others may write to the run.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
@@ -179,7 +171,9 @@ class VerdictIndex:
         self.rubrics: dict[str, Rubric] = {}
         self.raters: dict[int, Rater] = {}
         self.labels: Mapping[str, str] = {}
-        self.choices = Choices()
+        self.failures: list[str] = []
+        self.marks: list[str] = []
+        self.groups: dict[str, list[str]] = {}
         self._texts = dict(texts.folded()) if texts else {}
         self._seen: object = None
         self._cases: dict[int, IndexedCase] = {}
@@ -210,10 +204,10 @@ class VerdictIndex:
         self._cases, self._verdicts, self._rows = cases, verdicts, defaultdict(list)
         for each in sorted(verdicts.values(), key=lambda each: each.rater):
             self._rows[each.case, self.raters[each.rater].rubric].append(each)
-        failures = sorted({each.failure for each in verdicts.values()} - {""})
-        marks = sorted({mark for each in verdicts.values() for mark in each.marks})
-        groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
-        self.choices, self._seen, self._chosen = Choices(tuple(failures), tuple(marks), groups), version, None
+        self.failures = sorted({each.failure for each in verdicts.values()} - {""})
+        self.marks = sorted({mark for each in verdicts.values() for mark in each.marks})
+        self.groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
+        self._seen, self._chosen = version, None
 
     def show(self, chosen: Selection) -> tuple[int, int]:
         """Choose what `page`, `levels` and `neighbours` are about; return how many cases that is, in how many rows.
