@@ -137,7 +137,7 @@ def test_the_table_sorts_and_turns_its_pages(desk: Desk, monkeypatch: pytest.Mon
     assert order("unsure") == ["s-2", "s-4", "s-1", "s-3"]
     assert order("nonsense") == list(IDS)
     monkeypatch.setattr("pathway_local.viewer.verdict_index.PAGE", 3)
-    monkeypatch.setattr("pathway_local.viewer.table_page.PAGE", 3)
+    monkeypatch.setattr("pathway_local.viewer.app.PAGE", 3)
     where = desk.post("/select", {"rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
     pages = [[row.split()[0] for row in desk.get(f"{where}?page={page}").table] for page in (1, 2, 3, "no")]
     assert pages == [list(IDS[:3]), ["s-4"], ["s-4"], list(IDS[:3])]
