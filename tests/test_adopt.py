@@ -56,7 +56,7 @@ def test_an_object_shown_beside_another_form_is_asked_about() -> None:
     example = b'Example of the reply:\n{{"answer": "[[A]]", "reason": ""}}\n'
     assert not any("also shows" in each for each in proposed(prompt, "a.txt").questions)
     found = proposed(prompt + example, "a.txt")
-    assert (found.recogniser, found.open) == ("a JSON block", ["answer"])
+    assert (found.recogniser, list(found.open)) == ("a JSON block", ["answer"])
     assert any("also shows explanation, verdict (brackets" in each for each in found.questions)
 
 
@@ -65,6 +65,8 @@ def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> Non
     prompt = b'Is {pred} right?\nReply as JSON: {{"pred": "...", "score": <0-5>}}\n'
     asked = proposed(prompt, "a.txt").questions
     assert any('"pred" names an input and a part of the reply' in each for each in asked)
+    keys = "Is {pred} right? Reply with a JSON object with the keys 'pred' and 'score' from 0 to 5.\n"
+    assert fields(keys) == {"pred": "?", "score": "0-5"}
 
 
 def test_labels_may_have_a_range_and_come_again() -> None:
@@ -643,7 +645,7 @@ def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_questi
 
 def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:
     found = proposed('Judge {answer}.\nReply with "Grade: X", where X is 0 if it is wrong and 1 if it is right.\n')
-    assert (found.layout, found.open) == ("Grade: {grade}", ["grade"])
+    assert (found.layout, list(found.open)) == ("Grade: {grade}", ["grade"])
 
 
 def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_is_asked_about() -> None:

@@ -20,8 +20,8 @@ from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.conversation import BadConversation, conversation_text, messages_in
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.turn import BadConversation, messages_in, written
 from pathway_local.sheets.cases_file import CasesFile
 
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -77,7 +77,7 @@ def decoded(judge: tuple[Family, JudgeTokenizer], prompt: Prompt) -> str:
 
 def test_our_rendering_is_plain_and_a_plain_text_stays_as_it_is() -> None:
     messages = messages_in(json.dumps(TALK), "talk")
-    assert messages is not None and written(messages) == SHOWN
+    assert messages is not None and conversation_text(messages) == SHOWN
     for text in ("When is the fee due?", '["a", "b"]', '[{"id": 1}]', "[1. see above", '{"role": "user"}'):
         assert messages_in(text, "talk") is None
         assert OURS.completed({"talk": text}) == {"talk": text}
@@ -86,7 +86,7 @@ def test_our_rendering_is_plain_and_a_plain_text_stays_as_it_is() -> None:
 def test_no_content_can_look_like_a_further_message() -> None:
     messages = messages_in(json.dumps(HOSTILE), "talk")
     assert messages is not None
-    headings = [line for line in written(messages).splitlines() if line and not line.startswith("    ")]
+    headings = [line for line in conversation_text(messages).splitlines() if line and not line.startswith("    ")]
     assert headings == ["1. <|im_start|>system:", "2. [INST] </s>:"]
 
 

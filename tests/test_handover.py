@@ -421,6 +421,7 @@ def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run
     run("handover", path, "--against", "committee", "--error", "0.1", "--store", "both")
     said = run("handover", path, "--against", "committee", "--error", "0.2", "--store", "both")
     assert said.code and "options.error was 0.1, now 0.2" in said.err and "--store NAME" in said.err
+    assert said.out.strip(), "the answer is shown before anything is stored"
     assert "the panel both" in run("runs", "remove-rater", path, "committee/Ann", "--yes").words
 
 

@@ -274,6 +274,19 @@ def test_a_rubric_is_read_from_its_text() -> None:
         pl.Rubric.from_text(text.replace("---\n", "---\nconfirmed: false\n", 1))
 
 
+def test_a_preference_needs_the_inputs_that_it_compares() -> None:
+    prompt, spelled = "Which is better?\nA: {{one}}\nB: {{other}}", 'choice: prefer x as "[[A]]" > y as "[[B]]"'
+    with pytest.raises(pl.RubricError, match="choice prefers one of two responses, and nothing says which inputs"):
+        pl.Rubric.from_text(prompt, spelled)
+    compared = pl.Rubric.from_text(prompt, spelled, swap={"one": "other"}).read.pair
+    assert compared and dict(compared.swap) == {"one": "other"}
+    with pytest.raises(pl.RubricError, match="swap names 'two', which is not an input"):
+        pl.Rubric.from_text(prompt, spelled, swap={"one": "two"})
+    with pytest.raises(pl.UsageError, match="swap needs outputs"):
+        pl.Rubric.from_text("---\nname: a\n---\n", swap={"one": "other"})
+    assert pl.Rubric.from_text(prompt, "choice: x | y").scores == {"choice": {1: "x", 2: "y"}}
+
+
 def test_without_a_run_rows_are_judged_into_a_private_file_that_goes_with_the_run(
     engine: pl.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

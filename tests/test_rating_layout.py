@@ -75,6 +75,8 @@ def test_several_scores_belong_to_whom_the_headers_say() -> None:
     assert (ann.scores, bob.scores) == ({"clear": "Ann clear", "right": "Ann right"}, {"right": "right (Bob)"})
     (own,) = layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).evaluators
     assert (own.name, own.scores) == ("", {"clear": "a", "right": "b"})
+    people = layout(["id", "Ann", "Dr. Bob"], TWO, scores=["clear=Ann", "clear=Dr. Bob"]).evaluators
+    assert {each.name: each.scores for each in people} == {"Ann": {"clear": "Ann"}, "Dr. Bob": {"clear": "Dr. Bob"}}
     with pytest.raises(UsageError, match="unclear whose scores"):
         layout(["id", "clear", "Clear"], TWO, scores=["clear", "Clear"])
 

@@ -153,7 +153,7 @@ def test_a_page_in_german(run: Run) -> None:
     page = parsed(Path("rate.html"))
     assert page.of("html") == [{"lang": "de"}]
     assert "Diese Seite enthält Texte von Fällen" in page.said and "Das kann ich nicht sagen" in page.said
-    assert ann(run, {1: {"score": "can't say"}}) and outcomes()
+    assert ann(run, {1: {"score": "Can’t say"}}) and outcomes()
 
 
 def test_half_the_ratings_and_later_the_rest(run: Run) -> None:

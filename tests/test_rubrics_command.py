@@ -167,22 +167,30 @@ def test_check_names_line_column_and_fix(run: Run) -> None:
     assert "tool_definitions" in said.err.splitlines()[1]
 
 
-def test_what_is_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
+def test_what_is_open_is_asked_and_what_is_not_found_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
     said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", "--yes")
     assert said.code == 2
-    assert "could not read all of: clear_score" in said.err
+    assert "a yes does not complete clear_score" in said.err
     assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
     assert not (tmp_path / "open.prompty").exists()
+    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
+    assert said.code == 0 and "complete each ? in it" in said.err
+    made = (tmp_path / "open.prompty").read_text()
+    assert '# what is "clear_score"? I read no range' in made and "confirmed: false" in made
+    said = run("rubrics", "check", "open.prompty")
+    assert said.code == 2 and "clear_score: '?' declares no field" in said.err
+    (tmp_path / "open.prompty").write_text(made.replace("'?'", "1-4").replace("confirmed: false\n", ""))
+    assert load_rubric("open.prompty").format.scores["clear_score"].values == (1, 2, 3, 4)
     (tmp_path / "two.txt").write_text('Judge {answer}. Write <why>your reasons</why>, then JSON: {"clear_score": 0}\n')
     said = run("rubrics", "adopt", "two.txt", "-o", "two.prompty")
-    assert said.code == 2 and "also shows why (tagged slots)" in said.err
+    assert said.code == 0 and "also shows why (tagged slots)" in said.err
     (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
     said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
     assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
-    (tmp_path / "bare.txt").write_text("Is it right? Answer only with Yes or No.\n")
+    (tmp_path / "bare.txt").write_text("Is the summary of the article right? Say yes or no only.\n")
     said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
-    assert said.code == 2 and "--inputs 'question, answer'" in said.err
+    assert said.code == 2 and "--inputs 'summary, article'" in said.err
     assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
 

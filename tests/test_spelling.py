@@ -240,13 +240,17 @@ def test_a_prompt_is_adopted_with_a_declaration(
     assert again.code == 2 and "outputs already" in again.err
 
 
+SWAP = {"answer_a": "answer_b"}
+WRITTEN = 'choice: prefer x as "[[A]]" > y as "[[B]]"'
+
+
 def test_a_declared_score_is_no_comparison_and_a_declared_preference_finds_its_inputs(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run: Run = typing_in(tmp_path, monkeypatch, capsys)
     prompt = 'Which is better for {task}?\nA: {answer_a}\nB: {answer_b}\nWrite "[[A]]" or "[[B]]".\n'
     (tmp_path / "p.txt").write_text(prompt)
-    for fields, swap in (("score: 1-5", {}), ("choice: prefer A > tie > B", {"answer_a": "answer_b"})):
+    for fields, swap in (("score: 1-5", {}), ("choice: prefer A > tie > B", SWAP), (WRITTEN, SWAP)):
         told = run("rubrics", "adopt", "p.txt", "--fields", fields, "--yes", "-o", "p.prompty", "--force")
         assert told.code == 0, told.err
         pair = load_rubric(str(tmp_path / "p.prompty")).pair

@@ -117,3 +117,22 @@ def test_a_closed_stream_is_no_fault(tmp_path: Path) -> None:
     for closed in (">&-", "2>&-", ">&- 2>&-"):
         command = f'exec "$0" "$1" rubrics list {closed}'
         assert subprocess.run(["bash", "-c", command, *COMMAND], cwd=tmp_path, check=False).returncode == 0
+    (tmp_path / "cases.csv").write_text("id,question,gold_answer,model_answer\n1,Why?,So.,So.\n")
+    told = subprocess.run(["bash", "-c", 'exec "$0" "$1" start cases.csv <&-', *COMMAND], cwd=tmp_path, check=False)
+    assert told.returncode == 0
+
+
+def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
+    for command in ("--help", "rubrics list", "rubrics show pathway-answer", "judges list --json"):
+        written = ["bash", "-c", f'exec "$0" "$1" {command} >/dev/full', *COMMAND]
+        found = subprocess.run(written, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr.count("\n")) == (2, 2), found.stderr
+        assert found.stderr.startswith("error: what this command prints can't be written: No space left on device\n")
+
+
+def test_a_pipe_that_is_closed_early_is_no_fault(tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
+    for command in ("summary may.run", "judges list --json", "rubrics show pathway-answer"):
+        piped = ["bash", "-c", f'"$0" "$1" {command} | true; exit ${{PIPESTATUS[0]}}', *COMMAND]
+        found = subprocess.run(piped, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (0, "")

@@ -19,8 +19,8 @@ from pathway_local.adopt.words import any_of
 class Proposal:
     """The reply that a prompt seems to ask for: its layout, the spellings of its fields, and the rows that say so.
 
-    A spelling with a question mark must be completed; `fields` are empty if no form was found. A yes settles the
-    `questions`. `swap` names the inputs of a comparison.
+    `fields` are empty if no form was found. A yes settles the `questions`, but completes no spelling with a question
+    mark. `swap` names the inputs of a comparison.
     """
 
     inputs: Inputs
@@ -33,9 +33,19 @@ class Proposal:
     questions: tuple[str, ...] = ()
 
     @property
-    def open(self) -> list[str]:
-        """The fields that must be completed."""
-        return [name for name, spelling in self.fields.items() if OPEN in re.sub(r'"[^"]*"', "", spelling)]
+    def open(self) -> dict[str, str]:
+        """The fields that must be completed, each with the question whose answer is its spelling."""
+        spelled = self.fields.items()
+        return {name: _asked(name, each) for name, each in spelled if OPEN in re.sub(r'"[^"]*"', "", each)}
+
+
+def _asked(name: str, spelling: str) -> str:
+    """Return the question that completes a spelling."""
+    if f" by {OPEN}" in spelling:
+        return f'how fine is "{name}"? Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01'
+    if spelling == OPEN:
+        return f'what is "{name}"? I read no range and no set of words for it; write for the {OPEN}, such as 1-5'
+    return f'what is "{name}"? Complete {spelling}'
 
 
 def propose(prompt: Prompt) -> Proposal:
@@ -47,10 +57,10 @@ def propose(prompt: Prompt) -> Proposal:
     values = values_of(form.slots, source)
     swap, values = compared(source, values, swap_of(list(inputs.said)))
     named = {slot.name: value for slot, value in zip(form.slots, values, strict=True)}
-    fields = {
-        name: f"= {name}" if name in inputs.said and not value.scores else value.spelling
-        for name, value in named.items()
-    }
+    fields = {name: value.spelling for name, value in named.items()}
+    # A key alone does not say that the judge repeats the input of its name.
+    same = [slot for slot in form.slots if slot.name in inputs.said and not named[slot.name].scores]
+    fields |= {slot.name: f"= {slot.name}" if slot.text else OPEN for slot in same}
     rows = {name: tuple(row for row in dict.fromkeys(value.rows) if row >= 0) for name, value in named.items()}
     asked = [value.question for value in values if value.question]
     asked += [
@@ -102,7 +112,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
     if "template" not in prompt.front and (proposal.closing or syntax != "jinja2" or not prompt.roles):
         front["template"] = {key: value for key, value in template.items() if value}
     front["outputs"] = {"layout": proposal.layout, "fields": dict(proposal.fields)}
-    asked = "".join(f"# {question}\n" for question in proposal.questions)
+    asked = "".join(f"# {question}\n" for question in (*proposal.open.values(), *proposal.questions))
     return prompt.with_front(front, "" if confirmed else f"{asked}confirmed: false\n")
 
 

@@ -54,20 +54,31 @@ class Rubric:
 
     @classmethod
     def from_text(
-        cls, text: str, outputs: object = None, *, name: str = "rubric", inputs: Sequence[str] = ()
+        cls,
+        text: str,
+        outputs: object = None,
+        *,
+        name: str = "rubric",
+        inputs: Sequence[str] = (),
+        swap: Mapping[str, str] | None = None,
     ) -> "Rubric":
         """Return the rubric whose file would hold this text; with `outputs`, of a prompt and its reply's format.
 
         `outputs` is a text such as "reasons: text; score: 1-5", a JSON Schema, or a Pydantic model; a field of the
         model says by `json_schema_extra={"spelling": "no < yes"}` what its type can't. Without `inputs`, they are those
-        that the prompt marks, such as {{answer}}. Raises RubricError.
+        that the prompt marks, such as {{answer}}. `swap` maps response A's input to B's, if a field prefers one of
+        them. Raises RubricError, UsageError.
         """
         if outputs is None:
+            if inputs or swap:
+                raise UsageError(
+                    f"{'inputs' if inputs else 'swap'} needs outputs", "A rubric's file declares it itself."
+                )
             read = parse_rubric(text, name)
             check_confirmed(read, name)
             return cls(read.name, read)
         schema = getattr(outputs, "model_json_schema", None)
-        return cls(name, declare_rubric(name, text, schema() if schema else outputs, inputs))
+        return cls(name, declare_rubric(name, text, schema() if schema else outputs, inputs, swap))
 
     @classmethod
     def of_model(cls, model: object) -> "Rubric":

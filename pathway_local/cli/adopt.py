@@ -12,13 +12,14 @@ import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.inputs import Inputs as FoundInputs
+from pathway_local.adopt.inputs import mentioned
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.adopt.questions import doubts
 from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
-from pathway_local.cli.terminal import check_new, data, notice
+from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.prompty.criteria import is_criteria
 from pathway_local.prompty.rubric_file import parse_rubric
@@ -58,24 +59,24 @@ def adopt(
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
     proposal = _completed(proposal) if asks else proposal
     _show_lines(prompt, proposal)
-    for question in proposal.questions if proposal.open else ():
-        notice(question)  # who completes the line must know what it may lack
-    _need_whole(proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}")
-    rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
-    proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
+    _check(prompt, proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}", yes=yes)
+    if proposal.open:
+        print_text("Declaration, to complete", _options(proposal))
+    else:
+        rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
+        proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
+        show_rubric(rubric)
     declared = bool(fields) and not proposal.questions
-    show_rubric(rubric)
-    for question in proposal.questions:
+    for question in (*proposal.open.values(), *proposal.questions):
         notice(question)
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
     sure = yes or declared or (asks and typer.confirm("Is the example the reply that you want?", err=True))
+    settle = "complete each ? in it, then delete" if proposal.open else "confirm it by deleting"
     with output_file(out, force=force) as written:
         written.write(rubric_text(prompt, proposal, str(file), confirmed=sure).encode())
-    notice(
-        f"wrote {out}" + ("" if sure else ": confirm it by deleting its line confirmed: false, or adopt it with --yes")
-    )
+    notice(f"wrote {out}" if sure else f"wrote {out}: {settle} its line confirmed: false")
 
 
 def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, inputs: str, swap: str) -> Proposal:
@@ -111,28 +112,32 @@ def _completed(proposal: Proposal) -> Proposal:
     if not proposal.fields:
         fields = typer.prompt(f"{NOT_FOUND}, such as reasons: text; score: 1-5", err=True)
         return _with_options(proposal, fields, None, "", "")
-    for name in proposal.open:
-        spelling = typer.prompt(visible(f"{name}: complete {proposal.fields[name]}"), err=True)
+    for name, question in proposal.open.items():
+        spelling = typer.prompt(visible(question), err=True)
         proposal = replace(proposal, fields={**proposal.fields, name: spelling})
     return proposal
 
 
-def _need_whole(proposal: Proposal, typed: str) -> None:
-    """Raise UsageError with a line to complete, behind what the user `typed`, if the inputs or the format are open."""
+def _check(prompt: Prompt, proposal: Proposal, typed: str, *, yes: bool) -> None:
+    """Raise UsageError with a line to complete, behind what the user `typed`, for what no file could leave open."""
     begin = f"pathway-local rubrics adopt {typed}"
     if not proposal.inputs.said:
-        hint = f"{begin} --inputs 'question, answer'"
+        hint = f"{begin} --inputs '{', '.join(mentioned(prompt.source))}'"
         raise UsageError("I could not find the inputs; declare the names of the texts that the judge is given", hint)
     if not proposal.fields:
         raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
-    if proposal.open:
-        said = ", ".join(proposal.open)
-        fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
-        whole = Declaration(fields, lines_of(proposal.layout, list(proposal.fields))).options()
-        raise UsageError(f"I could not read all of: {said}", f"Complete each ? in: {begin} {whole}")
+    if proposal.open and yes:
+        said = f"a yes does not complete {', '.join(proposal.open)}"
+        raise UsageError(said, f"Complete each ? in: {begin} {_options(proposal)}")
     if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
         said = ", ".join(proposal.inputs.said)
         raise UsageError(f"which inputs hold response A and response B? There are {said}", "Add --swap FIRST:SECOND.")
+
+
+def _options(proposal: Proposal) -> str:
+    """Return the proposal as options to paste into a command."""
+    fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
+    return Declaration(fields, lines_of(proposal.layout, list(proposal.fields))).options()
 
 
 def _show_lines(prompt: Prompt, proposal: Proposal) -> None:

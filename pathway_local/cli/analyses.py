@@ -1,7 +1,8 @@
 """Makes a command of each analysis: its options, and its tables on the terminal, as JSON, as a table file or a page."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import MappingProxyType
@@ -33,18 +34,18 @@ SHARED: Kinds = {
 """Options of every analysis with their defaults."""
 
 
-Found = tuple[Ratings, list[Table], Callable[[], None]]
-"""The ratings that an analysis read, its tables, and the steps that follow once they are shown."""
+Found = tuple[Ratings, list[Table]]
+"""The ratings that an analysis read, and its tables."""
 
 
 def app_of(
     name: str,
     more: Kinds = MappingProxyType({}),
-    find: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Found] | None = None,
+    find: Callable[[Path, Mapping[str, Any], Mapping[str, Any]], AbstractContextManager[Found]] | None = None,
 ) -> App:
     """The command of an analysis; one that has `more` options than these finds by itself what it shows.
 
-    It gets the run, the analysis's options and its own.
+    It gets the run, the analysis's options and its own, and ends once its tables are shown.
     """
     analysis: Analysis[Any] = ANALYSES[name].load()
 
@@ -52,11 +53,10 @@ def app_of(
         shared = {each: given.pop(each) for each in SHARED}
         own = {each: given.pop(each) for each in more} | {"force": shared["force"], "lang": shared["lang"]}
         check_out(shared["out"], force=shared["force"])
-        data, tables, then = find(run, given, own) if find else _found(analysis, run, given)
-        for said in data.notices:
-            notice(terminal_words(shared["lang"]).note(said))
-        deliver(name, run.stem, tables, data.labels, run, **shared)
-        then()
+        with find(run, given, own) if find else _found(analysis, run, given) as (data, tables):
+            for said in data.notices:
+                notice(terminal_words(shared["lang"]).note(said))
+            deliver(name, run.stem, tables, data.labels, run, **shared)
 
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
@@ -82,11 +82,13 @@ def kinds_of(options: type[Options]) -> Kinds:
     return found
 
 
-def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Found:
+@contextmanager
+def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Iterator[Found]:
     """Analyse a run. Raises PathwayError."""
     with RunFile.read(run) as read, read.database.snapshot():
         data = Ratings(read)
-        return data, found_by(analysis, data, given, option_name), lambda: None
+        found = found_by(analysis, data, given, option_name)
+    yield data, found
 
 
 def check_out(out: Path | None, *, force: bool) -> None:

@@ -1,5 +1,6 @@
 """The command line as a whole: its commands, its help, and how each way to fail ends it."""
 
+import errno
 import os
 import sys
 from difflib import get_close_matches
@@ -90,11 +91,15 @@ class _Commands(Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader of a pipe, such as `head`, has closed it. Discard what is still to be flushed.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
+            _discard_output()
             sys.exit(0)
         return result
+
+
+def _discard_output() -> None:
+    """Discard what stdout still holds: flushing it at the end would fail again and change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 app = typer.Typer(
@@ -146,5 +151,11 @@ def run() -> None:
             hint = "Stop other programs, or raise this shell's limits (ulimit -v, ulimit -u)."
             complain(OutOfMemory("memory ran out, or this user may start no more threads", hint))
             sys.exit(OutOfMemory.exit_code)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            # Files that a command writes tell this by themselves: this one is where the shell sends its output.
+            hint = "Free some space where its output goes, or send it elsewhere."
+            complain(UsageError(f"what this command prints can't be written: {error.strerror}", hint))
+            _discard_output()
+            sys.exit(UsageError.exit_code)
         tell_fault(error)
         sys.exit(FAULT)

@@ -1,7 +1,8 @@
 """`pathway-local handover`: which cases a judge keeps; rating sheets of the others, and one score for each case."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,34 +32,32 @@ Sheet = Annotated[
 Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
 
 
-def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Found:
-    """Decide, and store the combined scores if asked; rating sheets are written once the answer is shown.
+@contextmanager
+def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterator[Found]:
+    """Decide; once the answer is shown, store the combined scores and write rating sheets, if asked.
 
-    All options are checked before anything is stored. Raises PathwayError.
+    All options are checked before anything is shown. Nobody else writes to the run in between. Raises PathwayError.
     """
     if (own["cases"] is None) != (own["sheet"] is None):
         raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
     name, sheet = own["store"], own["sheet"]
-    with RunFile.open(run) if name else RunFile.read(run) as opened, opened.database.snapshot():
-        data = Ratings(opened)
-        with naming(option_name):
-            found = decisions(data, checked(ANALYSIS.options, given))
-            tables = [each.with_cautions(data.labels) for each in tables_of(found)]
+    with RunFile.open(run) if name else RunFile.read(run) as opened:
+        with opened.database.snapshot():
+            data = Ratings(opened)
+            with naming(option_name):
+                found = decisions(data, checked(ANALYSIS.options, given))
+                tables = [each.with_cautions(data.labels) for each in tables_of(found)]
+        decision = found[0]
         if len(found) > 1 and (name or sheet):
             scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
             raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
         if sheet:
-            _plan(run, found[0], own).check(force=own["force"])
+            _plan(run, decision, own).check(force=own["force"])
+        yield data, tables
         if name:
-            store_combined(opened, name, found[0], sys.argv)
-    return data, tables, lambda: _write(run, found[0], own)
-
-
-def _write(run: Path, decision: Decision, own: Mapping[str, Any]) -> None:
-    """Say what was stored, and write rating sheets of the cases to hand over, if asked. Raises PathwayError."""
-    if own["store"]:
-        talk.say(f"stored: {own['store']}, with {decision.kept.sum():,} scores of {decision.name}")
-    if own["sheet"]:
+            store_combined(opened, name, decision, sys.argv)
+            talk.say(f"stored: {name}, with {decision.kept.sum():,} scores of {decision.name}")
+    if sheet:
         _hand_out(run, decision, own)
 
 

@@ -119,7 +119,7 @@ def _remarks(found: Imported) -> Iterator[str]:
             yield _format_line(each)
             yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
     if found.blanks:
-        yield f"{found.blanks} cells left empty"
+        yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"
 
 
 def _format_line(rater: ImportedRater) -> str:

@@ -146,6 +146,10 @@ class Screen(Console):
             column.width = width
         return True
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command line, which ends with 0: rich would end with 1, our code for cases that failed."""
+        raise  # what rich handles while it calls this
+
     def _broken(self, line: str, width: int, hang: int) -> list[str]:
         # A blank inside a command becomes one at which `wrap` does not break.
         line = _COMMAND.sub(lambda found: found[0].replace(" ", "\xa0"), line)
@@ -154,7 +158,8 @@ class Screen(Console):
         return [part.replace("\xa0", " ") for part in parts]
 
 
-# Started with a stream closed (`>&-`), Python has none.
+# Started with a stream closed (`<&-`, `>&-`), Python has none.
+sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
 sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
 # No markup and no emoji: a file's name can look like either.
 talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)

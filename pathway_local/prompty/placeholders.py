@@ -9,9 +9,9 @@ from typing import cast
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
+from pathway_local.rubrics.conversation import MESSAGE_PARTS
 from pathway_local.rubrics.turn import (
     MARKS,
-    MESSAGE_PARTS,
     Choice,
     Constant,
     Insert,

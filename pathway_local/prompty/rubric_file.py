@@ -102,6 +102,7 @@ def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str
     if prompty.kind != KIND:
         if prompty.swap is not None:
             raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+        _refuse_preference(prompty, output_format)
         return None
     swap = _swap(prompty, inputs)
     if len(output_format.scores) != 1:
@@ -118,6 +119,16 @@ def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str
         said = f"{prompty.places.of('outputs', 'fields', name)}: {name} does not treat A and B alike"
         raise RubricError(said, "Write levels such as {1: A is better, 0: tie, -1: B is better}; the 0 is optional.")
     return Pair(swap, name, score.special)
+
+
+def _refuse_preference(prompty: Prompty, output_format: OutputFormat) -> None:
+    """Raise RubricError if a score prefers A or B: without the inputs that hold them, it would be mere categories."""
+    for name, score in output_format.scores.items():
+        if score.scale == "nominal" and _is_symmetric(score):
+            where = prompty.places.of("outputs", "fields", name)
+            said = f"{where}: {name} prefers one of two responses, and nothing says which inputs hold them"
+            hint = "Add kind: pair and swap: {response_a: response_b} (in Python: swap={...}), or number levels from 1."
+            raise RubricError(said, hint)
 
 
 def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
@@ -274,13 +285,16 @@ def with_template(front: str, body: str) -> str:
     return front + write_front(added)
 
 
-def declare_rubric(name: str, prompt: str, outputs: object, inputs: Sequence[str] = ()) -> Rubric:
+def declare_rubric(
+    name: str, prompt: str, outputs: object, inputs: Sequence[str] = (), swap: Mapping[str, str] | None = None
+) -> Rubric:
     """Return a rubric of a prompt and the declaration of its reply: spelled fields, or a JSON Schema.
 
-    Without `inputs`, they are those that the prompt marks. Raises RubricError.
+    Without `inputs`, they are those that the prompt marks. `swap` makes it a comparison. Raises RubricError.
     """
     front: dict[str, object] = {"name": name, "outputs": outputs}
     front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
+    front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
     return parse_rubric(f"---\n{with_template(write_front(front), prompt)}---\n{prompt}", name)
 
 

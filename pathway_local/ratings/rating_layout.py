@@ -171,11 +171,12 @@ class _Header:
     def scores_by_evaluator(self, scores: Sequence[str]) -> dict[str, dict[str, str]]:
         """Return each evaluator's columns of scores, as the user named them. Raises UsageError if one is ambiguous."""
         named = [self._named(item) for item in scores]
+        only = len({score for score, _, _ in named}) == 1
         found: dict[str, dict[str, str]] = {}
         for score, column, explicit in named:
             # If SCORE=COLUMN is given once for a score, the column is the rater's own, whatever its header looks like.
             alone = sum(other == score for other, _, _ in named) == 1
-            own = found.setdefault("" if explicit and alone else self._evaluator(column, score), {})
+            own = found.setdefault("" if explicit and alone else self._evaluator(column, score, only), {})
             if score in own:
                 raise UsageError(
                     f"it is unclear whose scores the columns {shown(own[score])} and {shown(column)} hold",
@@ -203,13 +204,12 @@ class _Header:
             return score, column, True
         raise no_column(column if sign else item, self.columns, self.source)
 
-    def _evaluator(self, column: str, score: str) -> str:
-        """Return the column's evaluator: its header without the score; with a single score, it may be just a name."""
+    def _evaluator(self, column: str, score: str, only: bool) -> str:
+        """Return the column's evaluator: its header without the score; of the `only` score, it may be just a name."""
         if folded(column) == folded(score):
             return ""
-        alone = len(self.rubric.format.scores) == 1
-        owners = (_owner(column, word) for word in ((score, *names_of("scores")) if alone else (score,)))
-        owner = next(filter(None, owners), column.strip() if alone else "")
+        owners = (_owner(column, word) for word in ((score, *names_of("scores")) if only else (score,)))
+        owner = next(filter(None, owners), column.strip() if only else "")
         if not owner:
             raise UsageError(
                 f"it is unclear whose score the column {shown(column)} holds",

@@ -144,7 +144,8 @@ class RatingRows:
         undecided: list[str] = []
         for name, column in evaluator.scores.items():
             text = row.cells.get(column, "").strip()
-            if text == CANT_SAY and not has_cant_say(self.rubric.format.scores[name]):
+            # Office programs put a curly apostrophe.
+            if text.replace("’", "'").lower() == CANT_SAY and not has_cant_say(self.rubric.format.scores[name]):
                 undecided.append(CANT_SAY_MARK + name)
             elif text:
                 scores[name] = self._score(name, text, evaluator)
@@ -166,12 +167,13 @@ class RatingRows:
                 raise ReplyError(f"a number does not tell which response is better: write one of {names}")
             return Score(value)
         except ReplyError as error:
-            said = f"{evaluator.name or 'the rater'}'s {name}: {error}"
-            if str(error) == NO_NUMBER and len(text) <= SHOWN_CELL and text.isprintable():
-                said = f'{evaluator.name or "the rater"}\'s {name}: "{text}" is not a score from {scale_text(field)}'
+            said = str(error)
+            if said == NO_NUMBER:
+                cell = f'"{text}"' if len(text) <= SHOWN_CELL and text.isprintable() else "this"
+                said = f"{cell} is not a score from {scale_text(field)}"
                 if not has_cant_say(field):
                     said += f"; write {CANT_SAY} if it could not be judged"
-            raise ReplyError(said) from None
+            raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {said}") from None
 
     def _text_hash(self, row: Row) -> str:
         # A cell that a spreadsheet has cut, or that is empty like those of a merged area, says nothing of the case.

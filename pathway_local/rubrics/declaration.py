@@ -122,8 +122,9 @@ def _ways(field: ScoreField) -> Iterator[str]:
             yield f"{unordered}{_range(field.min, field.max)}{step}{names}{special}"
         elif field.scale == "ordinal":
             yield " < ".join(levels) + special
-        else:
+        elif set(regular) != {-value for value in regular}:
             yield " | ".join(levels) + special
+        else:
             yield f"prefer {' > '.join(reversed(levels))}{special}"
 
 

@@ -17,9 +17,16 @@ from pydantic import TypeAdapter, ValidationError
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.rubrics.consistency import Rule
+from pathway_local.rubrics.conversation import (
+    BadConversation,
+    conversation_of,
+    conversation_text,
+    message_parts,
+    messages_in,
+)
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
-from pathway_local.rubrics.turn import BadConversation, Turn, listed, messages_in, parts, written
+from pathway_local.rubrics.turn import Turn
 
 FormatFrom = Literal["file", "criteria"]
 
@@ -94,7 +101,7 @@ class Rubric:
     def as_listed(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Return stand-ins for a case's texts, each as one message where the rubric goes through messages."""
         looped = {name for name, wanted in self.inputs.items() if wanted.looped and not texts[name].startswith("[")}
-        return {name: listed(text) if name in looped else text for name, text in texts.items()}
+        return {name: conversation_of(text) if name in looped else text for name, text in texts.items()}
 
     def completed(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return these texts with defaults for those that are missing, and conversations as the prompt shows them.
@@ -121,8 +128,8 @@ def _shown(wanted: Input, text: str) -> dict[str, str]:
         raise MissingInput(f"the input {wanted.name!r} has no messages")
     if wanted.looped and messages is None and text.strip():
         raise BadConversation(f"the input {wanted.name!r} is not a list of messages, such as [{{role, content}}, …]")
-    shown = {wanted.name: text if messages is None else written(messages)}
-    return shown | parts(wanted.name, messages) if wanted.looped and messages else shown
+    shown = {wanted.name: text if messages is None else conversation_text(messages)}
+    return shown | message_parts(wanted.name, messages) if wanted.looped and messages else shown
 
 
 _RULES = TypeAdapter(tuple[Rule, ...])

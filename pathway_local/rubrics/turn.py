@@ -1,12 +1,6 @@
-"""One turn of a prompt: a role, and a text with places for a case's inputs, some of which are conversations.
-
-A cell with a conversation is a list of messages as JSON. All that the list says is the case's text: roles, contents and
-tool calls can never become the judge's own turns. In our rendering each message has a heading at the margin, and every
-line of it is indented: so no content can look like a further message.
-"""
+"""One turn of a prompt: a role, and a text with places for a case's inputs, some of which are conversations."""
 
 import itertools
-import json
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from pathway_local.errors import CaseError, RubricError
+from pathway_local.errors import RubricError
+from pathway_local.rubrics.conversation import MESSAGE_PARTS
 
 Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "angles", "none"]
 """How a prompt marks where its inputs go.
@@ -58,9 +53,6 @@ OPERATORS: Mapping[Operator, Callable[[Iterator[object]], object]] = {
     "notin": _of(lambda part, whole: part not in whole),
 }
 """What a test may do with its sides, by Jinja's name."""
-
-MESSAGE_PARTS = ("role", "content", "tool_calls")
-"""The parts of a message that a loop may name."""
 
 
 class Insert(Struct, frozen=True, tag=True):
@@ -230,114 +222,3 @@ def labelled(names: Collection[str], closing: str = "") -> Turn:
         parts.append("\n\n" * bool(parts) + closing.strip())
     shown = "".join(f"{{{{{part.name}}}}}" if isinstance(part, Insert) else part for part in parts)
     return Turn("user", shown, tuple(parts))
-
-
-MOST, LONGEST_ROLE = 2_000, 60
-INDENT = "    "
-
-
-class BadConversation(CaseError):
-    """An input is not a valid list of messages."""
-
-    kind = "bad-conversation"
-
-
-class Message(Struct, frozen=True):
-    """One message: its role, its text, and its tool calls as text, one on each line."""
-
-    role: str
-    content: str
-    tool_calls: str
-
-
-def messages_in(text: str, name: str) -> list[Message] | None:
-    """Return the messages that a text lists as JSON; None for a plain text. Raises BadConversation.
-
-    `name` is the input's. A list of objects of which none has a role is a plain text, as data about a case may be.
-    """
-    listed = _list_in(text)
-    if listed is None or not any(isinstance(item, Mapping) and "role" in item for item in listed):
-        return [] if listed == [] else None
-    if len(listed) > MOST:
-        raise BadConversation(f"{name} has {len(listed):,} messages; the limit is {MOST:,}")
-    return [_message(item, f"message {at} of {name}") for at, item in enumerate(listed, 1)]
-
-
-def listed(text: str) -> str:
-    """Return the list that holds this text as the user's only message."""
-    return json.dumps([{"role": "user", "content": text}], ensure_ascii=False)
-
-
-def written(messages: Sequence[Message]) -> str:
-    """Return the messages as the text that a prompt shows."""
-    return "\n\n".join(f"{at}. {each.role}:\n{_indented(each)}" for at, each in enumerate(messages, 1))
-
-
-def parts(name: str, messages: Sequence[Message]) -> dict[str, str]:
-    """Return the messages' parts by the names under which a rubric's own loop finds them: `NAME.0.role`."""
-    return {f"{name}.{at}.{key}": getattr(each, key) for at, each in enumerate(messages) for key in MESSAGE_PARTS}
-
-
-def _indented(message: Message) -> str:
-    calls = "\n".join(f"calls {line}" for line in message.tool_calls.split("\n") if line)
-    said = "\n".join(part for part in (message.content, calls) if part) or "(no text)"
-    # All that ends a line somewhere counts: a heading must never stand behind a line end that we did not see.
-    return "\n".join(f"{INDENT}{line}" for line in said.splitlines())
-
-
-def _list_in(text: str) -> list[object] | None:
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) else None
-
-
-def _message(item: object, where: str) -> Message:
-    if not isinstance(item, Mapping):
-        raise BadConversation(f"{where} is not an object with role and content")
-    role = item.get("role")
-    if not isinstance(role, str) or not role.strip() or len(role) > LONGEST_ROLE or not role.isprintable():
-        raise BadConversation(f"{where} has no role that is a text on one line of at most {LONGEST_ROLE} characters")
-    calls = item.get("tool_calls")
-    if not isinstance(calls, list | None):
-        raise BadConversation(f"{where} has tool_calls that are not a list")
-    content = item.get("content")
-    blocks = [content] if isinstance(content, str) else content
-    if not isinstance(blocks, list | None):
-        raise BadConversation(f"{where} has a content that is neither a text nor a list of parts")
-    texts: list[str] = []
-    called = [_call(call, where) for call in calls or ()]
-    for block in blocks or ():
-        if isinstance(block, Mapping) and block.get("type") == "tool_use":
-            called.append(_call({"function": {"name": block.get("name"), "arguments": block.get("input")}}, where))
-        else:
-            texts += _texts(block, where)
-    return Message(role, "\n".join(texts), "\n".join(called))
-
-
-def _texts(block: object, where: str) -> Iterator[str]:
-    """Yield the texts of one part of a content."""
-    if isinstance(block, str):
-        yield block
-    elif isinstance(block, Mapping) and isinstance(block.get("text"), str):
-        yield block["text"]
-    elif isinstance(block, Mapping) and block.get("type") == "tool_result":
-        inner = block.get("content")
-        for each in inner if isinstance(inner, list) else [inner or ""]:
-            yield from _texts(each, where)
-    else:
-        raise BadConversation(f"{where} has a part that is not text, such as an image")
-
-
-def _call(call: object, where: str) -> str:
-    """Return a tool call on one line: its name, and its arguments as JSON."""
-    function = call.get("function", call) if isinstance(call, Mapping) else None
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if not isinstance(function, Mapping) or not isinstance(name, str):
-        raise BadConversation(f"{where} has a tool call without a name")
-    arguments = function.get("arguments")
-    said = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return " ".join(f"{name}({said if arguments not in (None, '') else ''})".split())
