@@ -202,7 +202,7 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
         for each, column in columns.values()
         if (said := wording.reading(column))
     )
-    notes = tuple(wording.notes(tables, "says", "note", "warning"))
+    notes = tuple(wording.notes(tables, "says", "note"))  # warnings stand at the top of the page
     return Part(
         visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
     )

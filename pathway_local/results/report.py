@@ -107,7 +107,7 @@ def report(data: Ratings, options: ReportOptions) -> Report:
 def _summaries(
     data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
 ) -> Iterator[Table]:
-    yield from summary_tables(data, whole, "", cluster=plan.cluster)
+    yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
     for groups in parts:
         yield from (
             each for each in summary_tables(data, groups, plan.by, plan.min_group, plan.cluster) if each.key == "groups"
