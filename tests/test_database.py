@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,24 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> Non
     assert modes == {"may.run": 0o600, "may.run-wal": 0o600, "may.run-shm": 0o600}
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in (run.path.parent, run.path.parents[1])] == [0o700, 0o700]
     assert [entry.name for entry in run.path.parent.iterdir()] == ["may.run"]
+
+
+def test_a_file_that_was_moved_or_deleted_is_told_at_once_and_a_moved_one_holds_all(path: Path) -> None:
+    moved = path.with_name("moved.run")
+    run, rater = new_run(path)
+    run.put(rater, case("a"), VERDICT)
+    path.rename(moved)
+    for write in (run.commit, run.commit, run.close):
+        with pytest.raises(RunFileError, match="moved, replaced or deleted"):
+            write()
+    run = RunFile.open(moved)
+    assert [record.case_id for record in run.records()] == ["a"]
+    moved.unlink()
+    with pytest.raises(RunFileError, match="moved, replaced or deleted"):
+        run.put(rater, case("b"), VERDICT)
+        run.commit()
+    with suppress(RunFileError):
+        run.close()
 
 
 def test_an_existing_file_is_never_replaced(path: Path) -> None:

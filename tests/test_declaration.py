@@ -59,7 +59,7 @@ echoes = st.builds(lambda name: {"type": "echo", "input": name}, words)
 schemas = st.fixed_dictionaries(
     {"type": st.just("json"), "schema": st.dictionaries(words, words | st.integers() | st.lists(words))}, optional=sized
 )
-members = st.dictionaries(names, lines | choices | booleans | scores(), min_size=1, max_size=3)
+members = st.dictionaries(names, lines | choices | booleans | numbers | scores(), min_size=1, max_size=3)
 shares = st.fixed_dictionaries(
     {"type": st.just("verdicts"), "score": names, "members": members}, optional={"items": st.integers(1, 50)}
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
-from pathway_local.errors import CasesError, OutputExists
+from pathway_local.errors import CasesError, OutputExists, RaterChanged
 from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, strict_schema
@@ -216,6 +216,33 @@ def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_pa
     }  # fmt: skip
     assert isinstance(placed, Verdict)
     assert (placed.scores["preference"].value, placed.marks) == (0, ("flipped",))
+
+
+def test_a_batch_of_which_every_request_failed_counts_as_failures_of_the_model_that_was_asked(run: Path) -> None:
+    _, lines = write(run)
+    ids = [line["custom_id"] for line in lines]
+    expired = [{"custom_id": each, "response": None, "error": {"code": "batch_expired"}} for each in ids]
+    reply = {"model": "gpt-4o-2024-08-06", "choices": [{"message": {"content": "Reason: so\nScore: 4"}}]}
+    answered = [{"custom_id": each, "response": {"status_code": 200, "body": reply}} for each in ids[:5]]
+    other = [{"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
+             for line in write(run, "tiny", "openai", "gpt-5", out="other.jsonl")[1]]  # fmt: skip
+    failed, results, others = (
+        RatingsFile(write_lines(run.parent / f"{name}.jsonl", given), "hosted", "gpt")
+        for name, given in (("failed", expired), ("results", answered), ("others", other))
+    )
+    with RunFile.open(run) as opened:
+        [told] = [note for note in import_ratings(opened, failed, ["import"]).notices if "succeeded" in note]
+        assert told == "no request of failed.jsonl succeeded: they are failures of openai gpt-4o, which was asked"
+        assert set(scores_of(opened, "gpt").values()) == {"hosted-error"} and len(scores_of(opened, "gpt")) == 12
+        assert {record.outcome.message for record in opened.records("gpt")} == {"batch_expired"}  # type: ignore[union-attr]
+        with pytest.raises(RaterChanged, match='model was "gpt-4o", now "gpt-4o-2024-08-06"'):
+            import_ratings(opened, others, ["import"])  # what another model was asked
+        import_ratings(opened, results, ["import"])
+        assert [*scores_of(opened, "gpt").values()].count(4) == 5 and len(scores_of(opened, "gpt")) == 12
+        rater = next(rater for _, rater in opened.raters() if rater.name == "gpt")
+        assert rater.spec == {"rubric": TINY.sha256, "service": "openai", "model": "gpt-4o-2024-08-06"}
+        import_ratings(opened, failed, ["import"])
+        assert [*scores_of(opened, "gpt").values()].count(4) == 5, "a failure never replaces a verdict"
 
 
 def test_nothing_is_written_without_need(run: Path) -> None:

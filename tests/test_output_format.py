@@ -30,6 +30,7 @@ def _numbers(low: int, size: int, decimals: int) -> dict[str, object]:
 def _verdicts(items: int, tokens: int) -> dict[str, object]:
     verdict = {"type": "score", "levels": CLAIMED, "written": CLAIMED, "special": [2]}
     members = {"claim": {"type": "text", "tokens": tokens}, "verdict": verdict, "certain": {"type": "boolean"}}
+    members["weight"] = {"type": "number", "min": 0, "max": 1, "decimals": 2}
     return {"type": "verdicts", "score": "share", "items": items, "members": members}
 
 
@@ -94,6 +95,7 @@ def _value(slot: Slot, reply: Reply) -> st.SearchStrategy[Value]:
         return st.lists(free, max_size=field.items)
     if field.type == "verdicts":
         one = {"claim": free, "verdict": st.sampled_from(list(CLAIMED.values())), "certain": st.booleans()}
+        one["weight"] = st.integers(0, 100).map(lambda scaled: scaled / 100)
         # A reply has the members in their order, and the library mixes them.
         item = st.fixed_dictionaries(one).map(lambda drawn: {name: drawn[name] for name in one})
         return st.lists(item, max_size=field.items)
@@ -321,7 +323,7 @@ def test_any_walk_through_verdicts_ends_and_has_a_share(walker: Walker, seed: in
 )  # fmt: skip
 def test_natural_verdicts_are_accepted(walker: Walker, said: list[tuple[str, str]], share: float) -> None:
     form = CLAIMS.reply({}).form
-    claims: Value = [{"claim": claim, "verdict": verdict, "certain": True} for claim, verdict in said]
+    claims: Value = [{"claim": claim, "verdict": verdict, "certain": True, "weight": 0.25} for claim, verdict in said]
     text = form.write({"claims": claims})
     assert walker.accepts(form.grammar(), walker.tokenizer.tokenize_str(text))
     assert form.read(text).values == {"claims": claims, "share": pytest.approx(share, abs=1e-6)}
@@ -337,15 +339,20 @@ def test_verdicts_are_written_at_every_detail(detail: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '[{"claim": "A", "verdict": "maybe", "certain": true}]', '[{"claim": "A", "verdict": "supported"}]',
-        '[{"claim": 1, "verdict": "supported", "certain": true}]', '{"claim": "A"}', "[1]",
-        '[{"claim": "A", "verdict": ["supported"], "certain": true}]',
+        '[{"claim": "A", "verdict": "maybe", "certain": true, "weight": 1}]',
+        '[{"claim": "A", "verdict": "supported"}]',
+        '[{"claim": 1, "verdict": "supported", "certain": true, "weight": 1}]', '{"claim": "A"}', "[1]",
+        '[{"claim": "A", "verdict": ["supported"], "certain": true, "weight": 1}]',
+        *(f'[{{"claim": "A", "verdict": "supported", "certain": true, "weight": {weight}}}]'
+          for weight in ("1.01", "-1", "0.125", '"1"', "true", "null")),
     ],
 )  # fmt: skip
 def test_other_lists_are_no_verdicts(text: str) -> None:
     field = CLAIMS.outputs.fields["claims"]
     with pytest.raises(ReplyError):
         field.read(text, 0, "", True)
+    good = '[{"claim": "A", "verdict": "supported", "certain": true, "weight": 0.25}]'
+    assert field.read(good, 0, "", True)[1] == len(good)
 
 
 def test_every_letter_may_begin_a_text(walker: Walker) -> None:

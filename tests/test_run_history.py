@@ -207,16 +207,16 @@ class History:
         world = self.world
         there = world.run.exists()
         before, imports = world.records(), world.import_jobs() if there else 0
-        ended = self.typed(*command, kill=kill, codes=(0, 2, 3) if there else (4,))
-        after = world.records()
+        ended = self.typed(*command, kill=kill, codes=(0, 1, 2, 3) if there else (4,))
+        after, imported = world.records(), ended.code in (0, 1)
         new = {(rater, case): score for case, score in scores.items()}
         left_out = _left_out(new, before, after)
-        assert ended.code != 0 or not left_out or "left out" in ended.err
+        assert not imported or (ended.code, "left out" in ended.err) == (bool(left_out), bool(left_out))
         new = {key: score for key, score in new.items() if key not in left_out}
         now = {key: score_of(after[key].outcome) for key in new if key in after}
-        assert ended.code != 0 or now == new, "an import that succeeded lacks ratings"
+        assert not imported or now == new, "an import that succeeded lacks ratings"
         if there and world.import_jobs() > imports:
-            assert ended.code in (0, KILLED) and now == new
+            assert (imported or ended.code == KILLED) and now == new
             stored = [key for key in new if was_stored(before.get(key), after[key])]
             had = {key: (world.outcomes[key], world.seen[key]) if key in before else None for key in stored}
             world.imports.append(Import(rater, had))
@@ -224,7 +224,7 @@ class History:
                 world.outcomes[key] = after[key].outcome
                 world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
         else:
-            assert ended.code != 0
+            assert not imported
         assert ended.code in (0, KILLED) or not sure, f"a rating that fits was refused: {ended.err}"
 
     def _fits(self, rater: str, case: str, score: int) -> bool:

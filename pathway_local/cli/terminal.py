@@ -158,7 +158,8 @@ class Screen(Console):
         return [part.replace("\xa0", " ") for part in parts]
 
 
-# Started with a stream closed (`>&-`), Python has none.
+# Started with a stream closed (`<&-`, `>&-`), Python has none.
+sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
 sys.stdout, sys.stderr = (each or Path(os.devnull).open("w") for each in (sys.stdout, sys.stderr))  # noqa: SIM115
 # No markup and no emoji: a file's name can look like either.
 talk = Screen(file=cast(TextIO, _Stderr()), markup=False, emoji=False, highlight=False, soft_wrap=True)

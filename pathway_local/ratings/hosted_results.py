@@ -147,8 +147,8 @@ def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
     if error or status not in (200, None) or not body:
         details = _object(error, "error") or error
         code = _word(details, "code") or _word(details, "type") or "no reply"
-        shown = status if isinstance(status, int) else 0
-        return HostedResult(custom_id, service, model, failure=Failure("hosted-error", f"status {shown}: {code}"))
+        reason = f"status {status}: {code}" if isinstance(status, int) else code
+        return HostedResult(custom_id, service, model, failure=Failure("hosted-error", reason))
     if len(choices) != 1:
         raise ValueError("it does not hold exactly one reply")
     message, ending = _object(choices[0], "message"), _text(choices[0], "finish_reason")

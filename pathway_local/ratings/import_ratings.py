@@ -9,7 +9,7 @@ from typing import assert_never
 
 from pathway_local import __version__
 from pathway_local.errors import RatingsError, UnknownName, UsageError
-from pathway_local.rater import Rater, refuse_adjudicators_name
+from pathway_local.rater import ASKED, Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_reply import BREAK, SPACING
 from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
@@ -114,7 +114,8 @@ def import_ratings(
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
-    raters = _raters(run, ratings, file, reading.rubric)
+    asked = _asked(reading)
+    raters = _raters(run, ratings, file, reading.rubric, asked)
     stored, page = _stored(run, raters), reading.page
     saved = _saved_before(run, raters[0]) if page else {}
     sheets, from_sheet = dict[tuple[str, str], int](), set[tuple[str, str]]()
@@ -132,22 +133,25 @@ def import_ratings(
         _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
     reading.notices += [*left_out(left), *between_levels(matched, reading.rubric)]
     reading.notices += [*imported_before(run, file, raters), *replaced(new, stored)]
+    if any(ASKED in rater.spec for rater in raters):
+        reading.notices.append(
+            f"no request of {file.path.name} succeeded: they are failures of {asked}, which was asked"
+        )
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
-        _put(run, job, raters, new, sheets)
+        _put(run, job, {rater.name: run.add_rater(rater, asked) for rater in raters}, new, sheets)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     notices = tuple(dict.fromkeys(reading.notices))
     return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
 
 
 def _put(
-    run: RunFile, job: int, raters: Iterable[Rater], new: Iterable[Matched], sheets: Mapping[tuple[str, str], int]
+    run: RunFile, job: int, ids: Mapping[str, int], new: Iterable[Matched], sheets: Mapping[tuple[str, str], int]
 ) -> None:
-    """Store the raters and their new ratings, each with the job that handed out its sheet or page."""
-    ids = {rater.name: run.add_rater(rater) for rater in raters}
+    """Store new ratings of these raters, each with the job that handed out its sheet or page."""
     for item in new:
         rating, place = item.rating, item.place
         run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
@@ -170,8 +174,17 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], a
             raise
 
 
-def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
-    """Return the file's raters. A file of failed requests names no model: its rater is one that the run knows."""
+def _asked(reading: RatingsReading) -> str:
+    """Return the service and the model that `hosted export` asked for what is in the file; empty if not just one."""
+    recipients = {handout.recipient for handout in reading.handouts.values()}
+    return recipients.pop() if reading.file.kind == "hosted" and len(recipients) == 1 else ""
+
+
+def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric, asked: str) -> list[Rater]:
+    """Return the file's raters.
+
+    A file of failed requests names no model: its rater is one that the run knows, or else the model that was `asked`.
+    """
     judges: dict[str, set[tuple[str, str]]] = {}
     answered: set[str] = set()
     for rating in ratings:
@@ -185,14 +198,18 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
-        if not models and name not in answered:
-            if name not in known:
-                said = f"{file.path.name} holds failed requests alone, and none of them names the model"
-                raise UsageError(said, f"Import the results of {name} first, and then this file.")
+        if models or name in answered:
+            service, model = next(iter(models), ("", ""))
+            hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
+        elif name in known:
             found.append(known[name])
             continue
-        service, model = next(iter(models), ("", ""))
-        hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
+        elif asked:
+            service, _, model = asked.partition(" ")
+            hosted = {"service": service, "model": model, ASKED: asked}
+        else:
+            said = f"{file.path.name} holds failed requests alone, and none of them names the model"
+            raise UsageError(said, f"Import the results of {name} first, and then this file.")
         found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
     return found
 

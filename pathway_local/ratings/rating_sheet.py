@@ -13,7 +13,7 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.workbook import WRAPPED, fill_cell
+from pathway_local.sheets.workbook import WRAPPED, fill_cell, save_book
 
 RATING_ID = HANDOUT_IDS[0]
 NOTES = "notes"
@@ -52,7 +52,7 @@ def write_rating_sheet(file: BinaryIO, rubric: Rubric, evaluator: str, rows: Seq
         page.protection.sheet = True
         page.protection.formatColumns = page.protection.formatRows = False  # may be made wider
     book.calculation.fullCalcOnLoad = True
-    book.save(file)
+    save_book(book, file)
     return cut
 
 

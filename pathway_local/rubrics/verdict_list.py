@@ -8,12 +8,12 @@ from pydantic import Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.fields import BooleanField, ChoiceField, ScoreField, TextField
+from pathway_local.rubrics.fields import BooleanField, ChoiceField, NumberField, ScoreField, TextField
 from pathway_local.rubrics.grammar import STRING, literal, read_value
 from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
 from pathway_local.verdict import Number, Value, plain
 
-Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField, Field(discriminator="type")]
+Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField | NumberField, Field(discriminator="type")]
 
 
 class VerdictListField(JsonKind):
@@ -95,8 +95,7 @@ class VerdictListField(JsonKind):
             if not isinstance(item, dict) or list(item) != list(self.members):
                 raise ReplyError(f"expected objects with {', '.join(self.members)}")
             for key, member in self.members.items():
-                is_text = isinstance(member, TextField)
-                if not isinstance(item[key], str) if is_text else json.dumps(item[key]) not in _spelled(member):
+                if not _takes(member, item[key]):
                     raise ReplyError(f"{key} is none of its values")
         return value
 
@@ -127,6 +126,18 @@ class VerdictListField(JsonKind):
         return {"type": "array", "items": {**items, "additionalProperties": False}, "maxItems": self.items}
 
 
+def _takes(member: Member, value: Value) -> bool:
+    match member:
+        case TextField():
+            return isinstance(value, str)
+        case NumberField(min=low, max=high, decimals=decimals):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                return False
+            return low <= value <= high and round(value, decimals) == value
+        case _:
+            return json.dumps(value) in _spelled(member)
+
+
 def _spelled(member: FieldKind) -> list[str]:
-    """Return the JSON of each value that a member may have; empty for a text."""
+    """Return the JSON of each value that a member may have; empty for a text or a number."""
     return [json.dumps(json.loads(text)) for text in member.texts(True)] if isinstance(member, Listed) else []

@@ -130,6 +130,7 @@ class Database:
                     if not self._held and (commit or time.monotonic() >= self._due):
                         self._connection.execute("COMMIT")
                         self._due = time.monotonic() + COMMIT_SECONDS
+                        self._check_place()
             except RunFileError as error:
                 # SQLite rolled back earlier changes as well, which the caller takes for stored.
                 if uncommitted and not self._connection.in_transaction:
@@ -215,6 +216,13 @@ class Database:
         if (now := self._schema_version()) != self._schema:
             check_schema(self.path, self._connection)
             self._schema = now
+
+    def _check_place(self) -> None:
+        """Refuse to go on in a file that its name no longer leads to: nobody would find what we store there."""
+        if self._lock and not self._lock.holds(self.path):
+            self._connection.execute("PRAGMA wal_checkpoint")  # a close would leave the log at the old place
+            hint = "If it was moved, all that was stored is in it: move it back and run the same command again."
+            raise RunFileError(f"{self.path} was moved, replaced or deleted while this command wrote to it", hint)
 
     def _commit_on_time(self) -> None:
         while not self._closed.wait(COMMIT_SECONDS):

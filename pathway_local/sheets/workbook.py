@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
+from io import BytesIO
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -219,7 +220,7 @@ class WorkbookSheet(Sheet):
 
     def _save(self, book: Any, file: BinaryIO) -> None:
         try:
-            book.save(file)
+            save_book(book, file)
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001  see `_open`
@@ -308,8 +309,15 @@ def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
         for sheet in book.worksheets:
             sheet.close()  # left open, it would write a warning to stderr when it is collected
         raise
-    book.save(file)
+    save_book(book, file)
     return cut
+
+
+def save_book(book: openpyxl.Workbook, file: BinaryIO) -> None:
+    """Write a workbook: packed in memory first, since on a full disk the library would leave its archive half open."""
+    packed = BytesIO()
+    book.save(packed)
+    file.write(packed.getbuffer())
 
 
 def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:

@@ -280,6 +280,13 @@ class WriterLock:
             raise
         self._held.add(self._file)
 
+    def holds(self, path: Path) -> bool:
+        """Return whether this path still leads to the file."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), path.stat())
+        except FileNotFoundError:
+            return False
+
     def release(self) -> None:
         """Let the next writer in."""
         self._held.discard(self._file)

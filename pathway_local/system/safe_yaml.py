@@ -101,14 +101,15 @@ class Places:
 def first_complaint(error: ValidationError) -> tuple[Keys, str, str]:
     """Return the keys of pydantic's first complaint, its kind, and its words without the value.
 
-    A tag that selects no type is part of pydantic's words; a long one is cut at LONGEST_TAG characters.
+    A type that can't stand there is named, cut at LONGEST_TAG characters.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     said = first["msg"].removeprefix("Value error, ").replace("Input should", "should").replace("tuple", "list")
     said = said.replace("Extra inputs are not permitted", "unknown key")
-    tag = str(first.get("ctx", {}).get("tag", ""))
-    if len(tag) > LONGEST_TAG:
-        said = said.replace(tag, f"{tag[:LONGEST_TAG]}…")
+    if first["type"] == "union_tag_invalid":
+        tag = first["ctx"]["tag"]
+        shown = tag if len(tag) <= LONGEST_TAG else f"{tag[:LONGEST_TAG]}…"
+        said = f"a field of type {shown!r} can't stand here; one of these can: {first['ctx']['expected_tags']}"
     return first["loc"], first["type"], said
 
 
