@@ -1,7 +1,9 @@
 """A run in which a local judge, a hosted judge and a committee of three have scored two chatbots' answers."""
 
 import csv
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import openpyxl
@@ -61,12 +63,25 @@ def scores_of(rater: str, worth: np.ndarray) -> np.ndarray:
     return np.clip(np.round(worth + rng.normal(0, NOISE[rater], len(worth)) + kind), 1, 5).astype(np.int64)
 
 
-def answers_run(path: Path, *, people: bool = True) -> RunFile:
+def answers_run(path: Path, *, people: bool = True) -> None:
     """The run; with `people`, a sample of 120 cases that the committee has labelled is in it as well."""
+    path.touch(mode=0o600)
+    path.write_bytes(_answers(people))
+
+
+@cache
+def _answers(people: bool) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "answers.run")
+        with RunFile.create(path) as run:
+            _fill(run, people)
+        return path.read_bytes()
+
+
+def _fill(run: RunFile, people: bool) -> None:
     cases, worth, _ = answered()
     ids = [case.id for case in cases]
     drawn, chances = draw(ids, [""] * len(cases), DRAWN, 7)
-    run = RunFile.create(path)
     store_rubric(run, HELPFUL)
     run.set_setting("columns", {"mapping": {}, "id": "id"})
     hashes = [fingerprint(run.key, HELPFUL.texts_of(case)) for case in cases]
@@ -90,7 +105,6 @@ def answers_run(path: Path, *, people: bool = True) -> RunFile:
                 outcome = Failure("prompt-too-long", "too long")
             told.append(CaseOutcome(case.ref(hashes[place]), outcome))
         run.put_all(rater, told, keep=None, sheet=job if kind == "human" else None)
-    return run
 
 
 def _score(value: int, kind: RaterKind) -> Score:

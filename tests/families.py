@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -142,12 +143,22 @@ FAMILIES = (
 
 
 def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Path:
-    """Train a tokenizer of that family on this repository's prose and save it with its chat template."""
+    """Save a tokenizer of that family, trained on this repository's prose, with its chat template."""
     from transformers import PreTrainedTokenizerFast  # slow to import: all workers would wait before the first test
 
+    tokenizer = Tokenizer.from_str(_trained(family.specials, family.metaspace, vocabulary))
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in family.added])
     unknown = "<unk>" if "<unk>" in family.specials else None
-    tokenizer = Tokenizer(models.BPE(unk_token=unknown, byte_fallback=family.metaspace))
-    if family.metaspace:
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=family.eos, unk_token=unknown)
+    fast.chat_template = family.template
+    fast.save_pretrained(folder)
+    return folder
+
+
+@cache
+def _trained(specials: tuple[str, ...], metaspace: bool, vocabulary: int) -> str:
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>" if "<unk>" in specials else None, byte_fallback=metaspace))
+    if metaspace:
         tokenizer.normalizer = normalizers.Replace(" ", "▁")
         tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
         alphabet = [chr(code) for code in range(33, 127)] + ["▁", "\n"]
@@ -160,23 +171,13 @@ def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Pat
     lines = [line for text in prose for line in text.splitlines(keepends=True)]
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=[*family.specials, *fallback],
+        special_tokens=[*specials, *fallback],
         initial_alphabet=alphabet,
         max_token_length=16,
         show_progress=False,
     )
     tokenizer.train_from_iterator(lines, trainer)
-    tokenizer = _with_fallback_as_text(tokenizer, fallback)
-    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in family.added])
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=family.eos, unk_token=unknown)
-    fast.chat_template = family.template
-    fast.save_pretrained(folder)
-    return folder
-
-
-def _with_fallback_as_text(tokenizer: Tokenizer, fallback: list[str]) -> Tokenizer:
-    """Byte tokens are ordinary vocabulary: the trainer only takes them in as special ones."""
-
+    # Byte tokens are ordinary vocabulary: the trainer only takes them in as special ones.
     described = json.loads(tokenizer.to_str())
     described["added_tokens"] = [token for token in described["added_tokens"] if token["content"] not in fallback]
-    return Tokenizer.from_str(json.dumps(described))
+    return json.dumps(described)

@@ -1,7 +1,10 @@
 """A run for tests of handing over: a judge whose doubt tells where it errs, and people's labels of a random sample."""
 
 import csv
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +43,23 @@ def truth(count: int = CASES, seed: int = 4, worst: float = 0.4) -> tuple[np.nda
     return people, judge, sure
 
 
-def handed_run(
+def handed_run(path: Path, **how: Any) -> Path:
+    """A run that `made_run` makes, with its cases file beside it."""
+    made, cases = _handed(tuple(sorted(how.items())))
+    path.touch(mode=0o600)
+    path.write_bytes(made)
+    path.with_suffix(".csv").write_bytes(cases)
+    return path
+
+
+@cache
+def _handed(how: tuple[tuple[str, Any], ...]) -> tuple[bytes, bytes]:
+    with TemporaryDirectory() as folder:
+        path = made_run(Path(folder, "made.run"), **dict(how))
+        return path.read_bytes(), path.with_suffix(".csv").read_bytes()
+
+
+def made_run(
     path: Path,
     *,
     labels: int = 300,

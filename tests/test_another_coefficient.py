@@ -16,7 +16,7 @@ READING = "The share of cases in which the second rater is above the first: 1 is
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    answers_run(tmp_path / "answers.run").close()
+    answers_run(tmp_path / "answers.run")
     return typing_in(tmp_path, monkeypatch, capsys)
 
 

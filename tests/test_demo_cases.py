@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,16 +60,18 @@ def sentences(text: str) -> list[str]:
 
 def facts(text: str) -> dict[str, str]:
     """Topic → value of every fact that `text` states."""
-    found = {}
-    for sentence in sentences(text):
-        plain = sentence.replace("Dr.~", "Dr. ")
-        for kind, wording, truth in WORDINGS:
-            match = wording.fullmatch(plain) or wording.fullmatch(plain[0].lower() + plain[1:])
-            if match:
-                subject = re.sub(r"^The (?=Certificate|Associate|Bachelor)", "the ", match["s"])
-                found[kind.topic.format(s=subject)] = truth if kind.value == "yesno" else match["v"]
-                break
-    return found
+    return dict(filter(None, map(fact, sentences(text))))
+
+
+@cache  # cases say the same in their question, their passage and their answer
+def fact(sentence: str) -> tuple[str, str] | None:
+    plain = sentence.replace("Dr.~", "Dr. ")
+    for kind, wording, truth in WORDINGS:
+        match = wording.fullmatch(plain) or wording.fullmatch(plain[0].lower() + plain[1:])
+        if match:
+            subject = re.sub(r"^The (?=Certificate|Associate|Bachelor)", "the ", match["s"])
+            return kind.topic.format(s=subject), truth if kind.value == "yesno" else match["v"]
+    return None
 
 
 def links(text: str) -> set[str]:

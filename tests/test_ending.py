@@ -4,7 +4,7 @@ from pathlib import Path
 
 import llguidance
 import pytest
-from walks import Walker, legal_ids
+from walks import Walker, is_legal
 
 from pathway_local.judging.pool import Replay
 from pathway_local.prompty.rubric_file import load_rubric
@@ -170,7 +170,7 @@ def test_a_budget_that_ends_behind_a_line_break_is_told_from_a_text_that_ended(
         for byte in (text := "x" * length + "\n"):
             matcher.compute_ff_bytes()
             matcher.consume_token(walker.tokenizer.tokenize_str(byte)[0])
-        full = JudgeTokenizer(tiny_judge).letter_id not in legal_ids(matcher, walker.tokenizer)
+        full = not is_legal(JudgeTokenizer(tiny_judge).letter_id, matcher, walker.tokenizer)
         reply = written(walker, form, [text, "\n\n**Score:", "3"])
         assert cut(form, reply, tiny_judge) == (("why",) if full else ())
         assert str(form.read(reply).values["why"]).strip() == "x" * length

@@ -24,7 +24,7 @@ from pathway_local.runs.run_file import RunFile
 def test_a_file_of_figures_is_an_export(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answers_run(tmp_path / "answers.run").close()
+    answers_run(tmp_path / "answers.run")
     said = typing_in(tmp_path, monkeypatch, capsys)(command[0], "answers.run", *command[1:], "--out", "out.csv")
     assert said.code == 0, said
     with RunFile.read(tmp_path / "answers.run") as run:
@@ -36,7 +36,7 @@ def test_a_file_of_figures_is_an_export(
 
 def test_a_judge_tells_that_its_export_is_not_in_the_trail(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
-    with desk.begun(*desk.judging(desk.cases(400), "--out", "-")) as process:
+    with desk.begun(*desk.judging(desk.cases(100), "--out", "-")) as process:
         assert process.stdout
         fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
         # What it writes fills the pipe: until that is read, it is not done, and the run can go away under it.

@@ -53,7 +53,7 @@ COMMANDS = {
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    answers_run(tmp_path / "answers.run").close()
+    answers_run(tmp_path / "answers.run")
     with judged_run(tmp_path / "small.run") as made:
         marked = {"s-1": Verdict({"score": Score(1)}, {"notes": "short"}, ("format:rest",))}
         add(made, "ann", said(1, 4, 3, 5) | marked, kind="human")

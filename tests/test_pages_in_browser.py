@@ -83,7 +83,7 @@ def test_a_logo_is_shown_and_loads_nothing(web: Browser, run: Run, tmp_path: Pat
 
 @needs_browser
 def test_a_reader_filters_cases_by_each_column_without_a_script(web: Browser, run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     write_cases(tmp_path / "may.csv")
     assert run("read", "may.run", "--cases", "may.csv", "--out", "read.html").code == 0
     page = check_harmless(Path("read.html").read_text(encoding="utf-8"))
@@ -118,7 +118,7 @@ def test_a_reader_filters_cases_by_each_column_without_a_script(web: Browser, ru
 def test_print_keeps_headings_with_charts_and_tables_on_the_page(
     lang: str, web: Browser, run: Run, tmp_path: Path
 ) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     by = ("--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
     assert run("report", "may.run", "--out", "may.html", "--lang", lang, *by).code == 0
     web.open(tmp_path / "may.html")

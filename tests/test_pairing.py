@@ -61,7 +61,7 @@ def asked(count: int, *, sides: int = 2) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("people", [True, False])
 def test_the_same_questions_are_paired_without_a_column_that_names_them(run: Run, tmp_path: Path, people: bool) -> None:
-    answers_run(tmp_path / "may.run", people=people).close()
+    answers_run(tmp_path / "may.run", people=people)
     between = ("--between", "chatbot=v1,v2")
     for cluster in ((), ("--cluster", "student")):
         by_text = compared(run, tmp_path / "may.run", *cluster, between=between)

@@ -20,7 +20,7 @@ MEAN = ("--against", "committee", "--half-width", "0.1")
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("answers") / "answers.run"
-    answers_run(path).close()
+    answers_run(path)
     return path
 
 

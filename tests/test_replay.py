@@ -5,7 +5,7 @@ from pathlib import Path
 
 import llguidance
 import pytest
-from walks import Walker, legal_ids
+from walks import Walker, is_legal
 
 from pathway_local.judging.pool import Replay
 from pathway_local.prompty.rubric_file import load_rubric
@@ -42,6 +42,6 @@ def _letters(walker: Walker, grammar: str, ids: list[int], letter: int) -> list[
     matcher = llguidance.LLMatcher(walker.tokenizer, llguidance.grammar_from("lark", grammar))
     found = []
     for token in ids:
-        found.append(letter in legal_ids(matcher, walker.tokenizer))
+        found.append(is_legal(letter, matcher, walker.tokenizer))
         matcher.consume_token(token)
-    return [*found, letter in legal_ids(matcher, walker.tokenizer)]
+    return [*found, is_legal(letter, matcher, walker.tokenizer)]

@@ -13,6 +13,7 @@ from typed_here import rows as rows_of
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
+from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
@@ -38,7 +39,7 @@ def reported(run: Run, *options: object) -> PageParser:
 
 
 def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     page = reported(run, "--by", "chatbot", "--between", "chatbot=v1,v2", "--pair-by", "question_id")
     ids = {attributes.get("id") for _, attributes in page.tags}
     assert {"scores", "comparison", "people", "failures", "provenance"} <= ids
@@ -77,7 +78,7 @@ def _check_tables_behind_charts(page: PageParser) -> None:
 
 
 def test_a_report_holds_no_text_and_no_id(run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     write_cases(tmp_path / "may.csv")
     reported(run, "--by", "chatbot")
     text = Path("may.html").read_text(encoding="utf-8")
@@ -102,6 +103,23 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     with RunFile.open(tmp_path / "may.run") as made:
         add(made, "demo", {case.id: Verdict({"clear": Score(4), "right": Score(2)}) for case in cases(TWO)}, TWO)
     assert "No person has rated cases under two independently." in reported(run).said
+
+
+def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(4)], audience="staff")]
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        cut = Verdict({"score": Score(2)}, {}, ("cut:reason",))
+        add(made, "demo", {case.id: cut for case in rows}, rows=rows)
+    assert reported(run, "--by", "audience", "--min-group", 1).said.count("marked cut:reason") == 1
+    found = run("summary", "may.run", "--by", "audience").words
+    assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
+
+
+def test_the_caution_about_the_demo_judge_is_in_the_readers_language() -> None:
+    label = load_registry().specs["demo"].label
+    for name in languages():
+        told = Language(name).note(Note("caution", {"rater": "demo", "label": label}))
+        assert (label in told) == (name == "en")
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
@@ -193,9 +211,9 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
         data = Ratings(made)
         whole, groups = tally(data.records(), data.rubrics, ["", "audience"])
-        assert list(summary_tables(data, whole, "")) == list(summary(data, SummaryOptions()))
+        assert list(summary_tables(data, whole, "", whole=whole)) == list(summary(data, SummaryOptions()))
         alone = SummaryOptions(by="audience", min_group=5)
-        assert list(summary_tables(data, groups, "audience", 5)) == list(summary(data, alone))
+        assert list(summary_tables(data, groups, "audience", 5, whole=whole)) == list(summary(data, alone))
 
 
 TONE, WIDE = (
@@ -266,7 +284,7 @@ def test_every_language_says_all_that_english_says_with_the_same_values(name: st
 
 @pytest.mark.parametrize("name", languages())
 def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp_path: Path) -> None:
-    answers_run(tmp_path / "may.run").close()
+    answers_run(tmp_path / "may.run")
     page, say = reported(run, "--lang", name, "--by", "chatbot"), Language(name)
     assert page.of("html") == [{"lang": name}]
     mean = say.number(3.64)

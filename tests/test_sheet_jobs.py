@@ -61,7 +61,7 @@ def in_both(path: Path) -> int:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    answers_run(tmp_path / "answers.run", people=False).close()
+    answers_run(tmp_path / "answers.run", people=False)
     write_cases(tmp_path / "answers.csv")
     write_old(tmp_path / "old.csv")
     return tmp_path
