@@ -10,7 +10,6 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
-from pathway_local.results.kept_column import group_columns
 from pathway_local.results.panel import mean_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
@@ -246,8 +245,8 @@ def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[st
 
 def groups_in(data: Ratings) -> Groups:
     """Return the groups of a run's cases, from one pass over its outcomes."""
-    columns, found, raters = group_columns(data.run), list[Table](), [rater.name for rater in data.raters]
-    for column, groups in zip(columns, tally(data.records(), data.rubrics, columns), strict=True):
+    columns, found, raters = data.group_columns(), list[Table](), [rater.name for rater in data.raters]
+    for column, groups in zip(columns, tally(data.run.records(), data.rubrics, columns), strict=True):
         tables = summary_tables(data, groups, column) if len({each.group for each in groups}) <= MOST_CHARTED else ()
         for each in tables:
             if each.key == "groups":
