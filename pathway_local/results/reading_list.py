@@ -253,25 +253,3 @@ def groups_in(data: Ratings) -> Groups:
                 rows = sorted(each.rows, key=lambda row: raters.index(str(row["rater"])))
                 found.append(replace(each, columns=LEVELS, rows=rows, notes=(), chart="levels"))
     return Groups(columns, found)
-
-
-def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
-    """A row for each case: its list, its texts, and each rater's scores and words."""
-    for each in lists:
-        for case in each.cases:
-            row: dict[str, Value] = {"rubric": each.rubric.name, "score": each.score, "case": case.case}
-            if each.pattern:
-                row["pattern"] = ", ".join(map(str, each.pattern))
-            row |= {name: value for name, value in case.metadata.items() if name not in {**row, **each.rubric.inputs}}
-            row |= {name: (case.texts or {}).get(name, "") for name in each.rubric.inputs}
-            if case.changed:
-                row["texts"] = "changed since they were judged"
-            elif case.texts is None:
-                row["texts"] = "not in the cases file"
-            for said in case.said:
-                for given in said.scores:
-                    name = said.rater if each.score else f"{said.rater} {given.name}"
-                    row |= {name: given.value, f"{name} label": given.label, f"{name} confidence": given.confidence}
-                row |= {f"{said.rater} words": said.reason, f"{said.rater} failure": said.failure}
-                row[f"{said.rater} caution"] = said.caution
-            yield row
