@@ -14,7 +14,7 @@ from pathway_local.rubrics.declaration import Schema, properties_of
 MOST = 20_000
 """Characters of an object at most."""
 _TOKEN = re.compile(
-    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?<!:)//[^\n]*|(?P<open>[{\[])|(?P<close>[}\]])'
+    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?P<open>[{\[])|(?P<close>[}\]])'
 )
 _BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?\b.*|(?:true|false)(?:\s*(?:/|\||or|,)\s*(?:false|true|null))*\W*)")
 Key = tuple[int, str, str, int]
@@ -77,25 +77,23 @@ def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
 
 
 def _slot(name: str, raw: str, row: int) -> Slot:
-    """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
-    shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
-    bare = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
-    text = f"{bare} {remark}".strip()
-    if shown.startswith("[") and ('"' in bare or not re.search(r"\d|\||/", bare)):
+    """Return the slot of a key by what stands behind it: a value, or a mark for one."""
+    shown = raw.strip(" ,\n")
+    text = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
+    if shown.startswith("[") and ('"' in text or not re.search(r"\d|\||/", text)):
         return Slot(name, raw, row, "list")
-    if _BOOLEAN.fullmatch(bare):
+    if _BOOLEAN.fullmatch(text):
         return Slot(name, "null" * ("null" in raw), row, "boolean")
-    if words := alternatives(bare):
+    if words := alternatives(text):
         return Slot(name, text, row, "text", words=tuple(words))
     if re.fullmatch(r'"[\w.+-]*"', shown):
-        return Slot(name, remark, row, "text", sample=shown.strip('"'))
-    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
+        return Slot(name, "", row, "text", sample=shown.strip('"'))
+    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", text):
         rest = text[sample.end() :].strip()
         return Slot(name, text if re.search(r"\d", rest) else rest, row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
     kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
-    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
-    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample="null" * (text == "null"))
+    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'))
 
 
 def _of_schema(text: str, row: int) -> list[Slot]:

@@ -21,7 +21,6 @@ def swap_of(names: Sequence[str], others: bool = False) -> dict[str, str]:
     With `others`, return further inputs that come in twos, such as explanation_1 and explanation_2.
     """
     ends = [(end, name) for name in names if (end := _PAIRED.match(name)) and _is_response(end) != others]
-    ends = [each for each in ends if each[0]["end"].lower() in ("a", "b")] or ends
     sides = {(end["stem"].lower(), end["rest"], _SIDES[end["end"].lower()]): name for end, name in ends}
     pairs = [(name, sides.get((stem, rest, -1))) for (stem, rest, side), name in sides.items() if side == 1]
     return {first: second for first, second in pairs if second}
