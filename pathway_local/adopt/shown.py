@@ -227,24 +227,22 @@ def endings(source: Source) -> Iterator[Form]:
         slots = (Slot("feedback", "", row, "text"), Slot(name, found["value"], row))
         yield Form("a final [RESULT]", f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}", slots, row)
         return
-    marks = [
-        each for each in _FENCED.finditer(text) if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
+    ends = [
+        End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start()))
+        for each in _FENCED.finditer(text)
+        if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
     ]
-    ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
         runs = label_runs(source)
-        taken = {label.slot.row for run in runs for label in run if len({each.before for each in run}) > 1}
-        cued = [
-            each
+        taken = {label.slot.row for run in runs for label in run}
+        ends = [
+            End(each["label"], "", each["value"], each["more"], source.row(each.start("label")))
             for each in _NAMED.finditer(text)
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
+            and source.row(each.start("label")) not in taken
         ]
-        ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
-        ends = [
-            *(end for end in ends if end.row not in taken),
-            *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
-        ]
+        single = [label for run in runs if len({each.before for each in run}) == 1 for label in run]
+        ends += [End(before, "", slot.text, "", slot.row) for before, slot, _ in single if before[0] != "#"]
     if ends:
         yield _ended(source, ends)
 

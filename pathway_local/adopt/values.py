@@ -122,11 +122,8 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
     samples = re.findall(rf"[\"']{re.escape(slot.name.split('.')[-1])}[\"']\s*:\s*(\d*\.\d+)", source.text)
     shown = f"{' '.join(samples)} {slot.text} {source.lines[scale.row] * (scale.row != slot.row)}"
     decimals = [each for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown) if float(each) <= scale.high]
-    finer = [
-        line
-        for line in source.lines
-        if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
-    ]
+    allowed = (any_of("negated").sub(" ", line) for line in source.lines if not _LEVEL.match(line))
+    finer = any(map(any_of("fraction").search, allowed))
     if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
