@@ -65,10 +65,10 @@ class RatingPages:
 def _scale(score: ScoreField, say: Language) -> list[tuple[str, str, str]]:
     """The levels, the highest first: what the file gets, what the page says, and the key that chooses it, or ""."""
     spelled = list(reversed(score.values_by_text(False).items()))
-    keys = _keys([text for text, _ in spelled])
+    shown = [text if value in score.written else str(value) for text, value in spelled]  # 4, where a judge writes 4.0
     levels = [
-        (text, visible(_label(text, score.levels.get(value, ""))), key)
-        for (text, value), key in zip(spelled, keys, strict=True)
+        (text, visible(_label(told, score.levels.get(value, ""))), key)
+        for (text, value), told, key in zip(spelled, shown, _keys(shown), strict=True)
     ]
     return levels if has_cant_say(score) else [*levels, (CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY)]
 
