@@ -16,13 +16,13 @@ from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
 from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.results.analysis import Analysis, Options, Says, Spelled, found_by
+from pathway_local.results.analysis import Analysis, Options, Says, found_by
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
-from pathway_local.words.language import Language
+from pathway_local.words.language import Language, Spelled
 
 SHARED: Kinds = {
     "out": (Out, None),

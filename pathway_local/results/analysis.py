@@ -11,12 +11,10 @@ from pathway_local.errors import UsageError
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
+from pathway_local.words.language import Spell, Spelled
 
 CASES = "Cases"
 RATERS = "Rubric and raters"
-
-Spell = Callable[[str], str]
-"""Spells an option as its user knows it: `pair_by` is --pair-by on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +81,6 @@ def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], s
     with naming(spell):
         options = checked(analysis.options, given)
         return [table.with_cautions(data.labels) for table in analysis.tables(data, options)]
-
-
-class Spelled(dict[str, str]):
-    """Fills blanks with options by name, as their user knows them."""
-
-    def __init__(self, spell: Spell) -> None:
-        super().__init__()
-        self._spell = spell
-
-    def __missing__(self, name: str) -> str:
-        return self._spell(name)
 
 
 @contextmanager

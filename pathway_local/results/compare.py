@@ -18,7 +18,6 @@ from pathway_local.results.comparison import (
     PairedComparison,
     comparisons,
 )
-from pathway_local.results.kept_column import counted_values
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.ratings import Ratings, alike
@@ -73,7 +72,7 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
         given = as_given(options.between)
         raise OptionError(f"{{between}} {given} is not COLUMN or COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
     column, cluster = data.column(name), data.column(options.cluster)
-    counted = counted_values(data.run, column)
+    counted = data.counted_values(column)
     known = [value for value in counted if value]
     values = [value.strip() for value in named.split(",")] if equals else known
     for value in values:

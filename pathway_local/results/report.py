@@ -73,7 +73,7 @@ def report(data: Ratings, options: ReportOptions) -> Report:
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
     kinds = {rater.name: rater.kind for rater in raters}
-    whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    whole, *parts = tally(data.run.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]

@@ -14,7 +14,7 @@ from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.kept_column import MOST_GROUPS
+from pathway_local.results.ratings import MOST_GROUPS
 from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
