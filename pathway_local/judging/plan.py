@@ -192,9 +192,6 @@ class Plan:
     ] = None
     models: Annotated[Path | None, MODELS] = None
     engine: Annotated[str, Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)] = "auto"
-    deterministic: Annotated[
-        bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
-    ] = False
     detail: Annotated[
         Detail,
         Option(

@@ -7,7 +7,7 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
+from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
 from pathway_local.results.ratings import Ratings, alike_in
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
@@ -42,7 +42,7 @@ class SummaryOptions(Options):
 def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
-    whole, groups = tally(data.records(), data.rubrics, ["", by], cluster)
+    whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
     warnings = alike_in(data)
     for table in summary_tables(data, groups, by, options.min_group or 1, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
@@ -271,9 +271,7 @@ def _remedy(group: Group, name: str) -> Note:
 
 def summary_of(run: RunFile) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    data = Ratings(run)
-    found = summary(data, SummaryOptions())
-    return [table.with_cautions(data.labels) for table in found]
+    return found_by(ANALYSIS, Ratings(run), {})
 
 
 ANALYSIS = Analysis(
