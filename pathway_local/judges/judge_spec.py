@@ -203,7 +203,7 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(
-            f"--think {wanted[:20]} is not a number of tokens", "Give, for example, --think 1024, or --think alone."
+            f"--think {wanted[:20]} is not a number of tokens", "Give a number, such as --think 1024, or --think auto."
         )
     budget = int(wanted) if wanted != "auto" else None
     if budget == 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
+from pathlib import Path
 from shlex import quote
 
 from pydantic import JsonValue
@@ -181,6 +182,9 @@ def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
+    for flag, given in (("--encoding", plan.encoding), ("--header-row", plan.header_row)):
+        if given and not isinstance(plan.cases, Path):
+            raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
     cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row)
     _check_columns(cases, plan)
