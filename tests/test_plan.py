@@ -141,7 +141,7 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         ((*BOTS, *MEAN), "either --against or --between"),
         ((*BOTS[2:], *MEAN), "--pair-by does not go with --against"),
         (("--cluster", "student", *MEAN), "--cluster does not go with --against"),
-        ((*BOTS, "--detect", "0"), "input should be greater than 0"),
+        ((*BOTS, "--detect", "0"), "should be greater than 0"),
         ((*BOTS, "--detect", "nan"), "nan"),
         (("--against", "committee", "--detect", "1"), "--detect does not go with --against"),
         ((*MEAN, "--within", "1"), "--within does not go with --against"),

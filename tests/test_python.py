@@ -328,6 +328,49 @@ def test_what_a_model_asks_of_texts_and_lists_is_kept() -> None:
     assert isinstance(schema, dict) and schema["parts"]["minItems"] == 2  # type: ignore[index,call-overload]
 
 
+ODD: list[tuple[dict[str, Any], str]] = [
+    ({"map": "answer"}, "map answer is not INPUT=COLUMN"),
+    ({"encoding": "utf-8"}, "encoding is for a file, and the cases are rows"),
+    ({"header_row": 2}, "header_row is for a file, and the cases are rows"),
+    ({"think": True}, "judge 'demo' never thinks"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), ODD)
+def test_an_option_that_can_not_be_taken_is_named(engine: pl.Engine, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(pl.UsageError, match=said):
+        pl.judge([ROW], "pathway-answer", engine=engine, progress=False, **options)
+
+
+ANALYSES: list[tuple[str, dict[str, Any], str]] = [
+    ("handover", {}, "^against is missing$"),
+    ("summary", {"bx": 1}, "^no option is called bx$"),
+    ("plan", {"half_width": "x"}, "^half_width x: should be a valid number"),
+    ("agreement", {"rater": "nobody"}, "no rater is called 'nobody'"),
+]
+
+
+@pytest.mark.parametrize(("analysis", "options", "said"), ANALYSES)
+def test_an_analysis_names_the_option_that_it_can_not_take(
+    engine: pl.Engine, analysis: str, options: dict[str, Any], said: str
+) -> None:
+    run = pl.judge([ROW], "pathway-answer", engine=engine, progress=False)
+    with pytest.raises(pl.PathwayError, match=said):
+        run.tables(analysis, **options)
+
+
+def test_one_map_may_be_a_text_and_no_thinking_is_the_default(engine: pl.Engine) -> None:
+    row = {**{name: text for name, text in ROW.items() if name != "ai_answer"}, "said": "So."}
+    run = pl.judge([row], "pathway-answer", engine=engine, progress=False, map="ai_answer=said", think=False)
+    assert run.verdicts[0]["score"] == 4
+
+
+def test_a_column_alone_is_no_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(pl.UsageError, match="the cases are a Series, which is no table"):
+        pl.judge(pandas.Series(["a"], name="question"), "pathway-answer")
+
+
 def test_without_a_run_rows_are_judged_into_a_private_file_that_goes_with_the_run(
     engine: pl.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,24 +227,22 @@ def endings(source: Source) -> Iterator[Form]:
         slots = (Slot("feedback", "", row, "text"), Slot(name, found["value"], row))
         yield Form("a final [RESULT]", f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}", slots, row)
         return
-    marks = [
-        each for each in _FENCED.finditer(text) if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
+    ends = [
+        End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start()))
+        for each in _FENCED.finditer(text)
+        if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
     ]
-    ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
         runs = label_runs(source)
-        taken = {label.slot.row for run in runs for label in run if len({each.before for each in run}) > 1}
-        cued = [
-            each
+        taken = {label.slot.row for run in runs for label in run}
+        ends = [
+            End(each["label"], "", each["value"], each["more"], source.row(each.start("label")))
             for each in _NAMED.finditer(text)
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
+            and source.row(each.start("label")) not in taken
         ]
-        ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
-        ends = [
-            *(end for end in ends if end.row not in taken),
-            *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
-        ]
+        single = [label for run in runs if len({each.before for each in run}) == 1 for label in run]
+        ends += [End(before, "", slot.text, "", slot.row) for before, slot, _ in single if before[0] != "#"]
     if ends:
         yield _ended(source, ends)
 
@@ -280,9 +278,6 @@ def _ended(source: Source, ends: list[End]) -> Form:
 
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
-_ITEM = re.compile(
-    r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
-)
 
 
 def short_replies(source: Source) -> Iterator[Form]:
@@ -297,7 +292,8 @@ def short_replies(source: Source) -> Iterator[Form]:
             continue
         if only and any_of("after").search(text):
             return
-        shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
+        listed = items(source, row) if only and text.endswith(":") else []
+        shown = [item[1] for item in listed if not item[1].isdecimal()] or quoted_set(text)
         words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
@@ -322,13 +318,21 @@ def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
     return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
 
 
-def _items(source: Source, row: int) -> list[str]:
-    """Return the words in bullets right below a row."""
-    found: list[str] = []
-    for line in source.lines[row + 1 : row + 14]:
-        if (item := _ITEM.match(line)) and not item[1].isdecimal():
-            found.append(item[1].strip())
-        elif found or line.strip():
+_ITEM = re.compile(
+    r"^(\s*)(?:(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*"
+    r"\s*($|(?:\([^()\n]*\))?\s*[:=–—-].*|\(.*|(?<=\)\s).*)"
+)
+Item = tuple[int, str, str, int]
+"""The depth of a key or a bullet, its name, what stands behind it, and its row."""
+
+
+def items(source: Source, row: int) -> list[Item]:
+    """Return the bullets right below a row."""
+    found = list[Item]()
+    for at, line in enumerate(source.lines[row + 1 : row + 60], row + 1):
+        if match := _ITEM.match(line):
+            found.append((len(match[1]), match[2].strip(), match[3].strip(" :=–—-*"), at))
+        elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
             break
     return found
 
