@@ -56,6 +56,12 @@ def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_p
     assert (tmp_path / "a.run").read_bytes() == before
 
 
+def test_without_a_local_judge_the_hosted_one_is_planned(run: Run) -> None:
+    assert [row["rater"] for row in planned(run, *MEAN)] == ["demo"]
+    assert run("runs", "remove-rater", "a.run", "demo", "--yes").code == 0
+    assert [row["rater"] for row in planned(run, *MEAN)] == ["gpt"]
+
+
 def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run) -> None:
     def needed(*looks: str) -> int:
         [found] = planned(run, *BOTS, "--rater", "demo", "--detect", "0.1", *looks)

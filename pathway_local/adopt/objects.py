@@ -23,7 +23,7 @@ def objects(source: Source) -> Iterator[Form]:
     """Yield each object that the prompt shows for the reply, or else each object."""
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
     found, end = list[tuple[Form, bool]](), 0
-    for begin in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
+    for begin in re.finditer(r"\{(?=\s*[\"“])", source.text):
         if (at := begin.start()) < end:
             continue
         keys, end = _keys(source, at)

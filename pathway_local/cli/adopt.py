@@ -112,8 +112,8 @@ def _completed(proposal: Proposal) -> Proposal:
     if not proposal.fields:
         fields = typer.prompt(f"{NOT_FOUND}, such as reasons: text; score: 1-5", err=True)
         return _with_options(proposal, fields, None, "", "")
-    for name, question in proposal.open.items():
-        spelling = typer.prompt(visible(question), err=True)
+    for number, (name, question) in enumerate(proposal.open.items(), 1):
+        spelling = typer.prompt(visible(f"{number}. {question}"), err=True)
         proposal = replace(proposal, fields={**proposal.fields, name: spelling})
     return proposal
 
