@@ -18,7 +18,6 @@ from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.vllm import (
     CORE_APART,
     CPU_BLOCK,
-    CPU_CACHE,
     CPU_SEQUENCES,
     EXACT_HEAD,
     _cpu_cache,
@@ -30,7 +29,6 @@ from pathway_local.errors import EngineError
 from pathway_local.judging.value_probabilities import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import _caches
-from pathway_local.system.machine import GB
 from pathway_local.system.private_process import members
 
 SAMPLES = 20
@@ -251,14 +249,12 @@ def test_a_gpu_computes_logits_in_float32(tiny_judge: Path, monkeypatch: pytest.
     assert found == (None if cpu else EXACT_HEAD)
 
 
-def test_the_cache_on_a_cpu_takes_as_much_as_the_weights_within_a_quarter_of_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_within_a_quarter_of_memory(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, weights = EngineConfig(str(tmp_path)), tmp_path / "model.safetensors"
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 64 * GB)
-    weights.write_bytes(b"0")
-    assert _cpu_cache(config) == CPU_CACHE
-    os.truncate(weights, 2 * CPU_CACHE)
-    assert _cpu_cache(config) == 2 * CPU_CACHE
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 * GB)
-    assert _cpu_cache(config) == GB
+    token = 2 * 2 * 2 * 32 * 2  # key and value, layers, heads, head size, bytes
+    config = EngineConfig(str(tiny_judge), max_model_len=2048)
+    assert _cpu_cache(config, 64) == 2048 * token + 64 * 1024 * token
+    assert _cpu_cache(EngineConfig(str(tiny_judge), "float32", 2048), 3) == 2 * (2048 + 3 * 1024) * token
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
+    assert _cpu_cache(config, 64) == 8 << 20
