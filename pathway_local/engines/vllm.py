@@ -36,7 +36,7 @@ CPU_SEQUENCES = 64
 
 CPU_FEW = 1024
 """Tokens of a short case. On the processor, the cache has room for a whole context and such a case for each pass of a
-batch. A quarter of that took 200 cases 1.6 times the processor time; more is touched when vLLM loads, and costs time."""
+batch. A quarter of that took 200 cases 1.6 times the processor time; more is touched at each start, and costs time."""
 
 FITTED = -1
 """Stands in vLLM for a context that it cuts to what the cache can hold, as for one that nobody has set."""
