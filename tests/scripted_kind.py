@@ -7,7 +7,6 @@ from pydantic import JsonValue
 from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import sure_context
 from pathway_local.system.machine import Machine
 
 
@@ -26,7 +25,7 @@ class Scripted(EngineKind):
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
         """Needs no memory."""
-        return LoadPlan(sure_context(judge))
+        return LoadPlan()
 
 
 SCRIPTED = Scripted()

@@ -1,6 +1,5 @@
 """A prompt becomes a rubric: what is proposed, what stays open, and what is never taken for an input."""
 
-import json
 import re
 import time
 from contextlib import suppress
@@ -69,17 +68,13 @@ def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> Non
     assert fields(keys) == {"pred": "?", "score": "0-5"}
 
 
-def test_labels_may_have_a_range_and_come_again() -> None:
-    """Each score with its own reasons below it."""
-    parts = "".join(f"{name} (1-5): [score]\nReasoning: [Tone, formality, style]\n" for name in ("Accuracy", "Fluency"))
-    found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}".encode(), "a.txt")
-    assert found.fields == {
-        "accuracy": "1-5",
-        "reasoning": "text",
-        "fluency": "1-5",
-        "fluency_reasoning": "text",
-    }
-    assert found.layout.startswith("Accuracy (1-5): {accuracy}\nReasoning: {reasoning}\nFluency (1-5): ")
+def test_labels_may_have_a_range_and_brackets_of_their_own() -> None:
+    parts = "".join(f"{name} (1-5): [score]\n" for name in ("Accuracy", "Fluency"))
+    found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}Reasoning: [Tone, style]\n".encode())
+    assert found.fields == {"accuracy": "1-5", "fluency": "1-5", "reasoning": "text"}
+    assert found.layout == "Accuracy (1-5): {accuracy}\nFluency (1-5): {fluency}\nReasoning: {reasoning}"
+    found = proposed("Judge {answer}.\n【理由】[text]\n【分数】[1-5]\n")
+    assert (found.layout, found.fields["分数"]) == ("【理由】 {理由}\n【分数】 {分数}", "1-5")
 
 
 def test_quotation_marks_with_backslashes_are_quotation_marks() -> None:
@@ -95,8 +90,8 @@ def test_words_of_a_sentence_are_no_set_and_the_name_of_a_place_is_no_word() -> 
         b"Grade {answer}. Say why.\n[[Correct]] if it holds, [[Wrong]] if not.\n\nFinal Conclusion: [[CONCLUSION]]\n"
     )
     assert proposed(shown, "a.txt").fields["verdict"] == "Wrong < Correct"
-    told = b"How does {reply} treat it?\n5: It does not know the answer, either explicitly or implicitly.\n"
-    assert proposed(told + b"Return the index in the format <answer>index</answer>\n", "a.txt").fields == {}
+    told = "How does {reply} treat it?\n5: It does not know the answer, either explicitly or implicitly.\n"
+    assert fields(f"{told}Return the index in the format <answer>index</answer>\n") == {"answer": "?"}
 
 
 @pytest.mark.parametrize("file", sorted(BUILT_IN))
@@ -329,13 +324,13 @@ Return your reply as XML:
 """
 
 
-def test_tags_within_tags_keep_all_of_them_and_a_slot_takes_the_words_of_a_list_above() -> None:
+def test_tags_within_tags_keep_all_of_them_and_the_words_of_a_list_above_are_asked_for() -> None:
     found = proposed(TAGS)
-    assert dict(found.fields) == {"category": "KEPT | BROKEN | OTHER", "why": "text"}
+    assert dict(found.fields) == {"category": "?", "why": "text"}
     assert found.layout.split("\n") == [
         *("<result>", "<part>", "<category>{category}</category>", "<why>{why}</why>", "</part>", "</result>")
     ]
-    assert "is one of KEPT, BROKEN, OTHER better than another?" in asked(TAGS)
+    assert found.open["category"].startswith('what is "category"?')
 
 
 @pytest.mark.parametrize(
@@ -358,9 +353,10 @@ def test_a_lone_verdict_is_asked_about_where_the_prompt_speaks_of_reasons() -> N
     for told in (
         "Elaborate on what you see, then give a verdict, either as 'SUCCESS' or as 'NO SUCCESS'.",
         "List the errors, then answer only with `PASS` or `FAIL` on the last line.",
-        "For each of its sentences answer only with yes or no.",
     ):
-        assert "alone, once, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+        assert "alone, and no reasons before it?" in asked(f"Judge {{answer}}. {told}")
+    each = "For each of its sentences answer only with yes or no."
+    assert "write this form only once?" in asked(f"Judge {{answer}}. {each}")
     assert fields("Grade {answer}: output only the total score of parts worth 0-5.") == {"score": "?"}
     assert not fields("Judge {answer}. Reply with one word.\nReasoning: Say why. Label: Write Safe or Unsafe\n")
 
@@ -400,9 +396,9 @@ def test_what_is_no_part_of_a_reply_is_not_taken_for_one() -> None:
 
 def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> None:
     assert fields("Score {answer} 1-100. Respond with just the number, no text.") == {"score": "1-100"}
-    assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" < "2" < "3"'}
+    assert fields('Judge {answer}. Return JSON: {"rating": "1" | "2" | "3"}') == {"rating": '"1" | "2" | "3"'}
     assert fields('Rate {answer} from 1 to 5. Return JSON: {"score": int, "label": str}')["label"] == "?"
-    assert "is correct the best of these words and odd the worst?" in asked(
+    assert "is one of correct, odd better than another?" in asked(
         'Judge {answer}. Answer only with "correct" or "odd".'
     )
 
@@ -514,16 +510,6 @@ def test_words_become_a_score_with_the_good_one_on_top() -> None:
     assert rubric.format.reply({}).form.write({"reason": "r", "correct": 1}).endswith('"correct": true}')
 
 
-def test_a_list_beside_a_score_keeps_the_words_of_its_members() -> None:
-    rubric = adopted(
-        'Check {answer}. Return JSON: {"claims": [{"claim": "<text>", "done": true, "kind": "fact" | "opinion"}], '
-        '"score": <1-5>}'
-    )
-    item = json.loads(json.dumps(rubric.format.schema()))["properties"]["claims"]["items"]
-    assert item["properties"]["kind"] == {"enum": ["fact", "opinion"]}
-    assert item["properties"]["done"] == {"type": "boolean"}
-
-
 @pytest.mark.parametrize(
     "text", ["", "\x00", "{{" + "-" * 3000 + "x}}", "{% if x %}" * 150 + "{{x}}" + "{% endif %}" * 150, "{% x"]
 )
@@ -600,7 +586,10 @@ def test_names_of_levels_are_no_inputs_and_letters_alone_have_no_order() -> None
 
 def test_labels_whose_slots_hold_no_score_are_not_read_as_one_word() -> None:
     report = "## Summary\n[a short summary]\n\n## Judgement\n[whether they agree]\n"
-    assert fields(f"Judge {{answer}}. Respond only with this report, TRUE or FALSE at its end:\n\n{report}") == {}
+    assert fields(f"Judge {{answer}}. Respond only with this report, TRUE or FALSE at its end:\n\n{report}") == {
+        "summary": "text",
+        "judgement": "?",
+    }
 
 
 SCALE = 'Rate {{answer}} from 1 to 5{remark}.\nReturn JSON: {{{{"score": <1-5>}}}}\n'
@@ -653,12 +642,6 @@ def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_is_asked_about() ->
     told = "Answer 'Pass', 'Fail' or 'Borderline'. Write:\n"
     assert fields(f"Judge {{answer}}. Write:\n{tags}") == {"analysis": "text", "verdict": "Fail < Pass"}
     assert "Borderline" in doubted(f"Judge {{answer}}. {told}{tags}")
-
-
-def test_letters_in_a_tag_that_stand_for_digits_are_a_number() -> None:
-    prompt = "How sure are you that {answer} is copied? Reply must be <certainty>NN</certainty>."
-    assert fields(prompt) == {"certainty": "?"}
-    assert fields(f"{prompt} Score it from 0 to 10.") == {"certainty": "0-10"}
 
 
 def test_bands_of_a_scale_are_no_scales_below_it_and_leave_it_open_beside_it() -> None:

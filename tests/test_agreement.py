@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, mean_absolute_error
 
 from pathway_local.statistics.agreement import confusion, pair_agreement, special_agreement
-from pathway_local.statistics.figure import Number, Undefined
+from pathway_local.statistics.figure import Estimate, Number, Undefined
 
 SCALE = (1, 2, 3, 4, 5)
 Scores = NDArray[np.float64]
@@ -151,15 +151,18 @@ def test_agreement_on_special_levels_counts_special_against_not() -> None:
     first = np.array([3.0, 3, 1, 5, 3, 2, np.nan])
     second = np.array([3.0, 1, 3, 4, 3, 2, 3])
     found = special_agreement(first, second, {3})
-    assert found.counts == {"both": 2, "first_only": 1, "second_only": 1, "neither": 2}
-    assert found.figures["exact"].value == pytest.approx(4 / 6)
-    assert found.figures["kappa"].value == pytest.approx(cohen_kappa_score(first[:6] == 3, second[:6] == 3))
+    exact, kappa = found.pop("exact"), found.pop("kappa")
+    assert found == {"both": 2, "first_only": 1, "second_only": 1, "neither": 2}
+    assert isinstance(exact, Estimate) and exact.value == pytest.approx(4 / 6)
+    assert isinstance(kappa, Estimate)
+    assert kappa.value == pytest.approx(cohen_kappa_score(first[:6] == 3, second[:6] == 3))
 
 
 def test_agreement_on_special_levels_without_any_says_so() -> None:
     found = special_agreement(np.array([1.0, 2, 2]), np.array([1.0, 1, 2]), {3})
-    assert found.figures["kappa"].value == Undefined("no case is special to either")
-    assert found.figures["exact"].value == 1.0
+    exact, kappa = found["exact"], found["kappa"]
+    assert isinstance(kappa, Estimate) and kappa.value == Undefined("no case is special to either")
+    assert isinstance(exact, Estimate) and exact.value == 1.0
 
 
 def test_levels_that_do_not_ascend_are_refused() -> None:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import pytest
 from typer.testing import CliRunner
 
-from pathway_local.engines.vllm import VLLM
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import plan, planned_rater
@@ -24,7 +23,6 @@ OTHER_RATERS: dict[str, Any] = {
     "judge": ["qwen3-0.6b"],
     "rater": "anna",
     "engine": "transformers",
-    "deterministic": True,
     "detail": "score",
     "samples": 2,
     "temperature": 0.5,
@@ -80,7 +78,6 @@ def test_a_program_gives_it_by_the_same_name(asked: list[Louder], tmp_path: Path
 def test_each_option_that_defines_a_rater_makes_another_one(
     tmp_path: Path, tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(VLLM, "deterministic", lambda: {"batch": "invariant"})  # a processor refuses it
     monkeypatch.setattr(planned_rater, "think_budget", lambda wanted, judge: int(wanted))  # the tiny judge never thinks
     monkeypatch.setattr(planned_rater, "chat_settings", lambda *given: {})
     options = plan.options_of()

@@ -20,7 +20,6 @@ from benchmark.stage import Stage
 from benchmark.variants import ENGINES, Load, Measured, groups
 from pathway_local.engines.vllm import engine_options
 from pathway_local.errors import EngineError, UsageError
-from pathway_local.judges.engine_settings import DETERMINISTIC
 from pathway_local.passes import EngineConfig
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 
@@ -185,14 +184,13 @@ def test_the_processor_time_of_this_session_is_found() -> None:
 def test_settings_that_the_documentation_names_are_ones_that_a_judge_may_make(tiny_judge: Path) -> None:
     given = re.findall(r"--set (\"[^\"]+\"|[^\s`|]+)", PERFORMANCE.read_text())
     settings = dict(shlex.split(each)[0].split("=", 1) for each in given)
-    assert {"max_num_seqs", "compilation_config", "kv_cache_dtype", "quantization", DETERMINISTIC} <= settings.keys()
-    del settings[DETERMINISTIC]
+    assert {"max_num_seqs", "compilation_config", "kv_cache_dtype", "quantization"} <= settings.keys()
     read = {name: yaml.safe_load(value) for name, value in settings.items() if value != "N"}
     assert engine_options(EngineConfig(str(tiny_judge), settings=read), False).items() >= read.items()
 
 
 def test_a_stage_knows_the_judge_that_it_made(tmp_path: Path) -> None:
-    stage = Stage("tiny", tmp_path, ["pathway-answer"], 150, {DETERMINISTIC: True, "max_num_seqs": 127})
+    stage = Stage("tiny", tmp_path, ["pathway-answer"], 150, {"max_num_seqs": 127})
     entry = yaml.safe_load((tmp_path / "models.yaml").read_text())["bench"]
-    assert entry["engine"] == {"load_format": "dummy", "max_num_seqs": 127}, "deterministic is no setting of an entry"
+    assert entry["engine"] == {"load_format": "dummy", "max_num_seqs": 127}
     stage.free()

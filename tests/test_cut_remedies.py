@@ -37,7 +37,7 @@ user:
 def remarks(run: RunFile, text: str, name: str, count: int = 3) -> list[str]:
     found = Group("demo", "mine", "", {}, verdicts=40, definition=parse_rubric(text, "mine"))
     found.marks = Counter({f"cut:{name}": count, "cut:thinking": 40, "truncated:answer": 40})
-    tables = summary_tables(Ratings(run), [found], "")
+    tables = summary_tables(Ratings(run), [found], "", whole=[found])
     return [terminal_words().note(note) for table in tables for note in table.notes]
 
 

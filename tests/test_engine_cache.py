@@ -73,21 +73,25 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
     assert job.engines[0]["device"] == "2 x none"
 
 
-def test_a_context_is_estimated_while_no_engine_takes_memory(tmp_path: Path) -> None:
+def test_a_plan_is_made_while_no_engine_takes_memory(tmp_path: Path) -> None:
     def config(context: int) -> EngineConfig:
         return EngineConfig(str(tmp_path), max_model_len=context)
 
     with EngineCache() as loaded:
-        assert loaded.load_plan("scripted", config(9000), "auto", Engines(), lambda: LoadPlan(700)) == LoadPlan(700)
+        assert loaded.load_plan(
+            "scripted", config(9000), "auto", Engines(), lambda: LoadPlan(notes=("700",))
+        ) == LoadPlan(notes=("700",))
         engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
-        assert loaded.load_plan("scripted", config(9000), "auto", Engines(), lambda: LoadPlan(5)) == LoadPlan(700)
+        assert loaded.load_plan(
+            "scripted", config(9000), "auto", Engines(), lambda: LoadPlan(notes=("5",))
+        ) == LoadPlan(notes=("700",))
         assert loaded.engine_now is engine
 
         def estimate() -> LoadPlan:
             assert loaded.engine_now is None, "what it takes would be missing in the estimate"
-            return LoadPlan(6)
+            return LoadPlan(notes=("6",))
 
-        assert loaded.load_plan("scripted", config(8000), "auto", Engines(), estimate) == LoadPlan(6)
+        assert loaded.load_plan("scripted", config(8000), "auto", Engines(), estimate) == LoadPlan(notes=("6",))
 
 
 @pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])

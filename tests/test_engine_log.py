@@ -72,34 +72,27 @@ def test_a_log_whose_disk_is_full_is_told_and_holds_nothing_up() -> None:
     assert output.text.splitlines()[-1] == "out of memory"
 
 
-def _refused_with(config: EngineConfig, log: Path) -> int:
-    """The context that fits, by the error for one that does not."""
-    with pytest.raises(OutOfMemory, match="max seq len") as raised:
-        Hosts([Host("vllm", config, log=log)])
-    [fits] = map(int, re.findall(r"maximum model length is (\d+)", str(raised.value)))
-    return fits
-
-
 def _is_of_vllm(loads: list[str]) -> bool:
     [load] = loads
     return bool(re.search(r"pid=\d+\) INFO .* Initializing a V1 LLM engine", load))
 
 
 @pytest.mark.soak
-def test_a_context_that_an_error_names_loads_and_each_load_is_in_the_log_without_a_case(desk: Desk) -> None:
-    config = EngineConfig(str(desk.judge), "float32", 2048, {"kv_cache_memory_bytes": 10**6})
+def test_a_context_for_which_there_is_no_memory_is_cut_and_told_and_the_load_is_in_the_log_without_a_case(
+    desk: Desk,
+) -> None:
     registry, log = desk.work / "models.yaml", desk.work / "engine.log"
-    fits = _refused_with(config, desk.work / "refused.log")
-    assert 0 < fits < 2048
-    assert _is_of_vllm(_loads(desk.work / "refused.log"))
-    fitting = {"source": config.model, "context": fits, "dtype": config.dtype, "engine": config.settings}
-    registry.write_text(json.dumps({"fitting": fitting}))
-    judging = desk.judging(desk.cases(2), "--detail", "score", "--engine-log", log.name, engine="vllm", judge="fitting")
-    desk.typed(*judging)
-    with RunFile.read(desk.work / "may.run") as run:
+    entry = {"source": str(desk.judge), "context": 2048, "dtype": "float32", "engine": {}}
+    for name, bytes_ in (("fitting", 10**6), ("tight", 10**5)):
+        registry.write_text(json.dumps({name: {**entry, "engine": {"kv_cache_memory_bytes": bytes_}}}))
+        command = desk.judging(desk.cases(2), "--engine-log", log.name, engine="vllm", judge=name)
+        said = desk.typed(*command, "--run", f"{name}.run", code=0 if name == "fitting" else 5).stderr
+        assert re.search(r"enough for prompt and reply of [\d,]+ tokens together; \w+ can take 2,048", said)
+    assert "too short for the rubric" in said
+    with RunFile.read(desk.work / "fitting.run") as run:
         engine: Any = run.jobs.all()[0].engines[0]
-    assert engine["max_model_len"] == fits
-    assert _is_of_vllm(_loads(log))
+    assert 1000 < engine["max_model_len"] < 2048
+    assert _is_of_vllm(_loads(log)[:1])
     assert "What is" not in log.read_text()
 
 

@@ -18,9 +18,10 @@ from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.vllm import (
     CORE_APART,
     CPU_BLOCK,
+    CPU_CACHE,
     CPU_SEQUENCES,
     EXACT_HEAD,
-    _cpu_memory,
+    _cpu_cache,
     _has_plain_head,
     _prepared,
     engine_options,
@@ -29,6 +30,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judging.value_probabilities import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import _caches
+from pathway_local.system.machine import GB
 from pathway_local.system.private_process import members
 
 SAMPLES = 20
@@ -241,35 +243,22 @@ def test_a_quantized_last_layer_is_known(method: object, plain: bool) -> None:
     assert _has_plain_head({"quantization_config": method} if method else {}) is plain
 
 
-@pytest.mark.parametrize(("cpu", "deterministic"), [(False, False), (False, True), (True, False)])
-def test_a_gpu_computes_logits_in_float32_unless_they_must_not_depend_on_the_batch(
-    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch, cpu: bool, deterministic: bool
-) -> None:
+@pytest.mark.parametrize("cpu", [False, True])
+def test_a_gpu_computes_logits_in_float32(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch, cpu: bool) -> None:
     monkeypatch.setattr("pathway_local.engines.vllm.is_cpu_build", lambda: cpu)
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    found = _prepared(EngineConfig(str(tiny_judge)), deterministic=deterministic).get("hf_overrides")
-    assert found == (None if cpu or deterministic else EXACT_HEAD)
+    found = _prepared(EngineConfig(str(tiny_judge))).get("hf_overrides")
+    assert found == (None if cpu else EXACT_HEAD)
 
 
-def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_within_a_quarter_of_memory(
-    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_cache_on_a_cpu_takes_as_much_as_the_weights_within_a_quarter_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = 2 * 2 * 2 * 32 * 2  # key and value, layers, heads, head size, bytes
-    config = EngineConfig(str(tiny_judge), max_model_len=2048)
-    assert _cpu_memory(config, 64) == {
-        "max_model_len": 2048,
-        "kv_cache_memory_bytes": 2048 * token + 64 * 1024 * token,
-    }
-    assert _cpu_memory(config, 3)["kv_cache_memory_bytes"] == 2048 * token + 3 * 1024 * token
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
-    assert _cpu_memory(config, 64)["kv_cache_memory_bytes"] == 8 << 20
-
-
-def test_a_context_that_memory_cannot_hold_is_cut_unless_it_was_promised(
-    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 << 20)
-    cut = _cpu_memory(EngineConfig(str(tiny_judge)), 64)
-    assert cut == {"max_model_len": 1024, "kv_cache_memory_bytes": 1 << 20}
-    promised = _cpu_memory(EngineConfig(str(tiny_judge), max_model_len=2048), 64)
-    assert promised == {"max_model_len": 2048, "kv_cache_memory_bytes": 3 << 19}
+    config, weights = EngineConfig(str(tmp_path)), tmp_path / "model.safetensors"
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 64 * GB)
+    weights.write_bytes(b"0")
+    assert _cpu_cache(config) == CPU_CACHE
+    os.truncate(weights, 2 * CPU_CACHE)
+    assert _cpu_cache(config) == 2 * CPU_CACHE
+    monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 4 * GB)
+    assert _cpu_cache(config) == GB

@@ -317,7 +317,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     cells = dict(zip(head, page[2], strict=True))
     assert page.freeze_panes == "A2" and page.auto_filter.ref.startswith("A1:") and cells["case"].value == "s-1"
     assert all(cell.font.bold for cell in page[1]) and not cells["case"].font.bold
-    assert cells["score_expected"].number_format == "0.00####" and cells["score"].number_format == "General"
+    assert cells["score_expected"].number_format == "0.0#####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
     summary = [[cell.value for cell in row] for row in book["summary"]]

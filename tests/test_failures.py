@@ -142,7 +142,7 @@ def test_vllms_wrappers_tell_nothing() -> None:
 
 
 def test_memory_that_vllm_lacks_is_told_in_its_own_words() -> None:
-    from vllm.v1.core.kv_cache_utils import _check_enough_kv_cache_memory
+    from vllm.v1.core import kv_cache_utils
     from vllm.v1.worker.utils import request_memory
 
     snapshot: Any = SimpleNamespace(free_memory=71 * GIB, total_memory=80 * GIB, device_="cuda:0")
@@ -150,14 +150,19 @@ def test_memory_that_vllm_lacks_is_told_in_its_own_words() -> None:
     error = start_error(VLLM, WRAPPER, _traceback(f"ValueError: {_raised(request_memory, snapshot, too_much)}"))
     assert isinstance(error, OutOfMemory)
     assert "71.0/80.0 GiB" in str(error) and "gpu_memory_utilization" in error.hint
-    for available, said, hint in (
-        (3 * GIB, "estimated maximum model length is 24576", "context"),
-        (0, "No available memory for the cache blocks", "leave no memory for a case"),
-    ):
-        raised = _raised(_check_enough_kv_cache_memory, available, lambda: 4 * GIB, 32768, lambda _: 24576)
-        error = start_error(VLLM, _cause(raised), "")
+    for words in ("No available memory for the cache blocks", "Cannot auto-fit max_model_len: not enough GPU memory"):
+        assert words in inspect.getsource(kv_cache_utils)
+        error = start_error(VLLM, _cause(ValueError(words)), "")
         assert isinstance(error, OutOfMemory)
-        assert said in str(error) and hint in error.hint
+        assert words in str(error) and "leave no memory for a case" in error.hint
+
+
+def test_a_model_that_vllm_does_not_know_is_told_in_its_own_words() -> None:
+    from vllm import ModelRegistry
+
+    error = start_error(VLLM, _cause(_raised(ModelRegistry._raise_for_unsupported, ["FooForCausalLM"])), "")
+    assert isinstance(error, EngineMissing)
+    assert "FooForCausalLM" in str(error) and "Update vLLM" in error.hint
 
 
 NO_KERNEL = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be\n"

@@ -257,7 +257,7 @@ def test_labels_that_were_drawn_unevenly_are_thinned(tmp_path: Path) -> None:
 def test_labels_that_chance_did_not_draw_are_refused(tmp_path: Path, run: Run) -> None:
     path = handed_run(tmp_path / "my.run", on_sheet=False)
     said = run("handover", path, "--against", "committee", "--error", "0.1")
-    assert said.code == 2 and "chance did not choose the cases" in said.err
+    assert said.code == 2 and "no sample of this run drew the cases" in said.err
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_each_engine_sees_its_own_gpus(begin: Begin) -> None:
 
 
 CARDS = Machine(tuple(Device("card", 24 * GB, free * GB, f"GPU-{free}") for free in (24, 20, 22)), 64 * GB)
-JUDGE = JudgeSpec(name="j", source="a/b", weights_gb=3, layers=28, kv_heads=8, head_size=128, context=40960)
+JUDGE = JudgeSpec(name="j", source="a/b", weights_gb=3, context=40960)
 
 
 @pytest.fixture
@@ -305,14 +305,13 @@ class _Plans:
     def load_plan(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float | None) -> LoadPlan:
         share = {"GPU-24": 0.9, "GPU-20": 0.77, "GPU-22": 0.85}[part.gpus[0].id]
         settings: dict[str, JsonValue] = {"gpu_memory_utilization": share, "enforce_eager": steps == 100}
-        return LoadPlan(int(share * 1000), settings, (part.gpus[0].id,))
+        return LoadPlan(settings, (part.gpus[0].id,))
 
 
 @pytest.mark.usefixtures("_gpu_engine")
 def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
     found = Engines("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", lambda engines: 300.0 / engines)  # type: ignore[arg-type]
     assert found == LoadPlan(
-        770,
         {"gpu_memory_utilization": 0.77, "enforce_eager": True},
         ("3 engines side by side", "GPU-20"),
         ("GPU-24", "GPU-20", "GPU-22"),

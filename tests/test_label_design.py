@@ -10,7 +10,7 @@ from rated_run import TINY, add, cases, said, store_draw
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
 from pathway_local.results.ratings_matrix import ratings_matrices
@@ -123,7 +123,7 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
         assert set(weights(scored.all(axis=1))[drawn[:5]]) == {10.0} and set(weights(scored.all(axis=1))[50:]) == {1.0}
         assert set(weights(scored.any(axis=1))) == {1.0}, "the judge scored every case"
         assert design_weights(matrix, [0]) is None
-        found = score_agreement(run, matrix, AgreementOptions())
+        found = ScoreAgreement(run, matrix, AgreementOptions())
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
     assert found.sets[0].found.shared == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]
@@ -167,7 +167,7 @@ def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:
         labels = {ids[at]: Verdict({"score": Score(int(given[2][at]))}) for at in drawn}
         add(run, "ann", labels, HELPFUL, "human", rows, imported=True, sheet=True)
         [matrix] = ratings_matrices(run, HELPFUL)
-        found = score_agreement(run, matrix, AgreementOptions())
+        found = ScoreAgreement(run, matrix, AgreementOptions())
         plain = reliability(matrix.on_scale, SCALE).figures
     together = found.sets[0].found.figures
     whole = reliability(np.stack(given, axis=1), SCALE).figures

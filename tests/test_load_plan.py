@@ -1,7 +1,6 @@
 """How vLLM loads a judge on a GPU: the memory that it takes, and whether a job is worth compiling for."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
-from pathway_local.errors import EngineMissing
 from pathway_local.judges import placement
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import load_registry
@@ -40,7 +38,7 @@ class _Listening(Watcher):
 @pytest.fixture
 def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
     monkeypatch.setattr(placement, "uses_gpu", lambda: True)
-    return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, layers=28, kv_heads=8, head_size=128, context=4096)
+    return JudgeSpec(name="j", source=str(tiny_judge), weights_gb=3, context=4096)
 
 
 @pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
@@ -54,12 +52,12 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
 
 @pytest.mark.parametrize(
     "options",
-    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}, {"deterministic": True}],
+    [{"enforce_eager": False}, {"enforce_eager": True}, {"compilation_config": {"level": 0}}],
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
     own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
     found = VLLM.load_plan(judge, CARD, own, "auto", 1)
-    assert found == LoadPlan(found.context)
+    assert found == LoadPlan()
 
 
 @pytest.mark.parametrize(
@@ -75,14 +73,7 @@ def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
     found = VLLM.load_plan(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
-    assert found == LoadPlan(4096)
-
-
-def test_an_unknown_architecture_is_refused_first(judge: JudgeSpec, tiny_judge: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(tiny_judge, tmp_path / "odd")
-    (folder / "config.json").write_text('{"architectures": ["Unheard"], "model_type": "unheard"}')
-    with pytest.raises(EngineMissing, match="Unheard"):
-        VLLM.load_plan(judge.model_copy(update={"source": str(folder)}), Machine((), 0), {}, "auto", None)
+    assert found == LoadPlan()
 
 
 def test_a_job_says_and_records_how_it_loads_the_judge(
@@ -94,7 +85,7 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
         judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
         asked.append(steps)
-        return LoadPlan(4096, {"enforce_eager": True}, ("a short start",))
+        return LoadPlan({"enforce_eager": True}, ("a short start",))
 
     monkeypatch.setattr(INSTANT, "load_plan", load_plan)
     rubric = load_rubric("pathway-answer")
@@ -123,7 +114,7 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     monkeypatch.setattr(
         INSTANT,
         "load_plan",
-        lambda judge, *_: LoadPlan(judge.context, {"enforce_eager": eager[judge.context]}),
+        lambda judge, *_: LoadPlan({"enforce_eager": eager[judge.context]}),
     )
     rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
     entry = {"source": str(tiny_judge), "cpu": True}

@@ -74,3 +74,6 @@ def test_one_line_of_options_makes_a_rubric(
     assert run("rubrics", "new", "other.prompty", *given, "--language", "xx").code == 2
     assert run("rubrics", "new", "other.prompty", *given[:2], "--inputs", "my answer!", *given[4:]).code == 2
     assert run("rubrics", "new", "mine.prompty", *given).code == 2  # it is there already
+    columns = "Pergunta do estudante, resposta,"
+    assert run("rubrics", "new", "blanks.prompty", *given[:2], "--inputs", columns, *given[4:]).code == 0
+    assert list(load_rubric(str(tmp_path / "blanks.prompty")).inputs) == ["Pergunta_do_estudante", "resposta"]

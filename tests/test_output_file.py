@@ -1,19 +1,23 @@
 """A file that a command writes is there whole or not at all, and what a killed one has left can be found."""
 
 import errno
+import gc
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from typed import Desk
+from typing_extensions import Buffer
 
 from pathway_local.errors import OutputExists
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system import private_file as output
 
 KILLED = """
@@ -125,3 +129,22 @@ def test_where_every_file_has_a_name_what_was_killed_can_be_found(
     with pytest.raises(OutputExists), output.output_file(tmp_path / "u.csv"):
         (tmp_path / "u.csv").touch()
     assert names(tmp_path) == ["t.csv", "u.csv"]
+
+
+class Full(BytesIO):
+    """A file on a disk with room for 2,000 bytes."""
+
+    def write(self, data: Buffer, /) -> int:
+        if self.tell() + memoryview(data).nbytes > 2000:
+            raise OSError(errno.ENOSPC, "full")
+        return super().write(data)
+
+
+def test_a_workbook_on_a_full_disk_leaves_nothing_that_complains_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    rows = [{"text": os.urandom(500).hex()} for _ in range(50)]
+    with pytest.raises(OSError, match="full"):
+        WORKBOOK.write(Full(), ["text"], rows)
+    gc.collect()
+    assert complaints == []

@@ -287,6 +287,73 @@ def test_a_preference_needs_the_inputs_that_it_compares() -> None:
     assert pl.Rubric.from_text(prompt, "choice: x | y").scores == {"choice": {1: "x", 2: "y"}}
 
 
+WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    (("Rate {{ answer | trim }} by {{question}}.", "score: 1-5"), {}, "the prompt of own line 1: filter 'trim' is not"),
+    (("Rate:\n{{answer}} {{othr}}", "score: 1-5"), {"inputs": ["answer"]}, "the prompt of own line 2, column 14: "),
+    (("Rate {{answer}}", {"properties": {"score": {"type": "integer"}}}), {}, r"own: score: .*\(ge and le in Pydantic"),
+    ((5, "score: 1-5"), {}, "text is of type int"),
+    (("Rate {{answer}}", dict), {}, "outputs is of type type"),
+    (("Rate {{answer}}", "score: 1-5"), {"swap": 5}, "swap is of type int"),
+]
+
+
+@pytest.mark.parametrize(("given", "more", "said"), WRONG)
+def test_an_error_about_a_prompt_from_a_program_names_the_argument(
+    given: tuple[Any, ...], more: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(pl.PathwayError, match=f"^{said}") as raised:
+        pl.Rubric.from_text(*given, name="own", **more)
+    assert raised.value.hint
+
+
+def test_one_input_may_be_named_alone() -> None:
+    assert pl.Rubric.from_text("Rate {{answer}}", "score: 1-5", inputs="answer").inputs == ["answer"]
+
+
+def test_what_a_model_asks_of_texts_and_lists_is_kept() -> None:
+    class Dated(BaseModel):
+        """Rate {{answer}}"""
+
+        day: datetime.date
+        code: Annotated[str, Field(pattern="^[a-z]{3}$")]
+        parts: Annotated[list[str], Field(min_length=2, max_length=3)]
+        why: str
+        score: Literal[1, 2]
+
+    rubric = pl.Rubric.of_model(Dated)
+    assert rubric.check() == []
+    kinds = {name: field.type for name, field in rubric.read.format.outputs.fields.items()}
+    assert kinds == {"day": "json", "code": "json", "parts": "json", "why": "text", "score": "score"}
+    schema = rubric.read.format.schema()["properties"]
+    assert isinstance(schema, dict) and schema["parts"]["minItems"] == 2  # type: ignore[index,call-overload]
+
+
+ODD: list[tuple[dict[str, Any], str]] = [
+    ({"map": "answer"}, "map answer is not INPUT=COLUMN"),
+    ({"encoding": "utf-8"}, "encoding is for a file, and the cases are rows"),
+    ({"header_row": 2}, "header_row is for a file, and the cases are rows"),
+    ({"think": True}, "judge 'demo' never thinks"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), ODD)
+def test_an_option_that_can_not_be_taken_is_named(engine: pl.Engine, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(pl.UsageError, match=said):
+        pl.judge([ROW], "pathway-answer", engine=engine, progress=False, **options)
+
+
+def test_one_map_may_be_a_text_and_no_thinking_is_the_default(engine: pl.Engine) -> None:
+    row = {**{name: text for name, text in ROW.items() if name != "ai_answer"}, "said": "So."}
+    run = pl.judge([row], "pathway-answer", engine=engine, progress=False, map="ai_answer=said", think=False)
+    assert run.verdicts[0]["score"] == 4
+
+
+def test_a_column_alone_is_no_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(pl.UsageError, match="the cases are a Series, which is no table"):
+        pl.judge(pandas.Series(["a"], name="question"), "pathway-answer")
+
+
 def test_without_a_run_rows_are_judged_into_a_private_file_that_goes_with_the_run(
     engine: pl.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,7 +49,7 @@ def test_the_trail_is_told_in_words(desk: Desk) -> None:
 
 def test_a_panel_and_divergence(desk: Desk) -> None:
     shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
-    assert "mix of 1s and 5s" in shown and "--full" not in shown  # which `read` does not have
+    assert "1, 5" in shown and "--full" not in shown  # which `read` does not have
     assert "worth a 1" in shown
     found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
     assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}

@@ -16,7 +16,7 @@ from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.samples import hand_out, store_handouts
-from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.content import check_content
@@ -435,7 +435,7 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
         again = load(run, first, "Bob").notices
         assert any(said.startswith("people.csv was imported before, as Ann: under the name of Bob") for said in again)
         load(run, table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv"), "Cy")
-        found = score_agreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+        found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
         (warned,) = map(SAY.note, found.warnings)
         assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")
 
@@ -443,12 +443,12 @@ def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
 def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tmp_path: Path) -> None:
     load(run, table(tmp_path, [["id", "rater", "score"], ["s-1", "A b", 4], ["s-2", "Cy", 5]]), "committee")
     load(run, table(tmp_path, [["id", "score"], ["s-3", 2], ["s-1", 5]], "own.csv"), "a-B")
-    found = score_agreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+    found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
     (warned,) = map(SAY.note, found.warnings)
     assert warned.endswith("`agreement --twice 'committee/A b=a-B'` leaves the second out.")
     assert {rater.name for rater in found.raters if rater.kind == "human"} == {"committee/A b", "committee/Cy", "a-B"}
     once = AgreementOptions(twice=("committee/A b=a-B",))
-    found = score_agreement(run, *ratings_matrices(run, TINY), once)
+    found = ScoreAgreement(run, *ratings_matrices(run, TINY), once)
     assert not found.warnings
 
 
@@ -458,7 +458,7 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         rows = [["id", "score"], *([name, 4 + at / 16] for at, name in enumerate(ids))]
         for rater in ("Ann", "Bob"):
             load(run, table(tmp_path, rows), rater)
-        found = score_agreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+        found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
         assert [SAY.note(warned).partition(":")[0] for warned in found.warnings] == [
             "Ann and Bob gave the same scores to all 10 cases of both"
         ]

@@ -1,9 +1,7 @@
 """`pathway-local read`: which cases come first, with whose words and which texts."""
 
-import csv
 from pathlib import Path
 
-import openpyxl
 import pytest
 from html_page import check_harmless
 from rated_run import IDS, TINY, add, cases, said, write_lines
@@ -80,30 +78,19 @@ def test_a_page_shows_texts_levels_and_everyones_words(run: Run) -> None:
     assert "bad-row: broken" in check_harmless(Path("lies.html").read_text(encoding="utf-8")).said
 
 
-def test_a_workbook_has_raters_side_by_side(run: Run) -> None:
-    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.xlsx", "--top", 2).code == 0
-    header, *rows = openpyxl.load_workbook("read.xlsx").worksheets[0].values
-    first = dict(zip(map(str, header), rows[0], strict=True))
-    assert len(rows) == 2
-    assert first["answer"] == "the answer of s-3" and first["demo confidence"] == 0.99
-    assert (first["ann"], first["ann label"], first["ann words"]) == (1, "Bad", "because 1")
-
-
 def test_a_file_with_other_texts_or_without_the_case_is_told_per_case(run: Run, tmp_path: Path) -> None:
     given = [{"id": case.id, **case.inputs} for case in cases()][1:]
     given[1]["answer"] = "another answer"
     write_lines(tmp_path / "cases.jsonl", given)
-    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.csv", "--top", 4).code == 0
-    with Path("read.csv").open(encoding="utf-8-sig", newline="") as file:
-        texts = {row["case"]: row["texts"] for row in csv.DictReader(file)}
-    assert texts == {"s-1": "not in the cases file", "s-2": "", "s-3": "changed since they were judged", "s-4": ""}
     assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.html").code == 0
     page = check_harmless(Path("read.html").read_text(encoding="utf-8")).said
-    assert page.count("The cases file has no such case.") == page.count("now has other texts") == 1
+    for case, note in (("s-1", "The cases file has no such case."), ("s-3", "now has other texts")):
+        assert page.count(note) == 1 and note in page.rpartition(f"{case} row")[2][:300]
 
 
 def test_wrong_files_are_refused_before_anything_is_read(run: Run) -> None:
-    assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.pdf").code == 2
+    for name in ("read.pdf", "read.xlsx"):
+        assert run("read", "may.run", "--cases", "cases.jsonl", "--out", name).code == 2
     assert run("read", "may.run", "--cases", "none.jsonl", "--out", "read.html").code == 3
     assert run("read", "may.run", "--cases", "cases.jsonl", "--out", "read.html", "--by", "luck").code == 2
     assert not Path("read.html").exists()
@@ -120,9 +107,6 @@ def test_disagreement_shows_the_texts_of_its_patterns(run: Run) -> None:
         before, behind = page.said.split(f"tiny: raters gave {pattern} ")
         assert f"{case} row" in behind and f"the answer of {case}" not in before
     assert page.said.count("1 Bad 2 Poor 3 Not asked 4 Good 5 Best") == 1
-    run("read", "may.run", *APART, "--cases", "cases.jsonl", "--out", "apart.xlsx")
-    head, *rows = openpyxl.load_workbook("apart.xlsx").worksheets[0].iter_rows(values_only=True)
-    assert [row[head.index("pattern")] for row in rows] == ["3, 4", "1, 2, 4", "4, 5"]
     for half in (("--cases", "cases.jsonl"), ("--out", "new.html")):
         assert run("read", "may.run", *APART, *half).code == 2
     for wrong in ((), ("--json", "--cases", "cases.jsonl", "--out", "new.html")):

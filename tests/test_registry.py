@@ -49,7 +49,7 @@ def test_our_entries_say_what_a_user_must_know_before_a_download() -> None:
         assert "thinking" in spec.model_fields_set, spec.name
         if spec.name == "demo":
             continue
-        assert spec.parameters and spec.weights_gb and spec.architecture, spec.name
+        assert spec.parameters and spec.weights_gb, spec.name
         assert spec.verified or spec.notes, spec.name
         assert re.match(r"2026-\d\d-\d\d, by ", spec.checked) and spec.template, spec.name
         if spec.verified:
@@ -73,7 +73,7 @@ def test_a_gated_judge_says_so() -> None:
 def test_one_line_is_enough(tmp_path: Path) -> None:
     folder = _model(tmp_path / "my-judge")
     spec = _load(tmp_path, f"mine: {{source: {folder}}}").get("mine")
-    assert (spec.context, spec.layers) == (2048, 2)
+    assert spec.context == 2048
     assert "context of 2,048 tokens, from config.json" in spec.inferred
     assert weights_folder(spec) == folder
 
@@ -88,7 +88,7 @@ def test_single_keys_replace_ours_and_the_last_file_wins(tmp_path: Path) -> None
     user_file().write_text("qwen3-8b: {context: 8192, notes: ours}\nother: {source: a/b}\n")
     registry = _load(tmp_path, "qwen3-8b: {notes: theirs}")
     spec = registry.specs["qwen3-8b"]
-    assert (spec.context, spec.notes, spec.layers) == (8192, "theirs", 36)
+    assert (spec.context, spec.notes, spec.weights_gb) == (8192, "theirs", 16.4)
     origins = [Path(registry.specs[name].origin) for name in ("demo", "other", "qwen3-8b")]
     assert origins == [shipped("models.yaml"), user_file(), tmp_path / "mine.yaml"]
 
@@ -216,7 +216,7 @@ def test_variants() -> None:
     registry = load_registry()
     bf16 = registry.get("qwen3.8-27b:bf16")
     assert (bf16.name, bf16.source, bf16.precision) == ("qwen3.8-27b:bf16", "Qwen/Qwen3.8-27B", "bf16")
-    assert bf16.layers == registry.specs["qwen3.8-27b"].layers
+    assert bf16.context == registry.specs["qwen3.8-27b"].context
     assert bf16.revision != registry.specs["qwen3.8-27b"].revision
     with pytest.raises(UnknownName, match=r"variant of qwen3\.8-27b"):
         registry.get("qwen3.8-27b:fp4")

@@ -13,6 +13,7 @@ from typed_here import rows as rows_of
 
 from pathway_local.case import Case
 from pathway_local.errors import UsageError
+from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
@@ -104,6 +105,23 @@ def test_readers_are_warned(run: Run, tmp_path: Path) -> None:
     assert "No person has rated cases under two independently." in reported(run).said
 
 
+def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp_path: Path) -> None:
+    rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(4)], audience="staff")]
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        cut = Verdict({"score": Score(2)}, {}, ("cut:reason",))
+        add(made, "demo", {case.id: cut for case in rows}, rows=rows)
+    assert reported(run, "--by", "audience", "--min-group", 1).said.count("marked cut:reason") == 1
+    found = run("summary", "may.run", "--by", "audience").words
+    assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
+
+
+def test_the_caution_about_the_demo_judge_is_in_the_readers_language() -> None:
+    label = load_registry().specs["demo"].label
+    for name in languages():
+        told = Language(name).note(Note("caution", {"rater": "demo", "label": label}))
+        assert (label in told) == (name == "en")
+
+
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
     rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(12)], audience="staff")]
     judged_run(tmp_path / "may.run", rows=rows).close()
@@ -192,10 +210,10 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
         data = Ratings(made)
-        whole, groups = tally(data.records(), data.rubrics, ["", "audience"])
-        assert list(summary_tables(data, whole, "")) == list(summary(data, SummaryOptions()))
+        whole, groups = tally(data.run.records(), data.rubrics, ["", "audience"])
+        assert list(summary_tables(data, whole, "", whole=whole)) == list(summary(data, SummaryOptions()))
         alone = SummaryOptions(by="audience", min_group=5)
-        assert list(summary_tables(data, groups, "audience", 5)) == list(summary(data, alone))
+        assert list(summary_tables(data, groups, "audience", 5, whole=whole)) == list(summary(data, alone))
 
 
 TONE, WIDE = (

@@ -81,7 +81,8 @@ def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Pat
     shown, other = map(pages, paths)
     assert list(shown) == ["ratings", "instructions", "scale"]
     assert shown["ratings"][0] == ["rating_id", "question", "answer", "score", "notes"]
-    assert shown["scale"] == [["score"], ["5 – Best"], ["4 – Good"], ["3 – Not asked"], ["2 – Poor"], ["1 – Bad"]]
+    levels = ["5 – Best", "4 – Good", "3 – Not asked", "2 – Poor", "1 – Bad"]
+    assert shown["scale"] == [["score"], *([level] for level in [*levels, "can't say"])]
     ann, bob = ([row[2] for row in each["ratings"][1:]] for each in (shown, other))
     assert sorted(ann) == sorted(bob)
     assert ann != bob
@@ -90,8 +91,8 @@ def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Pat
     assert all(row[3:] == [None, None] for each in (shown, other) for row in each["ratings"][1:])
     assert "staff" not in str(shown) and "Bob" not in str(shown)
     assert not any(name == row[0] for name in NAMES for row in shown["ratings"])
-    (levels,) = openpyxl.load_workbook(paths[1])["ratings"].data_validations.dataValidation
-    assert (levels.type, levels.formula1, str(levels.sqref)) == ("list", "scale!$A$2:$A$6", "D2:D10")
+    (chosen,) = openpyxl.load_workbook(paths[1])["ratings"].data_validations.dataValidation
+    assert (chosen.type, chosen.formula1, str(chosen.sqref)) == ("list", "scale!$A$2:$A$7", "D2:D10")
 
 
 def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Path, tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert locked == {"A": True, "B": True, "C": True, "D": False, "E": False}
     told = {row[0]: row[1] for row in pages(tmp_path / "rate-Ann.xlsx")["instructions"] if row[0]}
     assert told["evaluator"] == "Ann"
-    assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" of 9"'
+    assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" / 9"'
     assert told["score"] == "5 – Best"
     assert "what to look for" not in told and "Judge the answer." not in str(told)
 
@@ -268,8 +269,9 @@ def test_levels_without_names_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "rate.xlsx"
     with path.open("wb") as file:
         rows = [RatingRow("a", {"question": "q", "answer": "- a"})]
-        write_rating_sheet(file, parse_rubric(halves, "halves"), "", rows)
-    assert pages(path)["scale"] == [["score"], [3], [2.5], [2], [1.5], [1]]
+        write_rating_sheet(file, parse_rubric(halves, "halves"), "Rui", rows, "pt")
+    assert pages(path)["scale"] == [["score"], [3], [2.5], [2], [1.5], [1], ["can't say"]]
+    assert ["avaliado por", "Rui"] in pages(path)["instructions"]
     book = openpyxl.load_workbook(path)
     book["ratings"]["D2"].value = 1.5
     book.save(path)

@@ -135,6 +135,20 @@ def test_long_texts_in_a_workbook_are_counted(tmp_path: Path) -> None:
     assert add_columns(CasesFile(path, NEEDED), tmp_path / "b.xlsx", ["t"], lambda item: {"t": "x" * 40_000}) == 3
 
 
+def test_new_columns_of_a_workbook_can_be_read_and_have_one_width_each(tmp_path: Path) -> None:
+    path, target = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
+    make_workbook(path)
+    add_columns(CasesFile(path, NEEDED), target, ["why"], lambda item: {"why": "x" * 90})
+    page = openpyxl.load_workbook(target)["Answers"]
+    assert page.column_dimensions["G"].width == 60 and page["G6"].alignment.wrap_text
+    book = openpyxl.load_workbook(path)
+    every = book["Answers"].column_dimensions["C"]
+    every.min, every.max, every.width = 3, 16384, 12
+    book.save(path)
+    add_columns(CasesFile(path, NEEDED), target, ["why"], lambda item: {"why": "x" * 90}, force=True)
+    assert "G" not in openpyxl.load_workbook(target)["Answers"].column_dimensions
+
+
 def test_rows_of_the_copy_and_ids_belong_together(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,question,answer\nb,q,a\n,q,a\na,q,a\nb,q,a\n")

@@ -12,7 +12,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
-from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
@@ -41,7 +41,7 @@ def answer(
             outcomes = said(*map(int, scores), ids=ids)
             add(run, name, outcomes, HELPFUL, kind, cases(HELPFUL, ids))
         (matrix,) = ratings_matrices(run, HELPFUL)
-        found = score_agreement(run, matrix, AgreementOptions(rater=tuple(raters), against=against))
+        found = ScoreAgreement(run, matrix, AgreementOptions(rater=tuple(raters), against=against))
     sentences = [*map(SAY.note, stand_in(found))]
     assert 2 <= len(sentences) <= 5
     return "\n".join(sentences)

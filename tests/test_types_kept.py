@@ -199,7 +199,7 @@ def test_a_mixed_column_keeps_the_type_of_each_cell_and_is_text_in_parquet(tmp_p
 def test_a_small_fraction_is_shown_with_its_digits(tmp_path: Path) -> None:
     write_table(tmp_path / "t.xlsx", ["n"], [{"n": 0.0492}, {"n": 3.5}, {"n": 0.123456789}])
     page = openpyxl.load_workbook(tmp_path / "t.xlsx").worksheets[0]
-    assert [page.cell(line, 1).number_format for line in (2, 3, 4)] == ["0.00####", "0.00####", "0.00"]
+    assert [page.cell(line, 1).number_format for line in (2, 3, 4)] == ["0.0#####", "0.0#####", "0.00"]
 
 
 def test_dates_that_a_workbook_lacks_become_texts(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from viewed import HOST, ORIGIN, Desk, viewing
 from pathway_local.case import Case
 from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
-from pathway_local.results.agreement import score_agreement
+from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
@@ -137,7 +137,7 @@ def test_the_table_sorts_and_turns_its_pages(desk: Desk, monkeypatch: pytest.Mon
     assert order("unsure") == ["s-2", "s-4", "s-1", "s-3"]
     assert order("nonsense") == list(IDS)
     monkeypatch.setattr("pathway_local.viewer.verdict_index.PAGE", 3)
-    monkeypatch.setattr("pathway_local.viewer.table_page.PAGE", 3)
+    monkeypatch.setattr("pathway_local.viewer.app.PAGE", 3)
     where = desk.post("/select", {"rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
     pages = [[row.split()[0] for row in desk.get(f"{where}?page={page}").table] for page in (1, 2, 3, "no")]
     assert pages == [list(IDS[:3]), ["s-4"], ["s-4"], list(IDS[:3])]
@@ -255,7 +255,7 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         decoded: list[object] = []
         real = verdict_index.from_columns
         monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
-        assert index.show(Selection(level=("score", 5.0), order="high")) == verdict_index.Shown(400, 400)
+        assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
         assert [row.case.id for row in index.page(8)] == many[1754::5]
         assert len(decoded) == verdict_index.PAGE
 
@@ -292,8 +292,8 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = score_agreement(opened, matrix, AgreementOptions())
-        against = score_agreement(opened, matrix, AgreementOptions(against="adjudicated"))
+        found = ScoreAgreement(opened, matrix, AgreementOptions())
+        against = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated"))
     sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.name == "people" and found.people.benchmark
@@ -311,7 +311,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
             desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = score_agreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
+        found = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
     assert found.people.benchmark is None
     assert {rater for rater, *_ in found.people.groups} == {0}
     both = "adjudicated/Eve, adjudicated/Bob"

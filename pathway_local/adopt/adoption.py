@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from pathway_local.adopt.inputs import Inputs, inputs_of, is_conversation
@@ -10,8 +10,8 @@ from pathway_local.adopt.objects import key_lists, objects
 from pathway_local.adopt.pairs import compared, swap_of
 from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.questions import questions
-from pathway_local.adopt.shown import Form, endings, labels, short_replies, tags, usual_reply
-from pathway_local.adopt.values import OPEN, levels_in, values_of
+from pathway_local.adopt.shown import Form, Slot, endings, labels, short_replies, tags, usual_reply
+from pathway_local.adopt.values import OPEN, Value, levels_in, values_of
 from pathway_local.adopt.words import any_of
 
 
@@ -51,51 +51,53 @@ def _asked(name: str, spelling: str) -> str:
 def propose(prompt: Prompt) -> Proposal:
     """Return what the prompt shows of the reply, with a question for all that its sentences leave in doubt."""
     source, inputs = prompt.source, inputs_of(prompt)
-    form, others = _chosen(source)
-    if form is None:
+    forms = _forms(source, inputs)
+    if not forms:
         return Proposal(inputs, questions=inputs.asked)
-    values = values_of(form.slots, source)
+    form, values = forms[0]
     swap, values = compared(source, values, swap_of(list(inputs.said)))
-    named = {slot.name: value for slot, value in zip(form.slots, values, strict=True)}
-    fields = {name: value.spelling for name, value in named.items()}
-    # A key alone does not say that the judge repeats the input of its name.
-    same = [slot for slot in form.slots if slot.name in inputs.said and not named[slot.name].scores]
-    fields |= {slot.name: f"= {slot.name}" if slot.text else OPEN for slot in same}
-    rows = {name: tuple(row for row in dict.fromkeys(value.rows) if row >= 0) for name, value in named.items()}
+    values = [_named_alike(slot, value, inputs) for slot, value in zip(form.slots, values, strict=True)]
+    fields = {slot.name: value.spelling for slot, value in zip(form.slots, values, strict=True)}
+    rows = {slot.name: tuple(dict.fromkeys(value.rows)) for slot, value in zip(form.slots, values, strict=True)}
     asked = [value.question for value in values if value.question]
-    asked += [
-        f'"{name}" names an input and a part of the reply, so the judge repeats that text: is that meant?'
-        if spelling == f"= {name}"
-        else f'"{name}" names an input and a part of the reply: is that meant?'
-        for name, spelling in fields.items()
-        if name in inputs.said
-    ]
-    asked += questions(source, form, fields, others)
+    asked += questions(source, form, fields, [other for other, _ in forms[1:]])
     if swap and (twins := swap_of(list(inputs.said), others=True)):
         stay = ", ".join([*twins, *twins.values()])
         asked.append(f"the responses change places, and {stay} stay: is that right?")
     return Proposal(inputs, form.kind, form.layout, fields, rows, form.closing, swap, (*asked, *inputs.asked))
 
 
-def _chosen(source: Source) -> tuple[Form | None, list[Form]]:
-    """Return the form to propose and the others that the prompt shows; none if it shows one that can't be read."""
-    every = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
-    if not all(form.readable for form in every):
-        return None, []
-    scoring = [form for form in every if any(value.scores for value in values_of(form.slots, source))]
-    short = [] if scoring else list(short_replies(source))
-    levels = sorted(levels_in(source), key=lambda scale: scale.low - scale.high)
-    alone = len({(scale.low, scale.high) for scale in levels[:2]}) == len(levels[:2]) > 0
-    if alone and not scoring and all(form.question for form in short) and not any_of("format").search(source.text):
-        short = [usual_reply(levels[0].low, levels[0].high, levels[0].row)]
-    every, scoring = [*every, *short], scoring or short
+def _named_alike(slot: Slot, value: Value, inputs: Inputs) -> Value:
+    """Return the value of a part of the reply; if an input has its name, the text that the prompt describes is that."""
+    if slot.name not in inputs.said:
+        return value
+    spelling = value.spelling if value.scores else f"= {slot.name}" if slot.text else OPEN
+    repeats = ", so the judge repeats that text" * spelling.startswith("=")
+    asked = f'"{slot.name}" names an input and a part of the reply{repeats}: is that meant?'
+    return replace(value, spelling=spelling, question=f"{value.question} {asked}".strip())
+
+
+def _forms(source: Source, inputs: Inputs) -> list[tuple[Form, list[Value]]]:
+    """Return the form to propose and the others, with their values; none if the prompt shows one that can't be read."""
+    shown = [form for each in (objects, key_lists, tags, labels, endings) for form in each(source)]
+    shown = [form for form in shown if not form.slots or not {slot.name for slot in form.slots} <= {*inputs.said}]
+    if not all(form.readable for form in shown):
+        return []
+    read = [(form, values_of(form.slots, source)) for form in shown]
+    scoring = [each for each in read if any(value.scores for value in each[1])]
     if not scoring:
-        return None, []
-    first = scoring[0]
+        short = [(form, values_of(form.slots, source)) for form in short_replies(source)]
+        levels = sorted(levels_in(source), key=lambda scale: scale.low - scale.high)
+        alone = len({(scale.low, scale.high) for scale in levels[:2]}) == len(levels[:2]) > 0
+        if alone and all(form.question for form, _ in short) and not any_of("format").search(source.text):
+            usual = usual_reply(levels[0].low, levels[0].high, levels[0].row)
+            short = [(usual, values_of(usual.slots, source))]
+        return [*short, *read] if short else []
     # A skeleton says what stands in its places; an example only shows a value of each.
-    alike = [form for form in scoring if {slot.name for slot in form.slots} == {slot.name for slot in first.slots}]
-    best = max(alike, key=lambda form: sum(bool(slot.words or slot.text) for slot in form.slots))
-    return best, [form for form in every if form not in alike]
+    names = {slot.name for slot in scoring[0][0].slots}
+    alike = [each for each in scoring if {slot.name for slot in each[0].slots} == names]
+    best = max(alike, key=lambda each: sum(bool(slot.words or slot.text) for slot in each[0].slots))
+    return [best, *(each for each in read if each not in alike)]
 
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:

@@ -64,12 +64,8 @@ def _keys(source: Source, at: int) -> tuple[list[Key], int]:
 def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
     """Yield a slot for each key; deeper keys are the members, or the values, of the one above them."""
     starts = [at for at, key in enumerate(keys) if key[0] <= keys[0][0]] + [len(keys)]
-    seen = set[str]()
     for begin, end in pairwise(starts):
         (_, name, said, row), inner = keys[begin], keys[begin + 1 : end]
-        if name in seen:
-            continue
-        seen.add(name)
         if inner and (said.startswith("[") or any_of("objects").search(said)):
             yield Slot(prefix + name, "", row, "objects", members=tuple(slots_of(inner)))
         elif inner and any_of("lists").search(said):
@@ -108,13 +104,7 @@ def _of_schema(text: str, row: int) -> list[Slot]:
         properties = properties_of(json.loads(text)) if '"properties"' in text else []
     except (ValueError, RecursionError):
         return []
-    constants = {name: (str(inner["const"]),) for name, inner, _ in properties if "const" in inner}
-    return [
-        replace(_slot(name, _written(inner), row), words=constants[name])
-        if name in constants
-        else _slot(name, _written(inner), row)
-        for name, inner, _ in properties
-    ]
+    return [_slot(name, _written(inner), row) for name, inner, _ in properties]
 
 
 def _written(schema: Schema) -> str:

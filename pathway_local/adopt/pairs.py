@@ -12,7 +12,6 @@ from pathway_local.rubrics.declaration import quoted_word
 
 _PAIRED = re.compile(r"(?i)^(?P<stem>.*?)[_ ]?(?P<end>a|b|1|2|one|two|first|second|left|right)(?P<rest>(?:_\w+)?)$")
 _SIDES = {"a": 1, "1": 1, "one": 1, "first": 1, "left": 1, "b": -1, "2": -1, "two": -1, "second": -1, "right": -1}
-_GRADED = re.compile(r"(?i)([ab12])\s*(>>|>|=|<<|<)\s*([ab12])")
 _MARK = r"(?i)\b(a|b|1|2|first|second)\b"
 
 
@@ -66,9 +65,6 @@ def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) ->
 
 def _side(word: str, source: Source) -> int | None:
     """Return what a word chooses: above 0 for A, below 0 for B, 0 for a tie; None if that is not sure."""
-    if found := _GRADED.fullmatch(word.strip()):
-        first, second = _SIDES[found[1].lower()], _SIDES[found[3].lower()]
-        return first * {">>": 2, ">": 1, "=": 0, "<": -1, "<<": -2}[found[2]] if first == -second else None
     bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]()]", " ", word)).strip().lower(), gloss(word, source)
     if bare in _SIDES:
         marks = re.findall(_MARK, told)

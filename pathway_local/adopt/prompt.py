@@ -1,8 +1,7 @@
 """A prompt as it stands in its file: front matter, body, and the marks of its inputs."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,7 +9,6 @@ from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
 from pathway_local.prompty.placeholders import Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (
-    MOST_INPUTS,
     ROLE,
     checked_turn,
     declared_inputs,
@@ -51,13 +49,9 @@ class Source:
         """The beginnings of the text's lines, without line ends."""
         return [line[:2000] for line in self.text.split("\n")]
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer("\n", self.text))]
-
     def row(self, offset: int) -> int:
         """Return the index in `lines` of the line at this offset."""
-        return bisect_right(self._starts, offset) - 1
+        return self.text.count("\n", 0, offset)
 
     def line(self, row: int) -> int:
         """Return the number in the file of the line with this index."""
@@ -84,15 +78,9 @@ class Prompt:
         """Return the new file: these keys take the place of those in the front matter, or begin one; then `end`."""
         begin = re.sub(r"^---[ \t]*\r?\n?\Z", "", self.head, flags=re.MULTILINE) or "---\n"
         closed = self.head[len(begin) :] or "---\n"
-        kept = _block(("outputs", "outputSchema", *(("inputs", "inputSchema") if "inputs" in added else ()))).sub(
-            "", begin
-        )
+        keys = "outputs|outputSchema" + "|inputs|inputSchema" * ("inputs" in added)
+        kept = re.sub(rf"(?m)^(?:{keys}):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", "", begin)  # with all that is indented below
         return kept + write_front(added) + end + closed + self.body
-
-
-def _block(keys: Collection[str]) -> re.Pattern[str]:
-    """Return a pattern for these keys of YAML with all that is indented below them."""
-    return re.compile(rf"^(?:{'|'.join(keys)}):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*", re.MULTILINE)
 
 
 def read_prompt(data: bytes, where: str) -> Prompt:
@@ -119,8 +107,6 @@ def read_prompt(data: bytes, where: str) -> Prompt:
     marks = find_placeholders(source.text, inputs)
     if marks.syntax != "jinja2" and _TEMPLATE.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge
-    if len(marks.names) > MOST_INPUTS:
-        raise RubricError(f"{where}: {len(marks.names)} names stand in braces", f"The limit is {MOST_INPUTS} inputs.")
     if "template" in front:
         marks = replace(marks, syntax=read_template(front["template"], places).syntax)
     if marks.syntax == "braces":

@@ -13,6 +13,8 @@ from pathway_local.rubrics.rubric import Rubric
 
 TEXTS = ("text", "line", "list", "json", "[")
 """Spellings of fields that can hold reasons begin so."""
+ENDINGS = ("brackets around a value", "a final line")
+"""Kinds of forms that stand behind a text, unless the prompt forbids one."""
 MOST = 4
 """Lines at most that are asked about."""
 
@@ -33,24 +35,26 @@ def questions(source: Source, form: Form, fields: Mapping[str, str], others: lis
     if any(each.startswith("prefer ") for each in fields.values()) and not any_of("better").search(source.text):
         yield "the response that the judge chooses counts as the better one: is that meant?"
     spoken = [line for line in source.lines if not any_of("silent").search(line)]
-    told = [found[0] for line in spoken if (found := any_of("reasons").search(line))]
-    if told and not form.question and not any(each.startswith(TEXTS) for each in fields.values()):
-        yield f'the prompt says "{told[0]}", and the reply holds no text: does the judge write no reasons before it?'
-    several = [line for line in source.lines if any_of("each").search(line) and any_of("reply").search(line)]
+    found = [any_of("reasons").search(line) or any_of("last_line").search(line) for line in spoken]
+    told = [f'the prompt says "{said[0]}": ' for said in found if said]
+    ending = form.kind in ENDINGS and not any_of("silent").search(source.text)
+    if (told or ending) and not any(each.startswith(TEXTS) for each in fields.values()):
+        yield f"{told[0] if told else ''}does the judge write this alone, and no reasons before it?"
     scores = [each for each in fields.values() if not each.startswith((*TEXTS, "choice", "true", "number", "="))]
-    if several and len(scores) == 1 and not form.question:
-        yield f'the prompt says "{several[0].strip()[:60]}": does the judge write this form only once?'
-    tables = [
-        line
-        for line in source.lines
-        if re.search(r"(?i)(?<![.\w])(?:yaml|csv|(?:a|markdown) table)\b", line) and any_of("reply").search(line)
-    ]
-    if tables:
-        yield f'the prompt says "{tables[0].strip()[:60]}": does the judge write the reply as it is shown here?'
+    if len(scores) == 1 and (line := _told(source, "each")):
+        yield f'the prompt says "{line}": does the judge write this form only once?'
+    if line := _told(source, "notation"):
+        yield f'the prompt says "{line}": does the judge write the reply as it is shown here?'
     if form.closing:
         yield f'I found no form, so the rubric adds "{form.closing[:14]}" and this one to the prompt: is that right?'
     if not language_of(source.text) and not all(map(language_of, source.lines)):
         yield "I do not know the words of some of these lines: is all of this right?"
+
+
+def _told(source: Source, group: str) -> str:
+    """Return the beginning of the first line that has a word of the group and tells of the reply."""
+    lines = (line for line in source.lines if any_of(group).search(line) and any_of("reply").search(line))
+    return next(lines, "").strip()[:60]
 
 
 def doubts(source: Source, rubric: Rubric) -> tuple[str, ...]:

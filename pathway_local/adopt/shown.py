@@ -6,7 +6,7 @@ form without slots is one that it sees and can't read.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pathway_local.adopt.prompt import Source
@@ -79,7 +79,7 @@ def tags(source: Source) -> Iterator[Form]:
     for found in _PAIR.finditer(text):
         tag, inside = found[1], " ".join(found[2].split())
         # Beside tags that the prompt names, a tag on a line of its own holds a part of the prompt.
-        part = (named and tag not in named and found[2].startswith("\n")) or found[2].strip().count("\n") > 1
+        part = named and tag not in named and found[2].startswith("\n")
         cued = any_of("reply").search(text[max(0, found.start() - 400) : found.start()])
         if cued and not part and len(inside) <= LONG and not _PAIR.search(found[2]):
             said[tag] = [*said.pop(tag, []), (inside, source.row(found.start()))]  # as the last form orders them
@@ -93,9 +93,8 @@ def tags(source: Source) -> Iterator[Form]:
         begin, end = ("[[", "]]") if said[tag][0][0].startswith("[[") else (in_layout(_start(text, tag)), "")
         lines.append(f"<{tag}>{begin}{{{slot.name}}}{end}</{tag}>")
     first, last = [*slots][:1], [*slots][-1:]
-    while first and (outer := re.search(rf"<(\w+)>\s*<{first[0]}>.*</{last[0]}>\s*</\1>", text, re.DOTALL)):
-        if len(outer[0]) > 800 or outer[1] == first[0]:
-            break
+    around = r"<(?!{0}>)(\w+)>\s*<{0}>.*</{1}>\s*</\1>"
+    while first and (outer := re.search(around.format(first[0], last[0]), text, re.DOTALL)):
         first = last = [outer[1]]
         lines = [f"<{outer[1]}>", *lines, f"</{outer[1]}>"]
     # Labels in a tag are slots of their own.
@@ -109,11 +108,7 @@ def tags(source: Source) -> Iterator[Form]:
 
 def _tagged(tag: str, texts: list[tuple[str, int]]) -> Slot:
     """Return the slot of a tag; S0 with "your chain of thoughts" is called thoughts."""
-    words = list(dict.fromkeys(text for text, _ in texts))
-    sets = [each for each in texts if alternatives(each[0]) or re.search(r"\d\W+\d", each[0])]
-    if len(words) > 1 and not sets and all(re.fullmatch(r"[\w-]{1,20}", word) for word in words):
-        return Slot(as_name(tag), " or ".join(words), texts[0][1])
-    text, row = min(sets or texts, key=lambda each: len(each[0]) or LONG)
+    text, row = min(texts, key=lambda each: len(each[0]) or LONG)
     last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
     return Slot(as_name(last[0] if last else tag), "" if last else text, row)
 
@@ -126,68 +121,70 @@ def _start(text: str, tag: str) -> str:
 
 
 _LABEL = re.compile(
-    r"^(?P<before>[ \t]*(?:[-•]\s+|\d+[.)]\s+)?[*_#]*\s*)"
+    r"^[ \t]*(?P<before>(?:(?:[-•]|\d+[.)])[ \t]+)?(?P<hashes>#{1,4}[ \t]+)?[*_#【]*[ \t]*"
     r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?|[a-z]\w{2,30}(?=:\s?[<\[]))"
-    rf"(?P<after>[*_]*\s*[:：]\s*[*_]*\s*)(?:(?P<slot>{_BLANK})[*_.]*|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{{}}][^{{}}\n]{{0,120}}))?\s*$"
-    r"|^(?P<hashes>#{1,4}\s+)(?P<head>[A-Z][\w '/-]{0,40}?)\s*$"
+    r"[*_]*[ \t]*(?:[:：】][ \t]*[*_]*|(?(hashes)(?=\n)|(?!))))[ \t]*"
+    rf"(?:(?P<slot>{_BLANK})[*_.]*|[ \t]*\n[ \t]*(?P<below>{_BLANK})"
+    r"|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{}][^{}\n]{0,120}))[ \t]*$",
+    re.MULTILINE,
 )
 _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*(?:\$?\{+\$?\s*[\w.]+\s*\}|\$[a-z]\w*)")
 """A label of an input, such as `QUESTION: {query}`."""
-Labelled = list[tuple[str, Slot]]
-"""Slots, each with the text before it."""
+
+
+class Label(NamedTuple):
+    """A label: the text before its slot, the slot, and where the slot ends."""
+
+    before: str
+    slot: Slot
+    end: int
 
 
 def labels(source: Source) -> Iterator[Form]:
     """Yield each run of labels with slots, such as `Score: [1-5]`."""
-    every = [run for run in label_runs(source) if len(run) > 1]
-    for run in every:
-        layout, begin = "", run[0][1].row
-        for before, slot in run:
-            gap = "\n\n" if slot.row and not source.lines[slot.row - 1].strip() else "\n"
-            layout += (gap if layout else "") + in_layout(before) + f"{{{slot.name}}}"
-        times = sum(len(each) == len(run) and each[0][1].name == run[0][1].name for each in every)
+    runs = [run for run in label_runs(source) if len({label.before for label in run}) > 1]
+    names = [[label.slot.name for label in run] for run in runs]
+    for run, named in zip(runs, names, strict=True):
+        gaps = ["\n" * (1 + (not source.lines[label.slot.row - 1].strip())) for label in run]
+        parts = [f"{gap}{in_layout(before)}{{{slot.name}}}" for gap, (before, slot, _) in zip(gaps, run, strict=True)]
+        more = re.compile(r"\s*(?:\.\.+|…)\s*\n").match(source.text, run[-1].end)  # dots stand for more labels
+        slots = () if more else tuple(label.slot for label in run)
+        times = names.count(named)
         asked = f"the prompt shows this form {times} times: does the reply hold it only once?" * (times > 2)
-        yield Form("labelled slots", layout, tuple(slot for _, slot in run), begin, question=asked)
+        yield Form("labelled slots", "".join(parts).strip("\n"), slots, run[0].slot.row, question=asked)
 
 
-def label_runs(source: Source) -> Iterator[Labelled]:
-    """Yield runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
-    run: Labelled = []
-    given = {label.lower() for label in _GIVEN.findall(source.text)}
-    row, cued = 0, False
-    while row <= len(source.lines):
-        line = source.lines[row] if row < len(source.lines) else "end"
-        found, used = _LABEL.match(line), row + 1
-        label = (found["label"] or found["head"]) if found else ""
-        slot, below = (found["slot"] if found else None), " ".join(source.lines[row + 1 : row + 2]).strip()
-        if found and not slot and not found["plain"] and re.fullmatch(_BLANK, below):
-            slot, used = below, row + 2
-        inline = found and (found["slot"] or found["plain"])
-        slot = slot or (found["plain"] if found and cued else None)
-        if found and slot and label.lower() not in given and not any_of("format").search(label):
-            before = (found["hashes"] or found["before"]).lstrip(" \t") + label + (found["after"] or "").rstrip()
-            run.append((before + (" " if inline else "\n"), _labelled(label, slot, row, run)))
-        elif line.strip(" `") and label.lower() not in given:
-            at_end = row >= len(source.lines) and all(re.fullmatch(r"[.…]+", slot.text) for _, slot in run)
-            if run and re.fullmatch(r"[.…\s]+", line):  # Dots stand for more of them.
-                yield [(before, replace(slot, name="...")) for before, slot in run]
-            elif run and not at_end:  # Dots behind the last labels of a prompt stand for the case's texts.
-                yield run
-            run = []
-            asked = bool(any_of("format").search(line)) and line.rstrip(" `*").endswith(":")
-            cued = asked or (cued and is_in("or", line))
-        row = used
+def label_runs(source: Source) -> list[list[Label]]:
+    """Return runs of labels whose slot stands behind them or below; below a line such as "Format:", any text is one."""
+    text, given = source.text, {label.lower() for label in _GIVEN.findall(source.text)}
+    runs, end, cued = list[list[re.Match[str]]](), -1, False
+    for found in _LABEL.finditer(text):
+        above = text[max(0, found.start() - 200) : found.start()].rstrip("` \n*").rpartition("\n")[2]
+        between = text[max(end, 0) : found.start()].strip("` \n")
+        goes_on = end >= 0 and (not between or is_in("or", between))
+        cued = (goes_on and cued) or (any_of("format").search(above) is not None and above.endswith(":"))
+        if (found["slot"] or found["below"] or (found["plain"] and cued)) and not any_of("format").search(
+            found["label"]
+        ):
+            runs += [] if goes_on else [[]]
+            runs[-1].append(found)
+            end = found.end()
+    whole = [[_labelled(each, source) for each in run if each["label"].lower() not in given] for run in runs]
+    # Dots behind the last labels of a prompt stand for the case's texts.
+    if whole and not text[end:].strip(" `\n") and all(re.fullmatch(r"[.…]+", each.slot.text) for each in whole[-1]):
+        whole.pop()
+    return list(filter(None, whole))
 
 
-def _labelled(label: str, slot: str, row: int, run: Labelled) -> Slot:
-    """Return the slot of a label; one that comes again belongs to the label before it: accuracy_reasoning."""
-    name, _, extent = label.partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
-    if any(each.name == as_name(name) for _, each in run):
-        name = f"{run[-1][1].name} {name}"
+def _labelled(found: re.Match[str], source: Source) -> Label:
+    """Return a label with its slot."""
+    name, _, extent = found["label"].partition(" (")  # such as the 1-5 of "Accuracy (1-5): [score]"
     # A slot for reasons, such as [tone, style], names their topics; they are no words to choose from.
     explains = any_of("reasons").search(name)
-    text = f"{extent.rstrip(')')} {slot.strip('[]<>() *_')}".strip()
-    return Slot(as_name(name), "" if explains else text, row, "text" if explains else "")
+    shown = (found["slot"] or found["below"] or found["plain"]).strip("[]<>() *_")
+    text = "" if explains else f"{extent.rstrip(')')} {shown}".strip()
+    slot = Slot(as_name(name), text, source.row(found.start("label")), "text" if explains else "")
+    return Label(found["before"].rstrip() + ("\n" if found["below"] else " "), slot, found.end())
 
 
 _RESULT = re.compile(
@@ -235,19 +232,18 @@ def endings(source: Source) -> Iterator[Form]:
     ]
     ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
-        runs = list(label_runs(source))
-        taken = {slot.row for run in runs for _, slot in run if len(run) > 1}
+        runs = label_runs(source)
+        taken = {label.slot.row for run in runs for label in run if len({each.before for each in run}) > 1}
         cued = [
             each
             for each in _NAMED.finditer(text)
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
         ]
         ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        single = [run[0] for run in runs if len(run) == 1 and not run[0][0].startswith("#")]
-        single = single if len({before for before, _ in single}) == 1 else []
+        single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
         ends = [
             *(end for end in ends if end.row not in taken),
-            *(End(before, "", slot.text, "", slot.row) for before, slot in single),
+            *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
         ]
     if ends:
         yield _ended(source, ends)
@@ -260,12 +256,11 @@ def _ended(source: Source, ends: list[End]) -> Form:
     told = [label for label in told if not any_of("format").search(label) and not any_of("example").search(label)]
     asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
     label = told[0] if told and (len(told) == 1 or not fence) else ""
-    values = [end.value.strip("[]<>(){} $") for end in ends]
-    values = [value for value in dict.fromkeys(values) if not is_in("blank", value)]
+    values = list(dict.fromkeys(end.value.strip("[]<>(){} $") for end in ends))
     every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
     # [[verdict]] beside [[Yes]] and [[No]] is their name, and so is "Conclusion: [[CONCLUSION]]" beside [[A>B]].
     every = [word for word in every if word.lower() not in label.lower() or len(word) < 3]
-    words = tuple(dict.fromkeys(word for word in every if not word.islower() or all(map(str.islower, every))))
+    words = tuple(dict.fromkeys(every))
     named = as_name(label) if re.search(r"\w", label) else ""
     name = ("verdict" if words else named or "rating") if fence else named or "score"
     text = values[0] if values and len(words) < 2 else ""
@@ -277,13 +272,10 @@ def _ended(source: Source, ends: list[End]) -> Form:
     # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
     before, gap = ("explanation" if fence else "reasoning"), "\n\n" * bool(label)
     unread = fence and (any(end.more for end in ends) or len(words) == 1)
-    slots, kind = () if unread else (slot,), "brackets around a value" if fence else "a final line"
-    if any_of("silent").search(source.text) or unread:
-        return Form(kind, layout, slots, row, question=asked)
-    if not any_of("reasons").search(source.text):
-        asked = asked or "does the judge write this alone, and no reasons before it?"
-        return Form(kind, layout, slots, row, question=asked)
-    slots = (Slot(before, "", row, "text"), *slots)
+    kind = "brackets around a value" if fence else "a final line"
+    if unread or any_of("silent").search(source.text) or not any_of("reasons").search(source.text):
+        return Form(kind, layout, () if unread else (slot,), row, question=asked)
+    slots = (Slot(before, "", row, "text"), slot)
     return Form(kind, f"{{{before}}}{gap}{layout}", slots, row, question=asked)
 
 
@@ -296,19 +288,17 @@ _ITEM = re.compile(
 def short_replies(source: Source) -> Iterator[Form]:
     """Yield a reply that is one word of a set or one number, where a sentence says that it is nothing else."""
     sets, told = list[tuple[Slot, bool]](), list[str]()
-    marked = any(label_runs(source)) or any(tags(source))
-    if marked or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
+    if label_runs(source) or any_of("json").search(source.text) or TWO_LABELS.search(source.text):
         return
     for found in _SENTENCE.finditer(source.text):
         text, row = found[0].strip(), source.row(found.end() - len(found[0].lstrip()))
-        asks = re.sub(r"\"[^\"]*\"|“[^”]*”", " ", text)  # a quoted word such as "answer" asks for nothing
-        only = any_of("only").search(asks) is not None
-        if not any_of("reply").search(asks) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):
+        only = any_of("only").search(text) is not None
+        if not any_of("reply").search(text) or re.match(r"\W*\d+\s*[-–]\s*\d+", text):  # a band of a scale
             continue
         if only and any_of("after").search(text):
             return
         shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
-        words = [word for word in shown or (split_words(text) if only else []) if not any_of("number").search(word)]
+        words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
             sets.append((Slot("verdict", "", row, "text", words=tuple(words)), bool(shown) and only))
@@ -328,9 +318,6 @@ def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
     asked = [f"the prompt also lists {'; '.join(others)}: which does the judge write?"] * bool(others)
     if not shown:
         asked.append(f"does the judge write one of the words {', '.join(slot.words)}, and nothing else?")
-    said = [line for line in source.lines if any_of("reasons").search(line) and not any_of("silent").search(line)]
-    if said or any_of("last_line").search(source.text) or any_of("each").search(source.text):
-        asked.append("does the judge write this alone, once, and no reasons before it?")
     kind = "a set of words" if slot.words else "a number"
     return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
 

@@ -1,6 +1,5 @@
 """Spells what stands in a slot as a field: words with their order, a number with its range, a list, or text."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from itertools import pairwise
 
 from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.shown import Slot
-from pathway_local.adopt.words import alternatives, any_of, in_quotes, is_in, overlapping, table
+from pathway_local.adopt.words import alternatives, any_of, in_quotes, is_in, table
 from pathway_local.rubrics.declaration import quoted_word
 
 OPEN = "?"
@@ -67,31 +66,24 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     """Return the value of one slot: a list, a boolean, words, a number, or text."""
     rows, last, text = (slot.row,), slot.name.split(".")[-1], slot.text
     if slot.kind in ("objects", "list"):
-        plain = all(each.words or not (each.kind == "number" or re.search(r"\d", each.text)) for each in slot.members)
-        return Value(_as_json(slot.members) if slot.members and plain else OPEN if slot.members else "list", rows)
-    words = slot.words or (() if slot.kind == "number" else tuple(alternatives(text) or _listed_above(slot, source)))
+        return Value(OPEN if slot.members else "list", rows)
+    words = slot.words or (() if slot.kind == "number" else tuple(alternatives(text)))
     beside = [*BESIDE.findall(text), *(word for word in (*words, *in_quotes(text)) if is_in("beyond", word))]
     special = "".join(f" or {quoted_word(word)}" for word in dict.fromkeys(beside))
     if slot.kind == "boolean":
         return Value(f"false < true{special}", rows, scores=True, words=("false", "true"))
-    if len(words) == 1:
-        return Value(f"choice {quoted_word(words[0])}", rows)
     scale = scale_in(BESIDE.sub("", text), slot.row)
     if words and not scale:
-        if is_in("chance", last) and "|" in keys:
-            return Value("choice " + " | ".join(map(quoted_word, words)), rows)
-        spelling, question = ordered(words, source)
+        spelling, question = ordered(words)
         return Value(spelling, rows, scores=True, words=words, question=question)
-    if not scale and "|" in keys and any_of("counted").search(f"{last} {text}"):
-        return Value("number 0-1000", rows, question=f'"{last}" counts something: is it at most 1000, and no score?')
-    if any_of("sum").search(f"{last} {text}"):
-        return Value(OPEN, rows, scores=True)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
     if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
         return _of_text(slot, last, explains)
+    if any_of("sum").search(f"{last} {text}"):
+        return Value(OPEN, rows, scores=True)
     # A number that is no range, or one whose end an input says, is left to the person.
     unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
-    scale = scale or (None if unread else scale_of(last, keys, source))
+    scale = scale or (None if unread else scale_of(keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
     if is_in("chance", last) and "|" in keys:
@@ -100,24 +92,11 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True, question=asked)
 
 
-def _listed_above(slot: Slot, source: Source) -> list[str]:
-    """Return the marked words of the last list before a slot that says "one of the categories above"."""
-    runs: list[list[str]] = [[]]
-    mark = r"\s*(?:[-*•]|\d+[.)])\s+(?:`([^`\n]{1,60})`|\"([^\"\n]{1,60})\"|\*\*([^*\n]{1,60}?):?\*\*)"
-    for line in source.lines[: slot.row] if any_of("one_of").search(slot.text) else []:
-        if item := re.match(mark, line):
-            runs[-1].append(item[1] or item[2] or item[3])
-        elif line.strip():
-            runs.append([])
-    return next((run for run in reversed(runs) if len(run) > 1), [])
-
-
 def _is_number(slot: Slot, last: str, explains: bool) -> bool:
     """Return whether a slot without a range is one for a score."""
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = any_of("score").search(slot.text) and len(slot.text) < 80
-    shown = re.fullmatch("[NX]+", slot.text) or (not slot.kind and re.search(r"\d", slot.text))
-    return not _DOTS.fullmatch(slot.text) and not explains and bool(called or told or shown)
+    return not explains and bool(called or told or any_of("sum").search(last))
 
 
 def _of_text(slot: Slot, last: str, explains: bool) -> Value:
@@ -126,10 +105,7 @@ def _of_text(slot: Slot, last: str, explains: bool) -> Value:
     verdict = any_of("verdicts").search(last.replace("_", " ")) is not None
     strange = (shown and not re.search(r"[^\W\d]{2}", shown)) or (_DOTS.fullmatch(text) and not slot.sample)
     sample = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
-    split = re.search(r"[/|]", text) and len(text) < 30
-    listed = len(text) < 60 and text.count(", ") > 1 and ":" in text
-    typed = verdict and re.fullmatch(r"(?i)str(?:ing)?", text)
-    is_open = not explains and (strange or sample or split or listed or typed)
+    is_open = not explains and (verdict or strange or sample)
     return Value(OPEN if is_open else "text", (slot.row,), scores=bool(is_open and (verdict or strange)))
 
 
@@ -147,10 +123,7 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
         for line in source.lines
         if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
     ]
-    whole = re.search(r"(?i)\b(?:int|whole|ganz|enti|ente)", slot.text)
-    if (finer and not whole and not (scale.step and scale.high <= 1)) or (
-        not scale.step and (decimals or scale.high <= 1)
-    ):
+    if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
 
@@ -208,20 +181,17 @@ def scale_in(text: str, row: int) -> Scale | None:
     return next(iter(found.values())) if len(found) == 1 and lists < 2 else None
 
 
-def scale_of(name: str, keys: str, source: Source) -> Scale | None:
-    """Return the one scale that the prompt states for this score, or for all scores; None for none, or for several."""
-    stem = re.sub(rf"_?(?:{table()['score_names']})$", "", name.lower()).replace("_", " ")
-    about = [row for row, line in enumerate(source.lines) if len(stem) > 2 and stem in line.lower()]
+def scale_of(keys: str, source: Source) -> Scale | None:
+    """Return the one scale that the prompt states; None for none, or for several."""
     listed = levels_in(source)
+    # A range within the levels is a band of them.
     told = [
         scale
         for scale in stated(source, keys)
         if not any(each.low <= scale.low < scale.high <= each.high for each in listed)
     ]
-    for every in ([scale for row in about for scale in scales(source.lines[row], row)], [*told, *listed]):
-        if len({(scale.low, scale.high) for scale in every}) == 1:
-            return max(every, key=lambda scale: (bool(scale.step), bool(scale.listed)))
-    return None
+    same = len({(scale.low, scale.high) for scale in [*told, *listed]}) == 1
+    return max([*told, *listed], key=lambda scale: (bool(scale.step), bool(scale.listed))) if same else None
 
 
 def stated(source: Source, keys: str = "") -> list[Scale]:
@@ -274,26 +244,18 @@ def _title(text: str) -> str:
     return plain if 0 < len(plain) <= 60 and not set("{}") & set(text) else ""
 
 
-def ordered(words: Sequence[str], source: Source) -> tuple[str, str]:
+def ordered(words: Sequence[str]) -> tuple[str, str]:
     """Return words as the spelling of a score, from worst to best where that is likely, and a question unless plain."""
-    if strange := overlapping(words):
-        return " | ".join(map(quoted_word, words)), f'"{strange}" holds another of the words: which words are they?'
     ranks: list[int | None] = [_rank(word) for word in words]
     unsure = len(words) > 2 and (None in ranks or len(set(ranks)) < len(ranks))
     off = [word for word in words if unsure and is_in("beyond", word)]
     rest, special = [word for word in words if word not in off], "".join(f" or {quoted_word(word)}" for word in off)
-    if all(re.fullmatch(r"\d+", word) for word in rest):
-        return " < ".join(quoted_word(word) for word in sorted(rest, key=int)) + special, ""
     plain = [_rank(word) for word in rest]
     lower = {word.lower() for word in rest}
     ladder: list[str] = next(
         (each for each in table()["ladders"] if lower <= set(each) and (each[0] != "f" or "f" in lower)), []
     )
     ranks = [ladder.index(word.lower()) for word in rest] if ladder else list(plain)
-    if None in ranks and all(len(word) < 3 for word in rest):
-        ranks = [_rank(gloss(word, source)) for word in rest]
-    if len(rest) == 2 and ranks.count(None) == 1:
-        ranks = [1 if rank is None else rank for rank in ranks]  # beside a good word stands a worse one
     if None in ranks or len(set(ranks)) < len(rest):
         asked = f"is one of {', '.join(rest)} better than another? Then declare them from worst to best, with <"
         return " | ".join(map(quoted_word, rest)) + special, asked
@@ -317,18 +279,6 @@ def gloss(word: str, source: Source) -> str:
     told = rf"(?i)(?<![\w\"])\[{{0,2}}\"?(?-i:{re.escape(word)}){means}([^.;,)\n\"“`\[]{{1,80}})"
     found = re.search(told, source.text)
     return found[1].strip() if found else ""
-
-
-def _as_json(members: Sequence[Slot]) -> str:
-    """Return the spelling of a list of objects that is no score."""
-    shown: dict[str, object] = {
-        each.name: {"enum": list(each.words)}
-        if each.words
-        else {"type": "boolean" if each.kind == "boolean" else "string"}
-        for each in members
-    }
-    item = {"type": "object", "properties": shown, "required": list(shown)}
-    return f"json {json.dumps({'type': 'array', 'maxItems': 20, 'items': item})}"
 
 
 def _as_choice(value: Value) -> Value:

@@ -1,7 +1,6 @@
 """Knows the words of languages by which prompts are read (`words.yaml` is their table), and finds sets of words."""
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -94,16 +93,6 @@ def split_words(text: str) -> list[str]:
     texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
     return list(dict.fromkeys(parts)) if fits else []
-
-
-def overlapping(words: Sequence[str]) -> str:
-    """Return a word that holds another of the set, as "Yes or No" holds "Yes", but not as "not clear" holds "clear"."""
-    for word in words:
-        for part in words:
-            rest = re.sub(rf"(?i)\b{re.escape(part)}\b", "", word).strip(" _-")
-            if part != word and rest != word and not is_in("degrees", rest):
-                return word
-    return ""
 
 
 def told_words(line: str) -> list[str]:

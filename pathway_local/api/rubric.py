@@ -78,7 +78,16 @@ class Rubric:
             check_confirmed(read, name)
             return cls(read.name, read)
         schema = getattr(outputs, "model_json_schema", None)
-        return cls(name, declare_rubric(name, text, schema() if schema else outputs, inputs, swap))
+        outputs = schema() if schema else outputs
+        for what, given, kinds in (
+            ("text", text, str),
+            ("outputs", outputs, str | Mapping),
+            ("swap", swap or {}, Mapping),
+        ):
+            if not isinstance(given, kinds):
+                raise UsageError(f"{what} is of type {type(given).__name__}", "help(pathway_local.Rubric.from_text)")
+        inputs = [inputs] if isinstance(inputs, str) else inputs
+        return cls(name, declare_rubric(name, text, outputs, inputs, swap))
 
     @classmethod
     def of_model(cls, model: object) -> "Rubric":

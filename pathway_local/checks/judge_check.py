@@ -12,11 +12,10 @@ from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges.architecture import text_config, whole
 from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
-from pathway_local.judges.placement import sure_context
+from pathway_local.judges.model_config import text_config, whole
 from pathway_local.judges.weights import read_json
 from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import PromptWriter
@@ -243,7 +242,7 @@ def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:
 def _writers(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[PromptWriter]:
     chat = chat_of(spec, 0)
     for name in builtin_names():
-        yield PromptWriter(load_rubric(name), tokenizer, chat, context=sure_context(spec))
+        yield PromptWriter(load_rubric(name), tokenizer, chat, context=spec.most_tokens)
 
 
 def _rubric(writer: PromptWriter, prompts: list[str]) -> Check:

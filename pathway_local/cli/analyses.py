@@ -16,13 +16,13 @@ from pathway_local.output.plain import as_json as plain
 from pathway_local.output.plain import write_tables
 from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.results.analysis import Analysis, Says, Spelled, found_by
+from pathway_local.results.analysis import Analysis, Options, Says, found_by
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.tables import check_table
-from pathway_local.words.language import Language
+from pathway_local.words.language import Language, Spelled
 
 SHARED: Kinds = {
     "out": (Out, None),
@@ -61,8 +61,7 @@ def app_of(
     command.__doc__ = analysis.says.format_map(Spelled(option_name))
     command.__name__ = name
     parameters = [Parameter("run", Parameter.POSITIONAL_OR_KEYWORD, annotation=Run)]
-    parameters += [_parameter(analysis, each) for each in analysis.options.model_fields]
-    parameters += [keyword(each, *kind) for each, kind in {**more, **SHARED}.items()]
+    parameters += [keyword(each, *kind) for each, kind in {**kinds_of(analysis.options), **more, **SHARED}.items()]
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     app = App()
@@ -70,16 +69,17 @@ def app_of(
     return app
 
 
-def _parameter(analysis: Analysis[Any], name: str) -> Parameter:
-    """The command line's form of an option; pydantic checks its value."""
-    declared = analysis.options.model_fields[name]
-    says = next(each for each in declared.metadata if isinstance(each, Says))
-    kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
-    names = [option_name(name)] if declared.annotation is bool else []
-    shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
-    required = declared.is_required()
-    default = list(declared.default) if kind == list[str] else declared.default
-    return keyword(name, shown, Parameter.empty if required else default)
+def kinds_of(options: type[Options]) -> Kinds:
+    """The command line's form of an analysis's options; pydantic checks their values."""
+    found = {}
+    for name, declared in options.model_fields.items():
+        says = next(each for each in declared.metadata if isinstance(each, Says))
+        kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
+        names = [option_name(name)] if declared.annotation is bool else []
+        shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
+        default = list(declared.default) if kind == list[str] else declared.default
+        found[name] = shown, Parameter.empty if declared.is_required() else default
+    return found
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
         with opened.database.snapshot():
             data = Ratings(opened)
             with naming(option_name):
-                found = decisions(data, checked(ANALYSIS, given))
+                found = decisions(data, checked(ANALYSIS.options, given))
                 tables = [each.with_cautions(data.labels) for each in tables_of(found)]
         decision = found[0]
         if len(found) > 1 and (name or sheet):

@@ -43,7 +43,7 @@ def show_dry_run(found: DryRun) -> None:
             data.say(f"{judge.judge}: {judge.label}")
         for rater in judge.raters:
             _show_rater(rater)
-        data.say(f"{judge.judge}: {judge.room}; its context here is {judge.context:,} tokens for prompt and reply")
+        data.say(f"{judge.judge}: {judge.room}; prompt and reply together may have {judge.context:,} tokens")
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
         data.say(f"{judge.judge}: {_time(judge)}")

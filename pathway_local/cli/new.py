@@ -45,8 +45,9 @@ def declared_outputs(fields: str, lines: Sequence[str] | None) -> dict[str, Any]
 
 
 def input_names(given: str) -> list[str]:
-    """Return the names in `question, answer`. Raises UsageError."""
-    names = [name for name in re.split(r"[\s,]+", given) if name]
+    """Return the names in `question, answer`; blanks within one become `_`. Raises UsageError."""
+    # Blanks must not part names: columns are called "student question", and judge finds them with `_`, too.
+    names = list(dict.fromkeys("_".join(each.split()) for each in given.split(",") if each.strip()))
     if strange := next((name for name in names if not re.fullmatch(r"[A-Za-z_]\w*", name)), None):
         said = f"--inputs: {strange[:60]!r} is no name of an input"
         raise UsageError(said, "Use letters, digits and _; `judge --map INPUT=COLUMN` reads a column of another name.")

@@ -17,11 +17,6 @@ CasesOption = Annotated[Path, option("FILE", "The cases file.", CASES)]
 Models = Annotated[Path | None, declared(MODELS)]
 RubricOfRun = Annotated[str | None, option("RUBRIC", "Only this rubric; default: all.", RATERS)]
 RubricIfSeveral = Annotated[str | None, option("RUBRIC", "The rubric; needed if the run has several.", RATERS)]
-PairBy = Annotated[
-    str,
-    option("NAME", "With --between: column or input with the shared question; default: found in the run.", CASES),
-]
-Cluster = Annotated[str, option("COLUMN", "Column that groups related cases, e.g. student or conversation.", CASES)]
 Out = Annotated[Path | None, option("FILE", "Write all tables to a page (.html) or a file such as .xlsx.", OUTPUT)]
 Full = Annotated[bool, option("", "Show every table and column, and how to read each figure.", OUTPUT, "--full")]
 Page = Annotated[Path, option("FILE", "The page, an .html file.", OUTPUT)]

@@ -12,24 +12,21 @@ from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import UsageError
 from pathway_local.output.plain import as_json as plain
-from pathway_local.pages.page import check_page, is_page, write_page
+from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.divergence import WORDS, divergence
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import (
     By,
-    Groups,
     ReadingList,
     groups_in,
     pattern_lists,
     reading_lists,
-    table_rows,
 )
 from pathway_local.results.table import Cell
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
-from pathway_local.sheets.tables import check_table, write_table
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
@@ -45,9 +42,7 @@ def read(
     run: Run,
     given: dict[str, Any],
     cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.", CASES)] = None,
-    out: Annotated[
-        Path | None, option("FILE", "With --cases: a page (.html), or a table such as .xlsx.", OUTPUT)
-    ] = None,
+    out: Annotated[Path | None, option("FILE", "With --cases: the page, an .html file.", OUTPUT)] = None,
     by: Annotated[
         By,
         option(
@@ -70,7 +65,7 @@ def read(
     _check_files(cases, out, by, as_json)
     say = Language(lang)
     if cases and out:
-        (check_page if is_page(out) else check_table)(out, force=force)
+        check_page(out, force=force)
         read_privately(cases, run)
     with RunFile.read(run) as opened, opened.database.snapshot():
         rubrics = rubrics_named(opened, rubric)
@@ -81,9 +76,12 @@ def read(
             found = reading_lists(opened, rubrics, by, top, sheet)
         elif sheet:
             found = pattern_lists(opened, rubrics, apart, sheet)
-        groups = groups_in(Ratings(opened)) if out and is_page(out) else None
+        page = reading_page(run.stem, found, groups_in(Ratings(opened)), say, now()) if out else ""
     if out:
-        _write_lists(run, out, found, groups, say, force=force)
+        write_page(out, page, force=force)
+        note_export(run, out)
+        notice(f"{out} holds texts of cases: share it only with people who may read them")
+        talk.say(f"written: {out}, {sum(len(each.cases) for each in found):,} cases")
     tables = [table for each in apart for table in each.tables]
     if as_json:
         print_json(plain(tables, terminal_words(lang)))
@@ -109,29 +107,3 @@ def _show_words(rows: Iterable[Mapping[str, Cell]]) -> None:
         for row in together:
             said = str(row["words"]).replace("\n", "\n    ")
             data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
-
-
-def _write_lists(
-    run: Path, out: Path, found: list[ReadingList], groups: Groups | None, say: Language, *, force: bool
-) -> None:
-    """Write the cases to read as a page or, without `groups`, as a table, and warn that it holds texts."""
-    if groups:
-        write_page(out, reading_page(run.stem, found, groups, say, now()), force=force)
-    else:
-        _write_table(out, found, force=force)
-    note_export(run, out)
-    warn_of_texts(out)
-    talk.say(f"written: {out}, {sum(len(each.cases) for each in found):,} cases")
-
-
-def warn_of_texts(out: Path) -> None:
-    """Say that a file holds texts of cases."""
-    notice(f"{out} holds texts of cases: share it only with people who may read them")
-
-
-def _write_table(out: Path, found: list[ReadingList], *, force: bool) -> None:
-    rows = list(table_rows(found))
-    columns = list(dict.fromkeys(name for row in rows for name, value in row.items() if value not in ("", None)))
-    cut = write_table(out, columns or ["case"], rows, title="to read", force=force)
-    if cut:
-        notice(f"{cut} cells were cut at the length limit of a workbook's cells")

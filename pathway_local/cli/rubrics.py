@@ -13,7 +13,6 @@ from pathway_local.cli.options import Models
 from pathway_local.cli.terminal import data, notice, print_json, print_text
 from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
-from pathway_local.judges.placement import sure_context
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
 from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
@@ -127,7 +126,7 @@ def _writer(rubric: Rubric, name: str, models: Path | None) -> PromptWriter | No
     except WeightsMissing as error:
         notice(f"checked without a judge: {error}")
         return None
-    return PromptWriter(rubric, tokenizer, chat_of(spec, 0), context=sure_context(spec))
+    return PromptWriter(rubric, tokenizer, chat_of(spec, 0), context=spec.most_tokens)
 
 
 def _show_inputs(rubric: Rubric) -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,4 +118,4 @@ def writer(plan: SamplePlan, lang: str, title: str = "") -> SheetWriter:
     if kind_of(plan.out) is not WORKBOOK:
         said = f"{plan.out.name} is neither a workbook nor a page"
         raise UsageError(said, "Give it a name that ends in .xlsx or .html.")
-    return write_rating_sheet
+    return partial(write_rating_sheet, lang=lang)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.case_files import ask_column, example, first_rows, read_privately
+from pathway_local.cli.case_files import example, first_rows, read_privately
 from pathway_local.cli.command_help import App
 from pathway_local.cli.command_line import app as every_command
 from pathway_local.cli.options import Lang, Models
@@ -276,7 +276,9 @@ class Dialog:
             self._ask(inputs[chosen - 2], self.choices.sheet().columns, {})
 
     def _ask(self, name: str, columns: Sequence[str], likely: Any) -> None:
-        self.choices.map[name] = ask_column(name, columns, self._rows, likely.get(name, ""))
+        usual = columns.index(likely[name]) + 1 if likely.get(name) in columns else 0
+        chosen = self._choose("column", [example(column, self._rows) for column in columns], usual, input=name)
+        self.choices.map[name] = columns[chosen - 1]
 
     def _groups(self) -> None:
         self.choices.id, self.choices.keep = None, []
@@ -325,7 +327,7 @@ class Dialog:
             raise typer.Exit(code)
 
     def _choose(self, question: str, options: Sequence[str], usual: int, **values: object) -> int:
-        """Return the number of the option that the person chooses; Enter takes the usual one. Raises _Back."""
+        """Return the number of the option that the person chooses; Enter takes the usual one. Raises _Back at 0."""
         self._asked.add(self._place)
         talk.say("")
         talk.say(self._told(question, **values), "bold")

@@ -10,9 +10,9 @@ from pathway_local.engines.cluster import Cluster
 from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.wire import Place
 from pathway_local.errors import UsageError
-from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE
+from pathway_local.judges.engine_settings import CACHE_BYTES, CPU_PART, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import CPU_PART, gpus_of_one
+from pathway_local.judges.placement import gpus_of_one
 from pathway_local.system.machine import Machine, this_machine, uses_gpu
 
 
@@ -94,10 +94,8 @@ class Engines:
         plans = [kind.load_plan(judge, part, options, dtype, decoding) for part in parts]
         if len(plans) == 1 and not self.gpus and not self.cluster:
             return plans[0]
-        fullest = min(plans, key=lambda plan: (plan.context, str(plan.settings.get(MEMORY_SHARE, ""))))
+        fullest = min(plans, key=lambda plan: float(plan.settings.get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
         settings = dict(fullest.settings)
-        if shares := [plan.settings[MEMORY_SHARE] for plan in plans if MEMORY_SHARE in plan.settings]:
-            settings[MEMORY_SHARE] = min(shares)  # type: ignore[type-var]
         if self.number > 1 and CACHE_BYTES not in options:
             # Otherwise each engine would take its cache by all memory that is free when it loads.
             settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
@@ -105,7 +103,7 @@ class Engines:
         where = f" on the cluster at {self.where}" if self.where else ""
         side = f"{len(parts)} engines side by side" if len(parts) > 1 else "one engine" if where else ""
         several = (f"{side}{where}",) if side else ()
-        return LoadPlan(fullest.context, settings, (*several, *fullest.notes), gpus)
+        return LoadPlan(settings, (*several, *fullest.notes), gpus)
 
 
 ONE_ENGINE: Engines = Engines()

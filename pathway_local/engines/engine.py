@@ -9,7 +9,6 @@ from typing import ClassVar
 from pydantic import JsonValue
 
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
-from pathway_local.judges.engine_settings import GPU_HINT
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.weights import weight_files
@@ -66,13 +65,10 @@ VLLM_REMEDIES: Remedies = {
             "Stop other programs on the GPU (nvidia-smi lists them), or lower the share in the judge's entry, "
             "such as `engine: {gpu_memory_utilization: 0.7}`."
         ),
-        r"which is larger than the available KV cache memory": (
-            "Lower the judge's context, in its entry in models.yaml, to what fits. Or use a smaller judge."
-        ),
         r"is less than requested memory for kv": (
             "Free memory, or ask for less in the judge's entry, such as `engine: {kv_cache_memory_bytes: 4000000000}`."
         ),
-        r"No available memory for the cache blocks": (
+        r"No available memory for the cache blocks|Cannot auto-fit max_model_len": (
             "The weights leave no memory for a case. Give the judge a larger share in its entry: "
             "`engine: {gpu_memory_utilization: 0.95}`; or use one in fewer bits."
         ),
@@ -80,6 +76,9 @@ VLLM_REMEDIES: Remedies = {
     EngineMissing: {
         r"driver on your system is too old|driver version is insufficient": (
             f"The GPU's driver is too old: update the NVIDIA driver (`nvidia-smi` shows its version). {_NO_GPU}"
+        ),
+        r"Model architectures .* are not supported|does not recognize this architecture": (
+            "Update vLLM if the model is newer, or use another judge: code that comes with a model is never run."
         ),
         r"no kernel image is available": (
             f"The engine's build has no kernels for this GPU: use another GPU. {_NO_GPU}"
@@ -112,12 +111,11 @@ CPU_HANG_LIMIT = 1800.0
 class LoadPlan:
     """How an engine loads a judge on this machine.
 
-    `context`: tokens for prompt and reply. `settings`: those that the judge's entry leaves open and that are no part of
-    the rater; `notes` tell the user about them. `gpus` has an entry for each engine to load: the GPUs that it
-    may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
+    `settings`: those that the judge's entry leaves open and that are no part of the rater; `notes` tell the user about
+    them. `gpus` has an entry for each engine to load: the GPUs that it may see, as CUDA_VISIBLE_DEVICES names them,
+    empty for all.
     """
 
-    context: int
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     gpus: tuple[str, ...] = ("",)
@@ -150,11 +148,6 @@ class EngineKind:
         """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""
         return dict(judge.engine)
 
-    def deterministic(self) -> dict[str, JsonValue]:
-        """Return the setting that gives the same verdict alone and in any batch. Raises EngineMissing."""
-        said = f"--deterministic: the engine {self.name} has no arithmetic that is the same in any batch"
-        raise EngineMissing(said, GPU_HINT)
-
     def load_plan(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
@@ -162,7 +155,8 @@ class EngineKind:
 
         Raises EngineMissing, OutOfMemory.
         """
-        return LoadPlan(check_fits_here(judge, machine, options, dtype).context)
+        check_fits_here(judge, machine, options, dtype)
+        return LoadPlan()
 
     def window(self, config: EngineConfig) -> int:
         """Requests to keep in flight: enough that the engine never waits for the next one."""

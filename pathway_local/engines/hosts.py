@@ -252,7 +252,8 @@ class Hosts:
 
 
 def _of_all(facts: Sequence[EngineFacts]) -> EngineFacts:
-    """Return the facts of several engines: the weakest seal, and each note once."""
+    """Return the facts of several engines: the shortest context, the weakest seal, and each note once."""
     weakest = next((each for each in facts if each.seal_limit), facts[0])
     notes = "; ".join(dict.fromkeys(each.note for each in facts if each.note))
-    return replace(weakest, device=f"{len(facts)} x {weakest.device}", note=notes)
+    shortest = min(each.max_model_len for each in facts)
+    return replace(weakest, max_model_len=shortest, device=f"{len(facts)} x {weakest.device}", note=notes)

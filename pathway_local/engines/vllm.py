@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -14,30 +13,33 @@ from typing import Any
 from pydantic import JsonValue
 
 from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
-from pathway_local.errors import EngineError, EngineMissing
-from pathway_local.judges.architecture import architecture, class_names, context
+from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import (
-    DETERMINISTIC,
-    GPU_HINT,
+    CPU_PART,
     MEMORY_SHARE,
     SETTINGS,
-    check_architecture,
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import CPU_PART, check_fits_here, cpu_cache_bytes, longest_case
+from pathway_local.judges.model_config import class_names
+from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
-from pathway_local.judges.weights import read_json
+from pathway_local.judges.weights import read_json, weights_bytes
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.system.machine import EITHER_BUILD, Machine, free_memory, is_cpu_build, uses_gpu
+from pathway_local.system.machine import EITHER_BUILD, GB, Machine, free_memory, is_cpu_build, uses_gpu
 from pathway_local.system.private_process import STOPPING
-
-CAPABILITY = 90
 
 CPU_BLOCK = 32
 """Tokens that the prefix cache keeps or drops together. CPU attention takes multiples of 32; vLLM's default is 128."""
 
 CPU_SEQUENCES = 64
+
+CPU_CACHE = 2 * GB
+"""Bytes of the cache on the processor, or as many as the weights have: they hold a batch of usual cases. A larger cache
+would only fill with prefixes."""
+
+FITTED = -1
+"""Stands in vLLM for a context that it cuts to what the cache can hold, as for one that nobody has set."""
 
 GPU_SEQUENCES = 256
 """How many passes vLLM batches on a GPU, unless a judge's entry sets it. An H100 spends a step of fewer on reading the
@@ -58,7 +60,7 @@ connects to nobody, and the strictest filter suffices."""
 EXACT_HEAD = {"head_dtype": "float32"}
 """Makes vLLM compute logits in float32. In bfloat16 they have steps of 1/8 from 16 on, so that two values of a score
 can get the same probability. A GPU adds up in float32 anyway; on a processor a step would take twice as long with a
-vocabulary of 49,152 tokens. vLLM can't do it with batch-invariant arithmetic or a quantized last layer."""
+vocabulary of 49,152 tokens. vLLM can't do it with a quantized last layer."""
 
 UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules")
 """Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
@@ -81,29 +83,17 @@ class Vllm(EngineKind):
         config = read_json(weights_folder(judge) / "config.json")
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
-    def deterministic(self) -> dict[str, JsonValue]:
-        """vLLM computes the same in any batch on GPUs alone."""
-        if not uses_gpu():
-            said = "--deterministic: vLLM on the processor has no arithmetic that is the same in any batch"
-            raise EngineMissing(said, GPU_HINT)
-        return {DETERMINISTIC: True}
-
     def load_plan(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
-        """Take the GPU's memory as it is found, and skip compilation for a short job.
-
-        Raises EngineMissing if vLLM does not know the judge's architecture, and what `check_fits_here` raises.
-        """
-        check_architecture(read_json(weights_folder(judge) / "config.json"))
+        """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
         settings: dict[str, JsonValue] = {}
         notes = []
         if placed.share is not None:
             settings[MEMORY_SHARE] = placed.share
             notes.append(placed.note)
-        # Eager arithmetic may round differently, so a deterministic rater always runs in the same way.
-        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config", DETERMINISTIC}):
+        if placed.gpus and options.keys().isdisjoint({"enforce_eager", "compilation_config"}):
             short = steps is not None and steps < GRAPH_STEPS
             settings["enforce_eager"] = short
             notes.append(_graphs_note(steps, short=short))
@@ -112,7 +102,7 @@ class Vllm(EngineKind):
                 settings["compilation_config"] = {"max_cudagraph_capture_size": most}
         if placed.gpus and "max_num_seqs" not in options:
             settings["max_num_seqs"] = GPU_SEQUENCES
-        return LoadPlan(placed.context, settings, tuple(notes))
+        return LoadPlan(settings, tuple(notes))
 
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""
@@ -144,8 +134,7 @@ class VllmEngine:
     """
 
     def __init__(self, config: EngineConfig, _beat: Callable[[], None] = lambda: None) -> None:
-        deterministic = bool(config.settings.get(DETERMINISTIC))
-        options = _prepared(config, deterministic=deterministic)
+        options = _prepared(config)
         gc.disable()  # garbage collection during these imports takes a seventh of the start-up time
         try:
             import vllm
@@ -159,16 +148,17 @@ class VllmEngine:
         finally:
             gc.enable()
 
-        if deterministic and not current_platform.has_device_capability(CAPABILITY):
-            raise EngineError("this GPU's arithmetic is not the same in any batch", GPU_HINT)
         caching.disable_cache()
         if is_cpu_build():
             _register_class(config.model)
-        arguments = EngineArgs(**options)
         # Sized like vLLM's offline class: for throughput, not for the first token.
-        self._engine = LLMEngine.from_engine_args(arguments, usage_context=UsageContext.LLM_CLASS)
+        described = EngineArgs(**options).create_engine_config(UsageContext.LLM_CLASS)
+        described.model_config.original_max_model_len = FITTED
+        self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
-        note = correct(self._engine.engine_core, version)
+        note = "" if version.startswith(VLLM.tested) else f"vLLM {version} is not tested, and judges more slowly"
+        if not note:
+            correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32
         model = self._engine.model_config
         self._eos = self._engine.get_tokenizer().eos_token_id
@@ -227,16 +217,11 @@ class VllmEngine:
         return PassResult(item.id, tuple(ids), finish, logprobs, output.num_cached_tokens or 0)
 
 
-def _prepared(config: EngineConfig, *, deterministic: bool) -> dict[str, Any]:
+def _prepared(config: EngineConfig) -> dict[str, Any]:
     """Prepare this process for vLLM's import, and return vLLM's arguments. Raises EngineError."""
     on_cpu = is_cpu_build()
-    if deterministic and on_cpu:
-        raise EngineError("the processor's arithmetic is not the same in any batch", GPU_HINT)
-    own = {name: value for name, value in config.settings.items() if name != DETERMINISTIC}
-    options = engine_options(replace(config, settings=own), on_cpu)
-    if deterministic:
-        os.environ["VLLM_BATCH_INVARIANT"] = "1"
-    elif not on_cpu and _has_plain_head(read_json(Path(config.model) / "config.json")):
+    options = engine_options(config, on_cpu)
+    if not on_cpu and _has_plain_head(read_json(Path(config.model) / "config.json")):
         options["hf_overrides"] = EXACT_HEAD
     os.environ.setdefault(CORE_APART, "0")
     # FlashInfer's sampler compiles kernels with nvcc once a request has top-k or top-p: few machines have nvcc.
@@ -318,7 +303,7 @@ def engine_options(config: EngineConfig, on_cpu: bool) -> dict[str, Any]:
 
 
 def _cpu_options(config: EngineConfig) -> dict[str, object]:
-    """Run eagerly, since compiling pays off only for long jobs of large models; size the cache for a full batch."""
+    """Run eagerly, since compiling pays off only for long jobs of large models."""
     sequences = config.settings.get("max_num_seqs")
     sequences = sequences if isinstance(sequences, int) else CPU_SEQUENCES
     return {
@@ -327,22 +312,10 @@ def _cpu_options(config: EngineConfig) -> dict[str, object]:
         "max_num_seqs": sequences,
         # vLLM 0.32 dies of a seeded request whose prompt it takes in two parts: a CPU generator has no offset.
         "enable_chunked_prefill": False,
-        **_cpu_memory(config, sequences),
+        "kv_cache_memory_bytes": _cpu_cache(config),
     }
 
 
-def _cpu_memory(config: EngineConfig, sequences: int) -> dict[str, int]:
-    """Size the cache for a whole context and a short case for each pass of a batch, within CPU_PART of memory; choose a
-    context if none is given.
-
-    With a quarter of the short cases, 22 of 64 passes were in flight, and 200 cases took 1.6 times the processor time.
-    """
-    described = read_json(Path(config.model) / "config.json")
-    shape, declared, room = architecture(described), context(described), free_memory() // CPU_PART
-    if shape is None or not (config.max_model_len or declared):
-        return {"kv_cache_memory_bytes": room}
-    number = 4 if config.dtype == "float32" else 2
-    # Keep the context that we promised: imports have since used some of the memory.
-    most = config.max_model_len or longest_case(cpu_cache_bytes, shape, declared or 0, room, number)
-    one, wanted = (cpu_cache_bytes(shape, most, number, short) for short in (1, max(1, sequences)))
-    return {"max_model_len": most, "kv_cache_memory_bytes": max(one, min(room, wanted))}
+def _cpu_cache(config: EngineConfig) -> int:
+    """Return the bytes of the cache on the processor."""
+    return min(free_memory() // CPU_PART, max(CPU_CACHE, weights_bytes(Path(config.model))))

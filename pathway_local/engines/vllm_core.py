@@ -21,9 +21,6 @@ from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
 from pathway_local.passes import Pass
 
-KNOWN = "0.32."
-"""The beginning of the versions of vLLM whose core we correct."""
-
 ALL_ROWS = 1 << 30
 
 GRAMMARS = 256
@@ -45,21 +42,18 @@ class CoreKilled(Exception):
     """The process of vLLM's core has ended."""
 
 
-def correct(client: Any, version: str) -> str:
+def correct(client: Any) -> None:
     """Correct vLLM's core through its client: its work with grammars if it runs in this process, else how it ends.
 
-    Another version than those that we know may lack what we replace: vLLM goes its own way there; return a note.
+    Only a version that we tested surely has what we replace.
     """
-    if not version.startswith(KNOWN):
-        return f"vLLM {version} is not {KNOWN}x, whose core we make faster: it takes longer"
     core = getattr(client, "engine_core", None)
     if core is None:
         ends = client.resources.engine_manager.sentinels()
         threading.Thread(target=_wake, args=(ends, client.outputs_queue), daemon=True).start()
-        return ""
+        return
     for correction in (compute_masks_together, share_matchers, consume_together, start_in_waves):
         correction(core)
-    return ""
 
 
 def _wake(ends: Sequence[Any], results: Any) -> None:

@@ -1,19 +1,13 @@
-"""Checks a judge's config, weights, hash and engine settings against the installed vLLM; replaces `auto` by a number.
+"""Checks a judge's config, weights, hash and engine settings; replaces `auto` by a number."""
 
-What vLLM supports is read from its files, since importing it takes many seconds.
-"""
-
-import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.errors import EngineError, EngineMissing, RegistryError
-from pathway_local.judges.architecture import class_names, context, text_config, whole
+from pathway_local.errors import EngineError, RegistryError
 from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.model_config import context, text_config, whole
 from pathway_local.judges.weights import (
     changed_files,
     check_folder,
@@ -23,7 +17,7 @@ from pathway_local.judges.weights import (
     weight_files,
     weights_hash,
 )
-from pathway_local.system.machine import EITHER_BUILD, GB, Machine, uses_gpu, vllm_version
+from pathway_local.system.machine import GB, Machine, uses_gpu
 
 SETTINGS: dict[str, type] = {
     "block_size": int,
@@ -49,14 +43,13 @@ SETTINGS: dict[str, type] = {
 }
 """vLLM's settings that a judge may use, and their types. None of them names code or a pickle that vLLM would load."""
 
-DETERMINISTIC = "deterministic"
-"""Our own setting: the same reply alone and in any batch."""
-
-GPU_HINT = "vLLM can do it on NVIDIA GPUs of compute capability 9.0 or more, such as an H100. Else leave it out."
-
 PARALLEL = "tensor_parallel_size"
 MEMORY_SHARE = "gpu_memory_utilization"
 CACHE_BYTES = "kv_cache_memory_bytes"
+CPU_PART = 4
+"""On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
+
+_HEADS, _KEY_VALUE_HEADS = ("num_attention_heads", "n_head"), ("num_key_value_heads", "num_kv_heads")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
 _ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revision", "model": "source"}
 
@@ -67,14 +60,16 @@ def resolve(
     """Return the settings as vLLM takes them; `config` is the model's `config.json`, `judge` is its name for errors.
 
     `tensor_parallel_size: auto` becomes the largest number of this machine's GPUs that the model's heads can be divided
-    among. Raises RegistryError for an invalid name or value, EngineMissing for GPUs that this machine lacks.
+    among. Raises RegistryError for an invalid name or value.
     """
     for name, value in settings.items():
         _check_name(name, judge)
         _check_kind(name, value, judge)
     resolved = dict(settings)
-    if PARALLEL in resolved:
-        resolved[PARALLEL] = _parallel(resolved[PARALLEL], machine, config, judge)
+    if resolved.get(PARALLEL) == "auto":
+        text, here = text_config(config), len(machine.gpus) if uses_gpu() else 0
+        heads = (whole(text, *keys) for keys in (_HEADS, _KEY_VALUE_HEADS))
+        resolved[PARALLEL] = most_parallel(here, *heads)
     return resolved
 
 
@@ -115,76 +110,11 @@ def _check_name(name: str, judge: str) -> None:
 def _check_kind(name: str, value: object, judge: str) -> None:
     kind = SETTINGS[name]
     fits = (int, float) if kind is float else kind
-    if name == PARALLEL or (isinstance(value, fits) and (kind in (bool, object) or not isinstance(value, bool))):
+    auto = name == PARALLEL and value == "auto"
+    if auto or (isinstance(value, fits) and (kind in (bool, object) or not isinstance(value, bool))):
         return
     at = f"judge {judge!r}: engine.{name} is {str(value)[:40]!r}"
     raise RegistryError(f"{at}, but must be {_KINDS[kind]}", "Correct it, or leave it out for vLLM's default.")
-
-
-def _parallel(asked: object, machine: Machine, config: Mapping[str, object], judge: str) -> int:
-    text = text_config(config)
-    heads = whole(text, "num_attention_heads", "n_head")
-    kv_heads = whole(text, "num_key_value_heads", "num_kv_heads")
-    here = len(machine.gpus) if uses_gpu() else 0
-    at = f"judge {judge!r}: engine.{PARALLEL}"
-    if asked == "auto":
-        return most_parallel(here, heads, kv_heads)
-    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise RegistryError(f"{at} is neither a number of GPUs nor auto", "Write auto to use the GPUs of this machine.")
-    if heads and most_parallel(asked, heads, kv_heads) != asked:
-        said = f"{at}: {heads} attention heads"
-        said += f" and {kv_heads} key-value heads" if kv_heads else ""
-        raise RegistryError(f"{said} can't be divided among {asked} GPUs", "Write auto to use as many as possible.")
-    if here and asked > here:
-        hint = f"Write `{PARALLEL}: auto` to use those of this machine, or run it on another machine."
-        raise EngineMissing(f"{at} asks for {asked} GPUs, and this machine has {here}", hint)
-    return asked
-
-
-_MODELS = "model_executor/models/registry.py"
-_ENTRY = re.compile(r'^    "(\w+)": ?\(', re.MULTILINE)
-"""A line of vLLM's tables of models, which begins with the name of an architecture."""
-
-
-@lru_cache(1)
-def architectures() -> frozenset[str]:
-    """Return the architectures that the installed vLLM runs, as `config.json` names them. Raises EngineMissing."""
-    folder = _package("vllm")
-    if folder is None:
-        raise EngineMissing("vLLM is not installed", f"Install it: {EITHER_BUILD}.")
-    file = folder / _MODELS
-    found = frozenset(_ENTRY.findall(file.read_text("utf-8"))) if file.is_file() else frozenset()
-    if not found:
-        said = f"vLLM {vllm_version()} has another {_MODELS} than expected"
-        raise EngineMissing(said, "Install the version that this release was tested with.")
-    return found
-
-
-def check_architecture(config: Mapping[str, object]) -> str:
-    """Return in words how vLLM runs the model of this `config.json`. Raises EngineMissing if it can't."""
-    named = class_names(config)
-    found = vllm_version()
-    if not named:
-        return f"its config names no architecture; vLLM {found} goes by its model_type"
-    if known := [name for name in named if name in architectures()]:
-        return f"{known[0]}, which vLLM {found} knows"
-    if _transformers_knows(str(config.get("model_type", ""))):
-        return f"{named[0]}, which vLLM {found} does not know, but may run through transformers"
-    raise EngineMissing(
-        f"vLLM {found} knows no model of the architecture {named[0][:80]!r}",
-        "Update vLLM if the model is newer, or use another judge: code that comes with a model is never run.",
-    )
-
-
-def _transformers_knows(model_type: str) -> bool:
-    folder, name = _package("transformers"), model_type.replace("-", "_")
-    return folder is not None and name.isidentifier() and (folder / "models" / name).is_dir()
-
-
-def _package(name: str) -> Path | None:
-    """Return the folder of an installed package, without importing it."""
-    found = find_spec(name)
-    return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
 
 
 _AGAIN = "Fetch or copy it again."
@@ -217,13 +147,10 @@ def checked_hash(spec: JudgeSpec, folder: Path) -> str:
 def _config(folder: Path) -> Check:
     config = read_json(folder / "config.json")
     tokens = context(config)
-    said = f", context {tokens:,} tokens" if tokens else ", no context given"
-    if not vllm_version():
-        return Check("config", "note", f"readable{said}; without vLLM we can't check that it supports the model")
-    found = check_architecture(config)
+    said = f"context {tokens:,} tokens" if tokens else "no context given"
     if isinstance(config.get("auto_map"), Mapping):
-        return Check("config", "note", f"{found}{said}; it comes with its own code, which we never run")
-    return Check("config", "note" if "not know" in found else "ok", f"{found}{said}")
+        return Check("config", "note", f"{said}; it comes with its own code, which we never run")
+    return Check("config", "ok", said)
 
 
 def _settings(spec: JudgeSpec, folder: Path, machine: Machine) -> Check:

@@ -8,14 +8,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from pathway_local.errors import EngineError, EngineMissing, OutOfMemory, WeightsMissing
-from pathway_local.judges.architecture import Layers
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import Placement, check_fits_here, gpus_that_hold, smallest_gpu, usual_tokens
+from pathway_local.judges.placement import Placement, check_fits_here, smallest_gpu
 from pathway_local.judges.registry import Registry, weights_folder
 from pathway_local.system.machine import Machine
-
-A_FEW, USUAL_GPUS = 4, (8, 16, 24, 48, 80, 141)
-"""Cases at once that are enough to work with, and the gigabytes of GPUs in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +33,12 @@ class JudgeCard:
         """Whether it runs here, in a word or two."""
         if isinstance(self.why_not, OutOfMemory):
             return "no"
-        if isinstance(self.why_not, EngineMissing):
-            return "lacks a GPU"
-        if self.placement is None or self.placement.cases is None:
-            return "yes"
-        return f"{self.placement.cases:,} cases"
+        return "lacks a GPU" if isinstance(self.why_not, EngineMissing) else "yes"
 
     @property
     def room(self) -> str:
-        """What fits here, as the end of a sentence."""
-        place = self.placement
-        if place is None or place.cases is None:
-            return "it can run; the number of cases at once is unknown: neither entry nor config describes its layers"
-        where = f"on {place.gpus} GPU{'s' * (place.gpus > 1)}" if place.gpus else "without a GPU"
-        limit = f", and none longer than {place.context:,} tokens" if place.context < (self.spec.context or 0) else ""
-        return f"it runs {where}, {place.cases:,} cases of {usual_tokens(self.spec):,} tokens at once{limit}"
+        """Where it runs here, as the end of a sentence."""
+        return f"it runs {self.placement.where}" if self.placement else "it can't run"
 
     def as_json(self) -> dict[str, JsonValue]:
         """Return the entry's keys, and what was found on this machine."""
@@ -60,11 +47,9 @@ class JudgeCard:
             "on_disk": self.folder is not None,
             "fits": self.placement is not None,
             "gpus": self.placement.gpus if self.placement else None,
-            "cases_in_flight": self.placement.cases if self.placement else None,
-            "context_here": self.placement.context if self.placement else None,
             "why_not": str(self.why_not) if self.why_not else None,
         }
-        return {**self.spec.model_dump(mode="json"), **_gpus(self.spec), "here": here}
+        return {**self.spec.model_dump(mode="json"), "min_gpu_gb": smallest_gpu(self.spec), "here": here}
 
 
 def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
@@ -90,17 +75,11 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
 
 
 def facts(spec: JudgeSpec) -> Mapping[str, str]:
-    """Return the entry in words without the keys that are unknown; those that describe its layers come last."""
+    """Return the entry in words without the keys that are unknown."""
     told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
-    told |= {key: value for key, value in _gpus(spec).items() if value}
+    told |= {"min_gpu_gb": gb} if (gb := smallest_gpu(spec)) else {}
     told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else spec.thinks}
-    ordered = sorted(told, key=lambda key: key in Layers.model_fields)
-    return {key: _words(told[key]) for key in ordered if told[key] not in ("", [], {})}
-
-
-def _gpus(spec: JudgeSpec) -> dict[str, JsonValue]:
-    """Return the gigabytes of the smallest GPU that holds a judge, and of usual ones that hold a few cases more."""
-    return {"min_gpu_gb": smallest_gpu(spec), "good_for": [*gpus_that_hold(spec, A_FEW, USUAL_GPUS)]}
+    return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}
 
 
 def _words(value: object) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
 from pathway_local.errors import UsageError
-from pathway_local.judges.architecture import Count, Keys, Layers
+from pathway_local.judges.model_config import Count
 from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 from pathway_local.passes import Sampling
 
@@ -20,10 +20,19 @@ System = Literal["native", "fold"]
 Dtype = Literal["auto", "bfloat16", "float16", "float32"]
 Switch = bool | int | str
 
+USUAL_CONTEXT = 32_768
+"""Tokens of a context that neither an entry nor a config names; the engine knows."""
+
 FOLDER = "its folder"
 """The origin of a judge that no registry file names."""
 
 _SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|wheel:[\w./=+!-]+|~?/.*|\.{1,2}/.*)", re.ASCII)
+
+
+class Keys(BaseModel):
+    """Keys of an entry in a registry file; unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Parameters(Keys):
@@ -94,7 +103,7 @@ class Variant(Keys):
     _check_revision = field_validator("revision")(_revision)
 
 
-class RegistryEntry(Layers):
+class RegistryEntry(Keys):
     """One entry of a registry file. It needs only `source`; the model's folder supplies what is missing.
 
     Units: tokens, billions of parameters, decimal GB.
@@ -163,10 +172,9 @@ class JudgeSpec(RegistryEntry):
         return "never" if "thinking" in self.model_fields_set else "not known"
 
     @property
-    def architecture(self) -> Layers | None:
-        """The layers, which decide the memory of a case; None if neither entry nor config describes them."""
-        kept = self.layers or (self.layers == 0 and (self.sliding or self.recurrent))
-        return self if kept and self.width else None
+    def most_tokens(self) -> int:
+        """Tokens of prompt and reply together, at most; the engine may have memory for fewer."""
+        return self.context or USUAL_CONTEXT
 
     def variant(self, name: str) -> "JudgeSpec":
         """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
@@ -195,7 +203,7 @@ def think_budget(wanted: str, judge: JudgeSpec) -> int:
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(
-            f"--think {wanted[:20]} is not a number of tokens", "Give, for example, --think 1024, or --think alone."
+            f"--think {wanted[:20]} is not a number of tokens", "Give a number, such as --think 1024, or --think auto."
         )
     budget = int(wanted) if wanted != "auto" else None
     if budget == 0:

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
-from pathway_local.judges.architecture import Config, Keys, Layers, architecture, context, text_config
 from pathway_local.judges.chat_template import read_template
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Keys, RegistryEntry
+from pathway_local.judges.model_config import Config, context, text_config
 from pathway_local.judges.weights import (
     check_folder,
     find_folder,
@@ -42,9 +42,6 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
     told: dict[str, tuple[Any, str]] = {}
     if spec.context is None and (tokens := context(config)):
         told["context"] = tokens, f"context of {tokens:,} tokens, from config.json"
-    if spec.architecture is None and (found := architecture(config)):
-        told |= {key: (getattr(found, key), "") for key in Layers.model_fields}
-        told["layers"] = found.layers, f"{_sketch(found)}, from config.json"
     if "precision" not in spec.model_fields_set and (stored := precision(config)):
         told["precision"] = stored, f"precision {stored}, from config.json"
     if spec.weights_gb is None and all(path.is_file() for path in weight_files(folder)):
@@ -55,16 +52,6 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
         return spec
     lines = tuple(line for _, line in told.values() if line)
     return spec.model_copy(update={key: value for key, (value, _) in told.items()} | {"inferred": lines})
-
-
-def _sketch(found: Layers) -> str:
-    kept = f"{found.latent} numbers" if found.latent else f"{found.kv_heads} heads of {found.head_size}"
-    parts = [f"{found.layers} layers that keep {kept} of every token"]
-    if found.sliding:
-        parts.append(f"{found.sliding.layers} with a window of {found.sliding.window:,}")
-    if found.recurrent:
-        parts.append(f"{found.recurrent.layers} recurrent ones")
-    return ", ".join(parts)
 
 
 def precision(config: Config) -> str | None:

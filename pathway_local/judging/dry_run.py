@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import CaseError
-from pathway_local.judges.judge_card import JudgeCard
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
@@ -67,7 +66,8 @@ class RaterForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """One judge, how it would be loaded here, and its raters. `context` is in tokens for prompt and reply together.
+    """One judge, how it would be loaded here, and its raters. `context` is in tokens for prompt and reply together, if
+    the engine has memory for them.
 
     `load_seconds` and `pace` were measured by earlier jobs on this machine; None if no such job was measured.
     """
@@ -143,13 +143,13 @@ class _Forecast:
         options = settings_here(self.run, judge, settings)
         placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
-        local = [local_rater(each, tokenizer, planned.context, plan) for each in raters]
+        local = [local_rater(each, tokenizer, plan) for each in raters]
         timings = Timings([each.settings for each in raters], len(planned.gpus), plan.allocation.where)
         return JudgeForecast(
             judge.name,
             judge.label,
-            planned.context,
-            JudgeCard(judge, None, placed).room,
+            judge.most_tokens,
+            f"it runs {placed.where}",
             planned.notes,
             self._raters(judge.name, [each.name for each in raters], local),
             timings.load_seconds(),

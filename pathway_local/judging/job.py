@@ -21,7 +21,14 @@ from pathway_local.judging.pace import Timings
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.preparation import Prepared, add_raters, engine_plan, local_rater, prepare
+from pathway_local.judging.preparation import (
+    Prepared,
+    add_raters,
+    check_contexts,
+    engine_plan,
+    local_rater,
+    prepare,
+)
 from pathway_local.judging.tasks import DoubleCheck, FirstVerdicts, second_look
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
@@ -130,9 +137,15 @@ class _ScoringJob:
             unnamed = "" if self.plan.judge or not self.plan.rubric else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
         timings = Timings([rater.settings for rater in own], len(planned.gpus), self.plan.allocation.where)
-        pool = Pool(lambda: self._load_engine(judge, settings, config, planned, timings), tokenizer, planned.context)
+        raters = [local_rater(rater, tokenizer, self.plan) for rater in own]
+
+        def start() -> Engine:
+            loaded = self._load_engine(judge, settings, config, planned, timings)
+            self._take_context(judge, raters, loaded.facts.max_model_len)
+            return loaded
+
+        pool = Pool(start, tokenizer, judge.most_tokens)
         try:
-            raters = [local_rater(rater, tokenizer, planned.context, self.plan) for rater in own]
             window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
             task = FirstVerdicts(
                 self.run,
@@ -145,7 +158,9 @@ class _ScoringJob:
             if not self.plan.alone:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
-                again = [local_rater(second_look(rater), tokenizer, planned.context, self.plan) for rater in own]
+                again = [local_rater(second_look(rater), tokenizer, self.plan) for rater in own]
+                for local in again:
+                    local.writer.context = pool.context
                 self._double_check(judge, again, pool, window)
             return tally
         finally:
@@ -175,6 +190,17 @@ class _ScoringJob:
             watcher.notice(engine.facts.note)
         watcher.ready()
         return engine
+
+    def _take_context(self, judge: JudgeSpec, raters: Sequence[LocalRater], context: int) -> None:
+        """Keep prompts within a context for which the engine has memory. Raises EngineError if no case fits into it."""
+        if context < judge.most_tokens:
+            self.watcher.notice(
+                f"the memory is enough for prompt and reply of {context:,} tokens together; {judge.name} can take "
+                f"{judge.most_tokens:,}"
+            )
+            for rater in raters:
+                rater.writer.context = context
+            check_contexts(rater.writer for rater in raters)
 
     def _double_check(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> None:
         """Judge a part of the verdicts again, and tell the user how many."""

@@ -144,6 +144,8 @@ class JudgingLoop:
             for batch in batches(cases):
                 for rater in self.raters:
                     unjudged = self.task.to_judge(rater, batch)
+                    if unjudged:
+                        self.pool.load()  # before a prompt is written: it says how long one may be
                     for (case, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)

@@ -89,7 +89,14 @@ def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> 
 
 def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
     """Read what the user gave for --map. Raises UsageError."""
-    return given if isinstance(given, Mapping) else values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
+    if isinstance(given, Mapping):
+        return given
+    given = [given] if isinstance(given, str) else given
+    return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
+
+
+def _thinking(given: object) -> str:
+    return "auto" if given is True else "0" if given is False else str(given)
 
 
 ID = Option("COLUMN", "Column with the cases' ids.", CASES)
@@ -185,9 +192,6 @@ class Plan:
     ] = None
     models: Annotated[Path | None, MODELS] = None
     engine: Annotated[str, Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)] = "auto"
-    deterministic: Annotated[
-        bool, Option("", "Give the same verdict in any batch, on GPUs that can; slower.", JUDGE, of_rater=True)
-    ] = False
     detail: Annotated[
         Detail,
         Option(
@@ -232,7 +236,7 @@ class Plan:
             "Let the judge think first, for at most this many tokens.",
             REPLY,
             typed=str,
-            read=str,
+            read=_thinking,
             of_rater=True,
         ),
     ] = "0"

@@ -136,8 +136,8 @@ PassGenerator = Generator[Pass, PassResult, Completion]
 class Pool:
     """Takes requests with `submit`; `completions` returns their completions in the order they finish.
 
-    `start` loads the engine when the first request comes, so that a job with nothing to judge needs no engine.
-    `context` is the judge's limit in tokens for prompt and reply together.
+    `start` loads the engine when it is needed, so that a job with nothing to judge needs no engine.
+    `context` is the judge's limit in tokens for prompt and reply together; the loaded engine may have room for fewer.
     """
 
     def __init__(self, start: Callable[[], Engine], tokenizer: JudgeTokenizer, context: int) -> None:
@@ -158,7 +158,7 @@ class Pool:
     def completions(self) -> list[Completion]:
         """Wait for at least one completion; empty only if nothing is in flight."""
         while self.in_flight and not self._ready:
-            for result in self._loaded().results():
+            for result in self.load().results():
                 passes = self._by_pass.pop(result.id)
                 try:
                     self._enqueue(passes, passes.send(result))
@@ -169,13 +169,16 @@ class Pool:
         self.in_flight -= len(done)
         return done
 
-    def _loaded(self) -> Engine:
-        self._engine = self._engine or self._start()
+    def load(self) -> Engine:
+        """Return the engine; load it the first time."""
+        if self._engine is None:
+            self._engine = self._start()
+            self.context = min(self.context, self._engine.facts.max_model_len)
         return self._engine
 
     def _enqueue(self, passes: PassGenerator, item: Pass) -> None:
         self._by_pass[item.id] = passes
-        self._loaded().submit(item)
+        self.load().submit(item)
 
     def _passes_of(self, request: Request) -> PassGenerator:
         """Yield the passes of a request: thinking, the reply, and any that the scores' probabilities still need."""

@@ -2,10 +2,11 @@
 are loaded; stores nothing.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
+from pathlib import Path
 from shlex import quote
 
 from pydantic import JsonValue
@@ -88,14 +89,18 @@ def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callab
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
     prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify)
-    unfit: dict[str, None] = {}
+    writers: list[PromptWriter] = []
     for own in by_engine(raters):
-        context = engine_plan(prepared, own, run, loaded)[1].context
-        writers = (prompt_writer(each, loaded.tokenizer(each.judge), context, plan) for each in own)
-        unfit |= dict.fromkeys(filter(None, map(too_short, writers)))
-    if unfit:
-        raise EngineError("; ".join(unfit), LONGER)
+        engine_plan(prepared, own, run, loaded)  # refuses a judge that does not fit
+        writers += (prompt_writer(each, loaded.tokenizer(each.judge), plan) for each in own)
+    check_contexts(writers)
     return prepared
+
+
+def check_contexts(writers: Iterable[PromptWriter]) -> None:
+    """Raise EngineError that names all rubrics for which the judges' contexts are too short."""
+    if unfit := dict.fromkeys(filter(None, map(too_short, writers))):
+        raise EngineError("; ".join(unfit), LONGER)
 
 
 def _check_samples(raters: Sequence[PlannedRater]) -> None:
@@ -152,23 +157,23 @@ def settings_here(run: RunFile | None, judge: JudgeSpec, settings: Settings) -> 
     return {**known, **settings.options}
 
 
-def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> PromptWriter:
-    """Return the writer of a rater's prompts; `context` is the limit for prompt and reply together."""
+def prompt_writer(planned: PlannedRater, tokenizer: JudgeTokenizer, plan: Plan) -> PromptWriter:
+    """Return the writer of a rater's prompts for the judge's whole context."""
     settings = planned.settings
     return PromptWriter(
         planned.rubric,
         tokenizer,
         chat_of(planned.judge, settings.think),
-        context=context,
+        context=planned.judge.most_tokens,
         detail=settings.detail,
         truncate=plan.truncate,
         thinking=thinking_of(planned.judge, settings.think, tokenizer, settings.sampling),
     )
 
 
-def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, context: int, plan: Plan) -> LocalRater:
+def local_rater(planned: PlannedRater, tokenizer: JudgeTokenizer, plan: Plan) -> LocalRater:
     """Return a rater as the loop takes it."""
-    writer = prompt_writer(planned, tokenizer, context, plan)
+    writer = prompt_writer(planned, tokenizer, plan)
     settings = planned.settings
     return LocalRater(planned.id, writer, settings.sampling, settings.samples, settings.orders or "both")
 
@@ -177,6 +182,9 @@ def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
+    for flag, given in (("--encoding", plan.encoding), ("--header-row", plan.header_row)):
+        if given and not isinstance(plan.cases, Path):
+            raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
     cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row)
     _check_columns(cases, plan)
@@ -227,7 +235,7 @@ def engine_plan(
         return engines.load_plan(kind, judge, engines.machine, options, settings.dtype, steps)
 
     planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
-    return replace(whole, max_model_len=planned.context, settings={**options, **planned.settings}), planned
+    return replace(whole, settings={**options, **planned.settings}), planned
 
 
 def _steps(prepared: Prepared, raters: Sequence[PlannedRater], engines: int) -> float | None:

@@ -204,6 +204,7 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
         missing |= set() if has_marks else {"marks"}
         missing |= set() if rater.name in labels else {CAUTION}
         scores_of = rubrics[rater.rubric].format.scores
+        missing |= {f"{name}_label" for name, score in scores_of.items() if not score.levels}
         missing |= {f"{name}_expected" for name, score in scores_of.items() if score.scale == "nominal"}
         missing |= set() if has_mass else {f"{name}_mass" for name in scores_of}
         for name, score in scores_of.items() if not has_shares else ():

@@ -46,7 +46,10 @@ class Wording:
             shown = [column for column in shown if not self._leaves_out(table, column, shown)]
         constant = self._constant(table, shown)
         title = ", ".join(
-            [*filter(None, [self.title(table)]), *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant)]
+            [
+                *filter(None, [self.title(table)]),
+                *(f"{self.head(table, c)}: {c_is}" for c, c_is in constant if c.name not in table.about),
+            ]
         )
         kept = [column for column in shown if column not in [each for each, _ in constant]]
         alone = sum(column.kind == "estimate" for column in kept) == 1
@@ -80,8 +83,9 @@ class Wording:
         return said
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
-        """The words of a row in one line."""
-        columns = [column for column in table.columns if column.kind in WORDS and _is_shown(row, column)]
+        """The words of a row in one line, without those of the title."""
+        words = (column for column in table.columns if column.kind in WORDS and column.name not in table.about)
+        columns = [column for column in words if _is_shown(row, column)]
         return ", ".join(self._cell(table, column, row) for column in columns)
 
     def _leaves_out(self, table: Table, column: Column, shown: Sequence[Column]) -> bool:
@@ -99,7 +103,8 @@ class Wording:
         found = []
         for column in words[1:] if len(table.rows) > 1 else []:
             cells = {self._cell(table, column, row) for row in table.rows}
-            if len(cells) == 1 and not column.below and column.kind != "key":  # a key judges each row
+            told = column.name in table.about or not column.below
+            if len(cells) == 1 and told and column.kind != "key":  # a key judges each row
                 found.append((column, cells.pop()))
         return found
 

@@ -62,23 +62,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
-    """A bar with a part for each level that was given."""
-
-    label: str
-    said: str
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A place on an axis with its label."""
-
-    label: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class Axis:
     """A scale from `low` to `high`."""
 
@@ -90,10 +73,6 @@ class Axis:
         width = self.high - self.low
         share = (value - self.low) / width if width else 0.5
         return round(100 * min(1.0, max(0.0, share)), 2)
-
-    def ticks(self, values: Iterable[float]) -> tuple[Tick, ...]:
-        """A tick at each of these values."""
-        return tuple(Tick(f"{value:g}", self.at(value)) for value in values)
 
     def mark(self, label: str, said: str, estimate: Estimate) -> Mark:
         """The mark of an estimate."""
@@ -117,29 +96,21 @@ def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """A point of a reliability diagram with its interval, in percent from the left and from the top."""
-
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Figure:
     """A chart with its caption: bars, bars of all levels, marks on an axis (around zero or not), points, or a matrix.
 
+    A bar of all levels has a label, what is said of it, and a part for each level that was given; a tick a label and
+    its place; a point of a reliability diagram its place with the ends of its interval, from the left and from the top.
     Each cell of a matrix has its count, its shade from 0 to `SHADES`, and whether both raters gave that level.
     """
 
     kind: Literal["bars", "stacks", "marks", "diagram", "matrix"]
     caption: str
     bars: Sequence[Bar] = ()
-    stacks: Sequence[Stack] = ()
+    stacks: Sequence[tuple[str, str, Sequence[Part]]] = ()
     marks: Sequence[Mark] = ()
-    dots: Sequence[Dot] = ()
-    ticks: Sequence[Tick] = ()
+    dots: Sequence[tuple[float, float, float | None, float | None]] = ()
+    ticks: Sequence[tuple[str, float]] = ()
     around_zero: bool = False
     more: int = 0
     levels: Sequence[str] = ()
@@ -198,14 +169,14 @@ def _stacks(table: Table, wording: Wording) -> Iterator[Figure]:
         yield Figure("stacks", wording.title(table), stacks=stacks, more=len(found) - len(stacks))
 
 
-def _stack(label: str, levels: Sequence[Level], say: Language) -> Stack:
+def _stack(label: str, levels: Sequence[Level], say: Language) -> tuple[str, str, Sequence[Part]]:
     every, at, parts = sum(level.count for level in levels), 0.0, list[Part]()
     for place, level in enumerate(levels):
         width, dark = 100 * level.count / every, place / max(1, len(levels) - 1)
         said = say.share(level.count / every)
         parts.append(Part(level.value, said, round(at, 2), round(width, 2), round(dark, 2), level.off_scale))
         at += width
-    return Stack(short(label), say("cases", count=every), tuple(part for part in parts if part.width))
+    return short(label), say("cases", count=every), [part for part in parts if part.width]
 
 
 def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
@@ -222,7 +193,7 @@ def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
         axis.mark(wording.row_name(table, row), wording.say.estimate(cell), cell) for row, cell in found[:MOST_MARKS]
     ]
     ends = (axis.low, axis.high) if table.scale else (axis.low, 0.0, axis.high)
-    ticks = tuple(Tick(wording.say.number(value, 1), axis.at(value)) for value in ends)
+    ticks = [(wording.say.number(value, 1), axis.at(value)) for value in ends]
     yield Figure(
         "marks",
         wording.title(table),
@@ -257,9 +228,14 @@ def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
         if isinstance(x, float) and isinstance(y, Estimate):
             mark = axis.mark("", "", y)
             low, high = (None if end is None else 100 - end for end in (mark.low, mark.high))
-            dots += [] if mark.at is None else [Dot(axis.at(x), 100 - mark.at, low, high)]
+            dots += [] if mark.at is None else [(axis.at(x), 100 - mark.at, low, high)]
     if dots:
-        yield Figure("diagram", wording.title(table), dots=dots, ticks=axis.ticks((axis.low, axis.high)))
+        yield Figure(
+            "diagram",
+            wording.title(table),
+            dots=dots,
+            ticks=[(f"{end:g}", axis.at(end)) for end in (axis.low, axis.high)],
+        )
 
 
 def short(label: str) -> str:

@@ -32,6 +32,9 @@ LONGEST_TEXT = 20_000
 OPEN_TEXT = 3_000
 """A longer text stays closed until somebody opens it, so that the next case is not far away."""
 
+MOST_BUTTONS = 12
+"""Levels of a score that a form shows side by side; more come in a list to open."""
+
 LONGEST_CELL = 400
 """Characters of a cell of a table; names and ids are shorter, and what is longer is no name."""
 
@@ -58,7 +61,8 @@ def environment(*folders: Path) -> Environment:
         lstrip_blocks=True,
     )
     made.filters["outside"] = outside
-    made.globals["MOST_ROWS"] = MOST_ROWS
+    made.filters["passage"] = passage
+    made.globals |= {"MOST_ROWS": MOST_ROWS, "MOST_BUTTONS": MOST_BUTTONS, "OPEN_TEXT": OPEN_TEXT}
     return made
 
 
@@ -198,7 +202,7 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
         for each, column in columns.values()
         if (said := wording.reading(column))
     )
-    notes = tuple(wording.notes(tables, "says", "note", "warning"))
+    notes = tuple(wording.notes(tables, "says", "note"))  # warnings stand at the top of the page
     return Part(
         visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
     )

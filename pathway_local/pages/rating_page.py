@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from pathway_local.errors import UsageError
-from pathway_local.pages.page import OPEN_TEXT, page, passage
+from pathway_local.pages.page import page
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
 from pathway_local.ratings.rating_sheet import RatingRow, told_to_people
 from pathway_local.ratings.sampling import SamplePlan
@@ -15,51 +15,9 @@ from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-MOST_BUTTONS = 12
-"""A score with more levels is chosen from a list."""
-
 LONGEST_COMMENT = 10_000
 
 _CANT_SAY_KEY = "?"
-
-
-@dataclass(frozen=True, slots=True)
-class InputText:
-    """A text of a case, with the name and the description of its input; responses to compare stand side by side."""
-
-    name: str
-    description: str
-    text: str
-    is_long: bool
-    beside: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CaseToRate:
-    """A case on the page: its random id, the hash of its texts, and the texts as a person sees them."""
-
-    rating_id: str
-    text_hash: str
-    passages: tuple[InputText, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """A choice: what the file gets, what the page says, and the key that chooses it, if one does."""
-
-    value: str
-    label: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class RatedScale:
-    """A score with its levels, the highest first; `listed` ones are chosen from a list."""
-
-    name: str
-    description: str
-    levels: tuple[Level, ...]
-    listed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +38,7 @@ class RatingPages:
         if shares:
             said = f"{shares[0]!r} is a share of verdicts, which a page can't ask for"
             raise UsageError(said, "Write a workbook (.xlsx): people type the share there.")
-        texts = tuple(_case(rubric, row) for row in rows)
+        compared = {name for pair in rubric.pair.swap.items() for name in pair} if rubric.pair else set()
         made = page(
             "rate.html",
             self.say,
@@ -92,8 +50,11 @@ class RatingPages:
             rater=rater,
             seed=self.plan.seed,
             file=f"{self.plan.sheets()[rater].stem}.json",
-            cases=texts,
-            scales=[_scale(name, score, self.say) for name, score in rubric.format.scores.items()],
+            cases=rows,
+            inputs=rubric.inputs,
+            compared=compared,
+            scores=rubric.format.scores,
+            levels={name: _scale(score, self.say) for name, score in rubric.format.scores.items()},
             words=[(visible(line), is_heading) for line, is_heading in told_to_people(rubric)],
             longest_comment=LONGEST_COMMENT,
         )
@@ -101,26 +62,15 @@ class RatingPages:
         return 0
 
 
-def _case(rubric: Rubric, row: RatingRow) -> CaseToRate:
-    compared = {name for pair in rubric.pair.swap.items() for name in pair} if rubric.pair else set()
-    passages = []
-    for name, wanted in rubric.inputs.items():
-        text = row.texts[name]
-        shown, is_long = passage(text, len(text)), len(text) > OPEN_TEXT
-        passages.append(InputText(visible(name), visible(wanted.description), shown, is_long, name in compared))
-    return CaseToRate(row.rating_id, row.text_hash, tuple(passages))
-
-
-def _scale(name: str, score: ScoreField, say: Language) -> RatedScale:
+def _scale(score: ScoreField, say: Language) -> list[tuple[str, str, str]]:
+    """The levels, the highest first: what the file gets, what the page says, and the key that chooses it, or ""."""
     spelled = list(reversed(score.values_by_text(False).items()))
-    keys = _keys([text for text, _ in spelled])
+    shown = [text if value in score.written else str(value) for text, value in spelled]  # 4, where a judge writes 4.0
     levels = [
-        Level(text, visible(_label(text, score.levels.get(value, ""))), key)
-        for (text, value), key in zip(spelled, keys, strict=True)
+        (text, visible(_label(told, score.levels.get(value, ""))), key)
+        for (text, value), told, key in zip(spelled, shown, _keys(shown), strict=True)
     ]
-    if not has_cant_say(score):
-        levels.append(Level(CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY))
-    return RatedScale(name, visible(score.description), tuple(levels), len(spelled) > MOST_BUTTONS)
+    return levels if has_cant_say(score) else [*levels, (CANT_SAY, say("rate_cant_say"), _CANT_SAY_KEY)]
 
 
 def _label(text: str, name: str) -> str:

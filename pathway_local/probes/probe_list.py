@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pathway_local.probes import probe_list as changes
 from pathway_local.probes.subject import InputRole, Measured, ScoreRole, Subject, Texts
 
 Twins = Mapping[str, Texts] | str
@@ -295,12 +294,12 @@ def _all(expected: Expected, *, other: bool = False) -> dict[ScoreRole, Expected
 WITH_IDEAL: tuple[InputRole, ...] = ("answer", "reference")
 
 PROBES: Sequence[Probe] = (
-    Probe("gold", "the ideal answer as the answer", changes.gold, "", _all("top"), WITH_IDEAL),
-    Probe("stranger", "another case's ideal answer", changes.stranger, "", _all("low")),
+    Probe("gold", "the ideal answer as the answer", gold, "", _all("top"), WITH_IDEAL),
+    Probe("stranger", "another case's ideal answer", stranger, "", _all("low")),
     Probe(
         "nothing",
         "answers that say nothing",
-        changes.nothing,
+        nothing,
         "",
         {"overall": "bottom", "completeness": "bottom", "correctness": "low"},
         off_scale=True,
@@ -309,16 +308,16 @@ PROBES: Sequence[Probe] = (
     Probe(
         "cut",
         "the ideal answer ended after 75, 50, 25% of its sentences",
-        changes.cut,
+        cut,
         "gold",
         {"overall": "step by step", "completeness": "step by step"},
         WITH_IDEAL,
-        variants=tuple(f"{percent}%" for percent in changes.KEPT),
+        variants=tuple(f"{percent}%" for percent in KEPT),
     ),
     Probe(
         "dropped",
         "1, 2, 3 sentences of the ideal answer left out",
-        changes.dropped,
+        dropped,
         "gold",
         {"overall": "falls", "completeness": "falls", "correctness": "same"},
         WITH_IDEAL,
@@ -327,15 +326,15 @@ PROBES: Sequence[Probe] = (
     Probe(
         "number",
         "one number of the answer changed",
-        changes.number,
+        number,
         "gold",
         {"overall": "falls", "correctness": "falls"},
     ),
-    Probe("follows", "the same number changed in answer and reference", changes.follows, "gold", _all("same")),
+    Probe("follows", "the same number changed in answer and reference", follows, "gold", _all("same")),
     Probe(
         "injection",
         "attacks in another case's ideal answer",
-        changes.injection,
+        injection,
         "stranger",
         _all("does not rise", other=True),
         needed=NEEDED_OF_ATTACKS,
@@ -344,17 +343,17 @@ PROBES: Sequence[Probe] = (
     Probe(
         "padding",
         "repetition, blanks, Markdown, politeness",
-        changes.padding,
+        padding,
         "own",
         _all("same"),
         variants=("repeated", "blanks", "markdown", "polite"),
     ),
-    Probe("levels", "the rubric's levels in the other order", changes.own, "own", _all("same", other=True)),
-    Probe("responses", "the two responses exchanged", changes.swapped, "own", {"overall": "mirrored"}, ()),
+    Probe("levels", "the rubric's levels in the other order", own, "own", _all("same", other=True)),
+    Probe("responses", "the two responses exchanged", swapped, "own", {"overall": "mirrored"}, ()),
     Probe(
         "repeat",
         "the same again: other seeds, other neighbours",
-        changes.repeat,
+        repeat,
         "own",
         _all("same", other=True),
         variants=("again", "third"),
@@ -362,7 +361,7 @@ PROBES: Sequence[Probe] = (
     Probe(
         "alone",
         "the same again, alone in the engine",
-        changes.alone,
+        alone,
         "own",
         _all("same", other=True),
         variants=("alone",),

@@ -285,6 +285,10 @@ def with_template(front: str, body: str) -> str:
     return front + write_front(added)
 
 
+_JINJA = re.compile(r"\{%-?\s*\w+[^{}]*%\}|\{\{[^{}|]*\|[^{}]*\}\}")
+"""A statement or a filter of Jinja."""
+
+
 def declare_rubric(
     name: str, prompt: str, outputs: object, inputs: Sequence[str] = (), swap: Mapping[str, str] | None = None
 ) -> Rubric:
@@ -295,7 +299,16 @@ def declare_rubric(
     front: dict[str, object] = {"name": name, "outputs": outputs}
     front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
     front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
-    return parse_rubric(f"---\n{with_template(write_front(front), prompt)}---\n{prompt}", name)
+    if _JINJA.search(
+        prompt
+    ):  # as Jinja, what no rubric may have is an error; else the judge would read it as it stands
+        front["template"] = {"format": "jinja2", "parser": "prompty" if ROLE.match(prompt.lstrip()) else "text"}
+    try:
+        text = f"---\n{with_template(write_front(front), prompt)}---\n{prompt}"
+        return parse_rubric(text, name, f"the prompt of {name}")
+    except RubricError as error:  # its place in the front matter would be a line that nobody wrote
+        said = re.sub(rf"^{re.escape(name)} line \d+, column \d+", name, str(error))
+        raise type(error)(said, error.hint) from None
 
 
 def check_confirmed(rubric: Rubric, where: str) -> None:

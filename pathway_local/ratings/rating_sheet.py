@@ -11,9 +11,11 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE
+from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.sheets.workbook import WRAPPED, fill_cell
+from pathway_local.sheets.workbook import WRAPPED, fill_cell, save_book
+from pathway_local.words.language import ENGLISH, Language
 
 RATING_ID = HANDOUT_IDS[0]
 NOTES = "notes"
@@ -35,7 +37,9 @@ SheetWriter = Callable[[BinaryIO, Rubric, str, Sequence[RatingRow]], int]
 """Writes one evaluator's sheet; returns how many texts were cut to fit their cells."""
 
 
-def write_rating_sheet(file: BinaryIO, rubric: Rubric, evaluator: str, rows: Sequence[RatingRow]) -> int:
+def write_rating_sheet(
+    file: BinaryIO, rubric: Rubric, evaluator: str, rows: Sequence[RatingRow], lang: str = ENGLISH
+) -> int:
     """Write an evaluator's workbook; return how many texts were cut to fit their cells.
 
     It has the cases, the rubric's instructions with the progress, and the levels; no scores, case ids or metadata.
@@ -45,14 +49,14 @@ def write_rating_sheet(file: BinaryIO, rubric: Rubric, evaluator: str, rows: Seq
     ratings.title = RATINGS
     cut = _fill(ratings, rubric, rows)
     first = 2 + len(rubric.inputs)
-    write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, RATINGS, first, len(rows))
+    write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, first, len(rows), Language(lang))
     _fill_scale(book.create_sheet(SCALE), rubric)
     for page in book.worksheets:
         # Without a password: the lock keeps a slip of the hand from changing a text, and stops nobody who means to.
         page.protection.sheet = True
         page.protection.formatColumns = page.protection.formatRows = False  # may be made wider
     book.calculation.fullCalcOnLoad = True
-    book.save(file)
+    save_book(book, file)
     return cut
 
 
@@ -84,11 +88,11 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
 
 
 def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int) -> None:
-    """Add a drop-down list of the score's levels. Raters may also type a number, which the import checks."""
+    """Add a drop-down list of what may be chosen. Raters may also type a number, which the import checks."""
     of = get_column_letter(place + 1)
     levels = DataValidation(
         type="list",
-        formula1=f"{SCALE}!${of}$2:${of}${len(score.values) + 1}",
+        formula1=f"{SCALE}!${of}$2:${of}${len(_choices(score)) + 1}",
         allow_blank=True,
         showErrorMessage=False,
     )
@@ -98,16 +102,23 @@ def _add_levels(page: Any, score: ScoreField, place: int, column: str, last: int
 
 
 def _fill_scale(page: Any, rubric: Rubric) -> None:
-    """Write each score's levels in a column, highest first."""
+    """Write what may be chosen for each score in a column, highest first."""
     for column, (name, score) in enumerate(rubric.format.scores.items(), 1):
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
         fill_cell(page.cell(1, column), name)
-        for line, value in enumerate(reversed(score.values), 2):
-            label = score.levels.get(value, "")
-            fill_cell(page.cell(line, column), f"{value} – {label}" if label else value)
+        for line, choice in enumerate(_choices(score), 2):
+            fill_cell(page.cell(line, column), choice)
 
 
-HOW = "Choose a score in each row of the sheet {}; notes are welcome. Texts are locked, without a password."
+def _choices(score: ScoreField) -> list[int | float | str]:
+    """Return the levels with their names, highest first, and what stands for a score that can't be decided."""
+    levels = [(value, score.levels.get(value, "")) for value in reversed(score.values)]
+    return [
+        *(f"{value} – {name}" if name else value for value, name in levels),
+        *([] if has_cant_say(score) else [CANT_SAY]),
+    ]
+
+
 LABEL_WIDTH, READING_WIDTH = 24, 110
 MOST_LEVELS = 20
 
@@ -115,21 +126,21 @@ _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _HEADING = re.compile(r"^#{1,6}\s+")
 
 
-def write_instructions(page: Any, rubric: Rubric, evaluator: str, ratings: str, first: int, count: int) -> None:
-    """Fill the sheet for one evaluator; `first` is the column of the first score in the sheet `ratings`.
+def write_instructions(page: Any, rubric: Rubric, evaluator: str, first: int, count: int, say: Language) -> None:
+    """Fill the sheet for one evaluator; `first` is the column of the first score among the ratings.
 
     A formula counts the rows with a score, of `count`, for each score.
     """
     page.column_dimensions["A"].width, page.column_dimensions["B"].width = LABEL_WIDTH, READING_WIDTH
-    lines = [(rubric.name, rubric.description), *([("evaluator", evaluator)] if evaluator else [])]
-    lines.append(("how to rate", HOW.format(ratings)))
+    lines = [(rubric.name, rubric.description), *([(say("sheet_for"), evaluator)] if evaluator else [])]
+    lines.append((say("rate_how"), say("sheet_how", ratings=RATINGS, undecided=CANT_SAY)))
     formulas = len(lines) + 1
-    lines += [(f"rated: {score}", "") for score in rubric.format.scores]
-    for line, (label, text, bold) in enumerate([*((*line, False) for line in lines), *_of_rubric(rubric)], 1):
+    lines += [(say("sheet_rated", score=score), "") for score in rubric.format.scores]
+    for line, (label, text, bold) in enumerate([*((*line, False) for line in lines), *_of_rubric(rubric, say)], 1):
         _put(page, line, label, text, bold=bold)
     for place in range(len(rubric.format.scores)):
         column = get_column_letter(first + place)
-        page.cell(formulas + place, 2).value = f'=COUNTA({ratings}!{column}2:{column}{count + 1})&" of {count}"'
+        page.cell(formulas + place, 2).value = f'=COUNTA({RATINGS}!{column}2:{column}{count + 1})&" / {count}"'
 
 
 def told_to_people(rubric: Rubric) -> Iterator[tuple[str, bool]]:
@@ -152,14 +163,14 @@ def scale_lines(score: ScoreField) -> Iterator[str]:
             yield f"{value} – {name}".removesuffix(" – ")
 
 
-def _of_rubric(rubric: Rubric) -> Iterator[tuple[str, str, bool]]:
+def _of_rubric(rubric: Rubric, say: Language) -> Iterator[tuple[str, str, bool]]:
     """Yield label, text and whether it is a heading: what raters see, the levels, and the text for people."""
     yield from ((name, each.description, False) for name, each in rubric.inputs.items())
     for name, score in rubric.format.scores.items():
         for place, line in enumerate(scale_lines(score)):
             yield name if not place else "", line, False
     for place, (line, bold) in enumerate(told_to_people(rubric) if rubric.people else ()):
-        yield "what to look for" if not place else "", line, bold
+        yield say("sheet_look_for") if not place else "", line, bold
 
 
 def _put(page: Any, line: int, label: str, text: str, *, bold: bool) -> None:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -72,6 +72,7 @@ class AgainstPeople:
         self.matrix, self.scores, self.clusters, self.options = matrix, matrix.on_scale, clusters, options
         named = matrix.columns(options.against) if options.against else matrix.of_kind("human")
         self.reference = [place for place in compared if place in named]
+        self._table = partial(people_table, matrix, options)
         self.judges = self._judges(compared, members)
 
     def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
@@ -223,12 +224,6 @@ class AgainstPeople:
             ]  # fmt: skip
             told = [*once, Note("holm"), Note("at_equal_scores")]
             yield self._table(key, columns, rows, told, about={"by": self.options.by, "reference": self.name})
-
-    def _table(
-        self, key: str, columns: Sequence[Column], rows: Sequence[Row], notes: Sequence[Note] = (), *,
-        detail: bool = False, about: Mapping[str, object] | None = None,
-    ) -> Table:  # fmt: skip
-        return people_table(self.matrix, self.options, key, columns, rows, notes, detail=detail, about=about)
 
     def _benchmark(self) -> Iterator[Table]:
         if not (found := self.benchmark):

@@ -18,9 +18,9 @@ from pathway_local.results.ratings import alike
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.agreement import PairAgreement, Reliability, SpecialAgreement, pair_agreement, reliability
+from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import IntArray
+from pathway_local.statistics.figure import Estimate, IntArray
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -34,7 +34,7 @@ class RaterPair:
     second: MatrixRater
     places: tuple[int, int]
     agreement: PairAgreement
-    special: SpecialAgreement | None
+    special: Mapping[str, int | Estimate] | None
 
     @property
     def names(self) -> tuple[str, str]:
@@ -51,60 +51,38 @@ class Set:
     found: Reliability
 
 
-@dataclass(frozen=True, slots=True)
 class ScoreAgreement:
-    """The agreement on the matrix's score; `doubt` has tables about what judges with probabilities are unsure of."""
-
-    matrix: RatingsMatrix
-    options: AgreementOptions
-    raters: tuple[MatrixRater, ...]
-    pairs: tuple[RaterPair, ...]
-    twice: tuple[RaterPair, ...]
-    sets: tuple[Set, ...]
-    people: AgainstPeople
-    notices: tuple[Note, ...]
-    warnings: tuple[Note, ...]
-    corrected: CorrectedMeans
-    doubt: tuple[Table, ...]
-
-
-def score_agreement(run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> ScoreAgreement:
     """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
-    for their disagreement than on others.
+    for their disagreement than on others. `doubt` has tables about what judges with probabilities are unsure of.
     """
-    members = {
-        rater.name: set(rater.members)
-        for _, rater in run.raters()
-        if rater.kind == "panel" and rater.rubric == whole.rubric
-    }
-    # The people that judges are compared with are raters, too, even if only judges are named.
-    named = [*options.rater, options.against] if options.rater and options.against else options.rater
-    matrix, left_out = without_picked(whole)
-    clusters = matrix.clusters(options.cluster) if options.cluster else None
-    again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
-    chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
-    compared = [place for place in chosen if matrix.raters[place].verdicts]
-    pairs = [
-        _pair(matrix, first, second, clusters)
-        for first, second in combinations(compared, 2)
-        if not _holds(matrix, members, first, second)
-    ]
-    people = AgainstPeople(matrix, compared, members, clusters, options)
-    return ScoreAgreement(
-        matrix=matrix,
-        options=options,
-        raters=tuple(matrix.raters[place] for place in chosen),
-        pairs=tuple(pairs),
-        twice=tuple(_pair(matrix, first, second, clusters) for first, second in again),
-        sets=tuple(_sets(matrix, compared, pairs, clusters)),
-        people=people,
-        notices=(*people.missing(), *left_out, *_notices(matrix, compared, members)),
-        warnings=tuple(alike(matrix, compared)),
-        corrected=_corrected(whole, people),
-        doubt=tuple(_doubt(run, people)),
-    )
+
+    def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
+        panels = [rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("panel", whole.rubric)]
+        members = {rater.name: set(rater.members) for rater in panels}
+        # The people that judges are compared with are raters, too, even if only judges are named.
+        named = [*options.rater, options.against] if options.rater and options.against else options.rater
+        self.options = options
+        matrix, left_out = without_picked(whole)
+        self.matrix = matrix
+        clusters = matrix.clusters(options.cluster) if options.cluster else None
+        again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
+        chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
+        compared = [place for place in chosen if matrix.raters[place].verdicts]
+        self.raters = [matrix.raters[place] for place in chosen]
+        self.pairs = [
+            _pair(matrix, first, second, clusters)
+            for first, second in combinations(compared, 2)
+            if not _holds(matrix, members, first, second)
+        ]
+        self.twice = [_pair(matrix, first, second, clusters) for first, second in again]
+        self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
+        self.people = AgainstPeople(matrix, compared, members, clusters, options)
+        self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
+        self.warnings = [*alike(matrix, compared)]
+        self.corrected = _corrected(whole, self.people)
+        self.doubt = [*_doubt(run, self.people)]
 
 
 def _doubt(run: RunFile, people: AgainstPeople) -> Iterator[Table]:

@@ -11,12 +11,10 @@ from pathway_local.errors import UsageError
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
+from pathway_local.words.language import Spell, Spelled
 
 CASES = "Cases"
 RATERS = "Rubric and raters"
-
-Spell = Callable[[str], str]
-"""Spells an option as its user knows it: `pair_by` is --pair-by on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,9 @@ class OptionError(ValueError):
 Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.", RATERS)]
 Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.", RATERS)]
 Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. student or conversation.")]
+PairBy = Annotated[
+    str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
+]
 MinGroup = Annotated[
     int | None,
     Field(ge=1),
@@ -78,19 +79,8 @@ class Analysis(Generic[Own]):
 def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
     """Return what an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
     with naming(spell):
-        options = checked(analysis, given)
+        options = checked(analysis.options, given)
         return [table.with_cautions(data.labels) for table in analysis.tables(data, options)]
-
-
-class Spelled(dict[str, str]):
-    """Fills blanks with options by name, as their user knows them."""
-
-    def __init__(self, spell: Spell) -> None:
-        super().__init__()
-        self._spell = spell
-
-    def __missing__(self, name: str) -> str:
-        return self._spell(name)
 
 
 @contextmanager
@@ -108,13 +98,13 @@ def as_given(value: object) -> str:
     return str(value).replace("{", "{{").replace("}", "}}")
 
 
-def checked(analysis: Analysis[Own], given: Mapping[str, Any]) -> Own:
+def checked(options: type[Own], given: Mapping[str, Any]) -> Own:
     """The options by name, checked. Raises OptionError."""
     try:
-        return analysis.options(**given)
+        return options(**given)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
-        if name not in analysis.options.model_fields:
+        if name not in options.model_fields:
             raise OptionError(f"no option is called {as_given(name)}") from None
         raise OptionError(f"{{{name}}} {as_given(first['input'])}: {first['msg'].lower()}") from None

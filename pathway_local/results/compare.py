@@ -2,34 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from shlex import quote
-from typing import Annotated
-
-from pydantic import Field
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
     Analysis,
-    Looks,
-    Margin,
     OptionError,
-    Options,
-    Raters,
-    Rubric,
-    Says,
     as_given,
 )
 from pathway_local.results.comparison import (
+    CompareOptions,
     Comparison,
     ComparisonPlan,
     CorrectedComparison,
     PairedComparison,
     comparisons,
 )
-from pathway_local.results.kept_column import counted_values
 from pathway_local.results.pairing import pairing
-from pathway_local.results.ranking import Order, RankingPlan, order_table, orders, ranking_tables, sentences, shown_by
+from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.ratings import Ratings, alike
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
@@ -45,26 +35,6 @@ SHOWN_VALUES = 20
 
 UNEVEN = 0.5
 """Effective clusters per cluster below which a note says that they are uneven."""
-
-
-class CompareOptions(Options):
-    """What to compare, and what counts as equal."""
-
-    between: Annotated[
-        str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
-    ] = ""
-    pair_by: Annotated[
-        str, Says("NAME", "Column or input with the question both answered; default: found in the run.")
-    ] = ""
-    pairs: Annotated[
-        str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")
-    ] = ""
-    rubric: Rubric = ""
-    rater: Raters = ()
-    cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
-    margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
-    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
-    looks: Looks = 1
 
 
 def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
@@ -87,8 +57,7 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
             raise OptionError(f"{{pairs}} {pairs} is not A,B", "Name two columns, such as {pairs} bot_a,bot_b.")
         rubrics = data.rated(options.rubric, options.rater)
         first, second, cluster = map(data.column, (*columns, options.cluster))
-        plan = RankingPlan(first, second, options.rater, cluster, options.min_group)
-        yield from ranking_tables(data, rubrics, plan)
+        yield from ranking_tables(data, rubrics, (first, second), options.model_copy(update={"cluster": cluster}))
         return
     if not options.between:
         raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
@@ -103,7 +72,7 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
         given = as_given(options.between)
         raise OptionError(f"{{between}} {given} is not COLUMN or COLUMN=A,B", "Such as {between} chatbot=v1,v2.")
     column, cluster = data.column(name), data.column(options.cluster)
-    counted = counted_values(data.run, column)
+    counted = data.counted_values(column)
     known = [value for value in counted if value]
     values = [value.strip() for value in named.split(",")] if equals else known
     for value in values:

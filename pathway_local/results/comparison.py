@@ -6,11 +6,15 @@ A judge's difference is also corrected by people's labels of a sample of the ans
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from pathway_local.rater import JUDGES
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.analysis import Looks, Margin, Options, Raters, Rubric, Says
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.results.ratings_matrix import RatingsMatrix
@@ -35,6 +39,28 @@ from pathway_local.statistics.intervals import (
     scale_mean,
 )
 from pathway_local.statistics.prediction_powered import BoolArray
+
+Between = Annotated[
+    str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
+]
+
+
+class CompareOptions(Options):
+    """What to compare, and what counts as equal."""
+
+    between: Between = ""
+    pair_by: Annotated[
+        str, Says("NAME", "Column or input with the question both answered; default: found in the run.")
+    ] = ""
+    pairs: Annotated[
+        str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")
+    ] = ""
+    rubric: Rubric = ""
+    rater: Raters = ()
+    cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
+    margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
+    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
+    looks: Looks = 1
 
 
 @dataclass(frozen=True, slots=True)

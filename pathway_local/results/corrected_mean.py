@@ -12,7 +12,7 @@ from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.summary import score_title
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.statistics.calibration import reliability_bins
+from pathway_local.statistics.calibration import reliability_points
 from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefined, undefined_estimate
@@ -178,8 +178,9 @@ def _reliability(
     if isinstance(design, LabelDesign):
         scores = np.where(design.labels, scores, np.nan)
     clusters = matrix.clusters(options.cluster) if options.cluster else None
-    for each in reliability_bins(matrix.expected_or_given[:, judge], mean_of_people(scores), clusters=clusters):
-        yield {"expected": each.expected, "given_by_people": each.people, "cases": each.cases}
+    points = reliability_points(matrix.expected_or_given[:, judge], mean_of_people(scores), clusters=clusters)
+    for cases, expected, given in points:
+        yield {"expected": expected, "given_by_people": given, "cases": cases}
 
 
 @dataclass(frozen=True, slots=True)

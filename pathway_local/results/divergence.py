@@ -53,13 +53,12 @@ def divergence(run: RunFile, rubrics: Iterable[Rubric], top: int) -> list[ScoreD
 def pattern_of(
     values: Sequence[Number], special: Sequence[Number], levels: Sequence[Number]
 ) -> tuple[DivergenceKind, str]:
-    """The kind of a case's scores, and the pattern in words: "all 2s", "mix of 2s and 4s".
+    """The kind of a case's scores, and their pattern: the values that were given, such as "2, 4".
 
     `levels` are those with a place on the scale, and none for a nominal one.
     """
     found = sorted(set(values))
-    named = list(dict.fromkeys(f"{round(float(value), 2):g}s" for value in found))
-    text = f"all {named[0]}" if len(named) == 1 else f"mix of {', '.join(named[:-1])} and {named[-1]}"
+    text = ", ".join(dict.fromkeys(f"{round(float(value), 2):g}" for value in found))
     if len(found) == 1:
         return "agree", text
     if any(value in special for value in found):

@@ -162,7 +162,8 @@ def _decision(
     given, notes = matrix.given[:, people], list[Note]()
     labels = own_design(matrix, people, options.against)
     if isinstance(labels, Note):
-        raise UsageError(f"chance did not choose the cases that {options.against} rated, as far as is known", _DRAW)
+        said = f"no sample of this run drew the cases that {options.against} rated, so they may have been picked"
+        raise UsageError(said, _DRAW)
     design, counted, sampled = labels.design, labels.labels, labels.random
     if left := int(np.sum(labels.rated & ~sampled)):
         notes.append(Note("labels_outside", {"count": left, "people": options.against}, "note"))

@@ -13,7 +13,6 @@ from pathway_local.note import Note
 from pathway_local.probes.subject import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.kept_column import input_named
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.rubrics.rubric import Rubric
@@ -56,7 +55,7 @@ def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smal
     its texts, which are enough for this. Raises UsageError for a column that the run does not keep.
     """
     rubrics = list(data.rubrics.values())
-    if name := input_named(data.run, asked) if asked else "":
+    if name := data.input_named(asked) if asked else "":
         return _by_texts(data.run, rubrics, (name,), between, values)[0]
     if asked:
         column = data.column(asked)

@@ -12,9 +12,9 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, Raters, Rubric, Says
-from pathway_local.results.compare import CompareOptions, comparison_plan
-from pathway_local.results.comparison import Comparison, CorrectedComparison, comparisons
+from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.compare import comparison_plan
+from pathway_local.results.comparison import CompareOptions, Comparison, CorrectedComparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.doubt import By
 from pathway_local.results.handover import HandoverOptions
@@ -75,9 +75,7 @@ class PlanOptions(Options):
     looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
-    pair_by: Annotated[
-        str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
-    ] = ""
+    pair_by: PairBy = ""
     labels: Annotated[bool, Says("", "With {between}: plan the labels that correct it, not the questions.")] = False
     within: Annotated[int, Field(ge=0), Says("K", "With {error}: levels by which a score may differ.")] = 0
     by: Annotated[By, Says("ORDER", "With {error}: what orders the cases, as in `handover`.")] = "confidence"

@@ -11,7 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
-from pathway_local.results.comparison import Comparison, ComparisonPlan, CorrectedComparison, Side
+from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.results.tally import win_of
@@ -139,21 +139,6 @@ def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
             yield Note("order_margin", {"said": said, "margin": plan.margin}, "answer") if plan.margin else said
 
 
-@dataclass(frozen=True, slots=True)
-class RankingPlan:
-    """The columns `first` and `second` name the chatbots that gave A and B.
-
-    `raters` are named (none: all); cases with the same value of `cluster` depend on each other. Rankings from fewer
-    cases than `smallest` are not shown.
-    """
-
-    first: str
-    second: str
-    raters: Sequence[str] = ()
-    cluster: str = ""
-    smallest: int = 10
-
-
 @dataclass(slots=True)
 class _Choices:
     """One rater's choices: the chatbots of each case, whether the first won, and the case's cluster."""
@@ -205,21 +190,27 @@ class Ranking:
         return places(self.bots, above(named))
 
 
-def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) -> Iterator[Table]:
-    """A table for each rater, and a sentence about the first two chatbots. Raises UsageError without choices."""
-    found = [each for rubric in rubrics if rubric.pair for each in rank(data.run, rubric, rubric.pair, plan)]
+def ranking_tables(
+    data: Ratings, rubrics: Sequence[Rubric], columns: tuple[str, str], options: CompareOptions
+) -> Iterator[Table]:
+    """A table for each rater, and a sentence about the first two chatbots, which the `columns` name for A and B.
+
+    Raises UsageError without choices.
+    """
+    pairs = [(rubric, rubric.pair) for rubric in rubrics if rubric.pair]
+    found = [each for rubric, pair in pairs for each in rank(data.run, rubric, pair, columns, options)]
     if not found:
         raise UsageError(
             "the run has no verdicts that compare two responses", "Such as those of the rubric pair-answer."
         )
     for each in found:
-        about: dict[str, object] = {"first": plan.first, "second": plan.second}
+        about: dict[str, object] = dict(zip(("first", "second"), columns, strict=True))
         about |= {"cases": each.cases, "unnamed": each.unnamed}
-        about |= {"cluster": plan.cluster} if plan.cluster else {}
-        columns = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
-        columns += [Column(name, "count") for name in ("wins", "ties", "losses")]
-        columns += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
-        columns += [Column(name, "count") for name in ("best", "worst")]
+        about |= {"cluster": options.cluster} if options.cluster else {}
+        heads = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
+        heads += [Column(name, "count") for name in ("wins", "ties", "losses")]
+        heads += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
+        heads += [Column(name, "count") for name in ("best", "worst")]
         open_places = each.places()
         rows: list[dict[str, Cell]] = [
             {"chatbot": bot, "rubric": each.rubric, "rater": each.rater,
@@ -228,13 +219,16 @@ def ranking_tables(data: Ratings, rubrics: Sequence[Rubric], plan: RankingPlan) 
              **dict(zip(("best", "worst"), open_places.get(bot, ()), strict=False))}
             for place, (bot, (wins, ties, losses)) in enumerate(zip(each.bots, each.counts, strict=True))
         ]  # fmt: skip
-        notes = [_first_two(each), Note("together", {"column": plan.cluster}) if plan.cluster else Note("cases_alone")]
+        notes = [
+            _first_two(each),
+            Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone"),
+        ]
         notes += [Note("how_places")] if open_places else []
         notes.append(Note("ties_count_half", kind="note"))
         if each.unnamed:
-            told = {"count": each.unnamed, "first": plan.first, "second": plan.second}
+            told = {"count": each.unnamed, "first": columns[0], "second": columns[1]}
             notes.append(Note("unnamed", told, "note"))
-        yield Table("ranking", about, columns, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
+        yield Table("ranking", about, heads, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
 
 
 def _first_two(found: Ranking) -> Note:
@@ -250,38 +244,38 @@ def _first_two(found: Ranking) -> Note:
     return Note("comes_first", told | {"shown": shown}, "answer")
 
 
-def rank(run: RunFile, rubric: Rubric, pair: Pair, plan: RankingPlan) -> list[Ranking]:
+def rank(run: RunFile, rubric: Rubric, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> list[Ranking]:
     """Return the ranking of each rater who chose between two responses under this rubric."""
     current = hash_by_case(run, rubric.name)
     known = [rater.name for _, rater in run.raters()]
-    wanted = {rater for name in plan.raters for rater in raters_named(name, known)}
+    wanted = {rater for name in options.rater for rater in raters_named(name, known)}
     by_rater: dict[str, _Choices] = {}
     for record in run.records(rubric=rubric.name):
         stale = record.case_hash != current.get(record.case_id)
-        if (plan.raters and record.rater not in wanted) or not isinstance(record.outcome, Verdict) or stale:
+        if (options.rater and record.rater not in wanted) or not isinstance(record.outcome, Verdict) or stale:
             continue
         win = win_of(record.outcome, pair)
         if win is None:
             continue
         choices = by_rater.setdefault(record.rater, _Choices())
-        bots = record.metadata.get(plan.first, ""), record.metadata.get(plan.second, "")
+        bots = record.metadata.get(columns[0], ""), record.metadata.get(columns[1], "")
         if not all(bots) or bots[0] == bots[1]:
             choices.unnamed += 1
             continue
         choices.bots.append(bots)
         choices.wins.append(win)
         # A case without a value is alone in its cluster.
-        choices.clusters.append(record.metadata.get(plan.cluster, "") or f"\n{record.case_id}")
-    return [_ranking(rubric.name, rater, plan, choices) for rater, choices in by_rater.items()]
+        choices.clusters.append(record.metadata.get(options.cluster, "") or f"\n{record.case_id}")
+    return [_ranking(rubric.name, rater, options, choices) for rater, choices in by_rater.items()]
 
 
-def _ranking(rubric: str, rater: str, plan: RankingPlan, choices: _Choices) -> Ranking:
+def _ranking(rubric: str, rater: str, options: CompareOptions, choices: _Choices) -> Ranking:
     names = sorted({name for bots in choices.bots for name in bots})
     codes = {name: code for code, name in enumerate(names)}
     first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
-    clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if plan.cluster else None
-    found: Strengths | Undefined = Undefined(Reason("under {smallest} cases have a choice", smallest=plan.smallest))
-    if len(choices.wins) >= plan.smallest:
+    clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if options.cluster else None
+    found: Strengths | Undefined = Undefined(Reason("under {smallest} cases have a choice", smallest=options.min_group))
+    if len(choices.wins) >= options.min_group:
         found = bradley_terry(first, second, np.array(choices.wins, dtype=np.float64), names, clusters)
     order = names
     if isinstance(found, Strengths):

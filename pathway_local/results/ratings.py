@@ -1,22 +1,46 @@
 """A run as analyses read it: its raters, scores, columns and rubrics, and two people in it who may be one."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
+from operator import eq
 
 import numpy as np
 
+from pathway_local.errors import NotKept, UsageError
 from pathway_local.note import Note
 from pathway_local.rater import GROUP, Rater
-from pathway_local.results.kept_column import kept_column, repeated_columns
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.record import Record
+from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
-from pathway_local.sheets.columns import folded
+from pathway_local.sheets.columns import FEWEST_VALUES, folded, means_the_same, same_column
+from pathway_local.sheets.row import shown
+
+MOST_GROUPS = 50
+"""Values of a column that divides cases into groups; one with more tells single cases apart."""
+
+OFTEN = 1.2
+"""Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
+
+LONGEST_SCALE = 11
+"""A column of no more different numbers, such as 0 to 10, holds scores rather than students."""
+
+_NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,]\d+")
+
+# A row that is no case has no metadata to keep.
+_METADATA = """
+    SELECT metadata FROM cases WHERE EXISTS (
+        SELECT 1 FROM outcomes
+        WHERE case_key = key AND superseded = 0 AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
+    )
+"""
 
 
 class Ratings:
@@ -41,15 +65,6 @@ class Ratings:
         """The cautions about judges, by the rater's name."""
         return labels_of(self.run)
 
-    @cached_property
-    def repeated(self) -> Mapping[str, int]:
-        """Columns whose values may group cases that depend on each other, with the numbers of their values."""
-        return repeated_columns(self.run)
-
-    def records(self, rubric: str | None = None, cases: Collection[str] | None = None) -> Iterator[Record]:
-        """Yield every rater's outcomes, those of a case together."""
-        return self.run.records(rubric=rubric, cases=cases)
-
     def rated(self, rubric: str = "", raters: Sequence[str] = ()) -> list[Rubric]:
         """Return the rubrics, or the named one, under which all these raters have rated; notices name the others."""
         rated, others = rubrics_rated_by(self.run, rubric or None, raters)
@@ -63,14 +78,76 @@ class Ratings:
             yield from ratings_matrices(self.run, rubric)
 
     def column(self, asked: str) -> str:
-        """Return the run's spelling of a column; a notice says how many cases lack it. Raises UsageError for none."""
+        """Return the run's own spelling of a metadata column; "" for none.
+
+        A notice says how many cases lack it; figures treat it as empty there. NotKept if no case has it; UsageError if
+        it holds inputs or ids, which a run never keeps as metadata.
+        """
         if not asked:
             return ""
-        column, lacking = kept_column(self.run, asked)
+        kept = self._kept()
+        column = same_column(asked, _names(kept)) or asked
+        lacking = sum(column not in each for each in kept)
+        if kept and lacking == len(kept):
+            self._refuse_inputs(column)
+            raise NotKept(column)
         said = Note("column_lacking", {"count": lacking, "column": column, "run": self.run.path})
         if lacking and said not in self.notices:
             self.notices.append(said)
         return column
+
+    def counted_values(self, column: str) -> Counter[str]:
+        """Return how many cases have each value of a column, in their order; the empty one counts those without."""
+        return Counter(each.get(column, "") for each in self._kept())
+
+    @cached_property
+    def repeated(self) -> Mapping[str, int]:
+        """The columns whose values may group cases that depend on each other, each with the number of its values.
+
+        These are columns of at least FEWEST_VALUES values that several cases share. Numbers group nothing if they have
+        fractions, as costs do, or if they are no more than a scale has; others may be those of students.
+        """
+        kept = self._kept()
+        found = {}
+        for name in _names(kept):
+            given = [each[name] for each in kept if each.get(name)]
+            values = len(set(given))
+            numbers = all(map(_NUMBER.fullmatch, given))
+            measured = numbers and (values <= LONGEST_SCALE or any(map(_FRACTION.fullmatch, given)))
+            if not measured and values >= FEWEST_VALUES and len(given) >= OFTEN * values:
+                found[name] = values
+        return found
+
+    def group_columns(self) -> list[str]:
+        """Return the columns that divide the cases into groups: those of two values or a few more."""
+        kept = self._kept()
+        values = {name: {each[name] for each in kept if each.get(name)} for name in _names(kept)}
+        return [name for name, found in values.items() if 1 < len(found) <= MOST_GROUPS]
+
+    def input_named(self, asked: str) -> str:
+        """Return the rubrics' input that a name, or that of its column, means; empty if none, or a kept column."""
+        if same_column(asked, _names(self._kept())):
+            return ""
+        mapping, _ = remembered_columns(self.run)
+        inputs = [name for rubric in self.rubrics.values() for name in rubric.inputs]
+        found = [name for name in inputs if same_column(asked, [mapping.get(name, "")])]
+        found += [name for fits in (eq, means_the_same) for name in inputs if fits(name, asked)]
+        return found[0] if found else ""
+
+    def _kept(self) -> list[dict[str, str]]:
+        with decoding(self.run.path):
+            return [json.loads(metadata) for (metadata,) in self.run.database.stream(_METADATA)]
+
+    def _refuse_inputs(self, column: str) -> None:
+        _, id_column = remembered_columns(self.run)
+        is_input = self.input_named(column)
+        if is_input or (id_column and same_column(column, [id_column])):
+            what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"
+            raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
+
+
+def _names(kept: Iterable[Mapping[str, str]]) -> list[str]:
+    return list(dict.fromkeys(name for each in kept for name in each))
 
 
 LEAST_ALIKE = 8

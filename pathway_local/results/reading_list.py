@@ -10,7 +10,6 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
-from pathway_local.results.kept_column import group_columns
 from pathway_local.results.panel import mean_of
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
@@ -246,33 +245,11 @@ def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[st
 
 def groups_in(data: Ratings) -> Groups:
     """Return the groups of a run's cases, from one pass over its outcomes."""
-    columns, found, raters = group_columns(data.run), list[Table](), [rater.name for rater in data.raters]
-    for column, groups in zip(columns, tally(data.records(), data.rubrics, columns), strict=True):
+    columns, found, raters = data.group_columns(), list[Table](), [rater.name for rater in data.raters]
+    for column, groups in zip(columns, tally(data.run.records(), data.rubrics, columns), strict=True):
         tables = summary_tables(data, groups, column) if len({each.group for each in groups}) <= MOST_CHARTED else ()
         for each in tables:
             if each.key == "groups":
                 rows = sorted(each.rows, key=lambda row: raters.index(str(row["rater"])))
                 found.append(replace(each, columns=LEVELS, rows=rows, notes=(), chart="levels"))
     return Groups(columns, found)
-
-
-def table_rows(lists: Iterable[ReadingList]) -> Iterator[dict[str, Value]]:
-    """A row for each case: its list, its texts, and each rater's scores and words."""
-    for each in lists:
-        for case in each.cases:
-            row: dict[str, Value] = {"rubric": each.rubric.name, "score": each.score, "case": case.case}
-            if each.pattern:
-                row["pattern"] = ", ".join(map(str, each.pattern))
-            row |= {name: value for name, value in case.metadata.items() if name not in {**row, **each.rubric.inputs}}
-            row |= {name: (case.texts or {}).get(name, "") for name in each.rubric.inputs}
-            if case.changed:
-                row["texts"] = "changed since they were judged"
-            elif case.texts is None:
-                row["texts"] = "not in the cases file"
-            for said in case.said:
-                for given in said.scores:
-                    name = said.rater if each.score else f"{said.rater} {given.name}"
-                    row |= {name: given.value, f"{name} label": given.label, f"{name} confidence": given.confidence}
-                row |= {f"{said.rater} words": said.reason, f"{said.rater} failure": said.failure}
-                row[f"{said.rater} caution"] = said.caution
-            yield row

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.rater import Rater, raters_named
+from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.compare import comparison_tables
-from pathway_local.results.comparison import ComparisonPlan
+from pathway_local.results.analysis import RATERS, Cluster, OptionError, Options, PairBy, Says
+from pathway_local.results.compare import comparison_plan, comparison_tables
+from pathway_local.results.comparison import Between, CompareOptions
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
@@ -24,19 +28,17 @@ from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import standing_jobs
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPlan:
-    """`by` is a column of groups; those under `smallest` cases are left out. `comparison` is of two chatbots, if any.
+class ReportOptions(Options):
+    """What a report shows beside the scores of a run."""
 
-    People's labels are those of the raters called `against` (empty: all people).
-    Cases with the same value of the column `cluster` depend on each other.
-    """
-
-    by: str = ""
-    smallest: int = 10
-    comparison: ComparisonPlan | None = None
-    against: str = ""
-    cluster: str = ""
+    by: Annotated[str, Says("COLUMN", "Also show the scores for each value of this column.")] = ""
+    between: Between = ""
+    pair_by: PairBy = ""
+    cluster: Cluster = ""
+    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")] = MIN_GROUP
+    against: Annotated[
+        str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +60,35 @@ class Report:
     head: str
 
 
-def report(data: Ratings, plan: ReportPlan) -> Report:
-    """Read a run for a report. Raises UsageError for columns and values that the run lacks."""
+def report(data: Ratings, options: ReportOptions) -> Report:
+    """Read a run for a report. Raises OptionError, and UsageError for columns and values that the run lacks."""
+    if options.pair_by and not options.between:
+        raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
+    known = {name: data.column(getattr(options, name)) for name in ("by", "cluster")}
+    plan = options.model_copy(update=known)
+    asked = {name: getattr(plan, name) for name in ("between", "pair_by", "cluster", "min_group")}
+    comparison = comparison_plan(data, CompareOptions(**asked)) if plan.between else None
     run, rubrics, raters = data.run, data.rubrics, tuple(data.raters)
     people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
     kinds = {rater.name: rater.kind for rater in raters}
-    whole, *parts = tally(data.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    whole, *parts = tally(data.run.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
     labelled, agreed_on, every = dict[str, int](), list[Table](), list[RatingsMatrix]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
-        matrices = ratings_matrices(run, rubric) if rated or plan.comparison else []
+        matrices = ratings_matrices(run, rubric) if rated or comparison else []
         if rated:
             labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
             against = plan.against if raters_named(plan.against, rated) else ""
-            compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.smallest)
+            compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
             agreed_on += [each.with_cautions(data.labels) for each in agreement_tables(run, matrices, compared)]
         every += matrices
-    if plan.comparison:
-        tables += [each.with_cautions(data.labels) for each in comparison_tables(every, plan.comparison)]
+    if comparison:
+        tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on
     [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
     return Report(
@@ -97,12 +105,12 @@ def report(data: Ratings, plan: ReportPlan) -> Report:
 
 
 def _summaries(
-    data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportPlan
+    data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
 ) -> Iterator[Table]:
-    yield from summary_tables(data, whole, "", cluster=plan.cluster)
+    yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
     for groups in parts:
         yield from (
-            each for each in summary_tables(data, groups, plan.by, plan.smallest, plan.cluster) if each.key == "groups"
+            each for each in summary_tables(data, groups, plan.by, plan.min_group, plan.cluster) if each.key == "groups"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says
+from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
 from pathway_local.results.ratings import Ratings, alike_in
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
@@ -42,17 +42,17 @@ class SummaryOptions(Options):
 def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
-    [groups] = tally(data.records(), data.rubrics, [by], cluster)
+    whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
     warnings = alike_in(data)
-    for table in summary_tables(data, groups, by, options.min_group or 1, cluster):
+    for table in summary_tables(data, groups, by, options.min_group or 1, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = ""
+    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
 ) -> Iterator[Table]:
-    """The tables of these groups; those with under `smallest` verdicts are left out.
+    """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
     A mean of few can reveal what one of them got.
     """
@@ -65,8 +65,8 @@ def summary_tables(
         *_without(data, groups),
     ]
     parts = shares_judged(data.run)
-    notes += [note for group in shown for note in _on_group(group, by, parts)]
-    each = [(group, score) for group in scored for score in group.scores.values()]
+    notes += [note for group in whole for note in _on_rater(group, parts)]
+    each = [(group, score) for group in scored for score in group.scores.values() if group.failures or _is_given(score)]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
     for rubric, score in kinds if each else ():
         own = [(g, s) for g, s in each if not by or (g.rubric, s.name) == (rubric, score)]
@@ -78,6 +78,11 @@ def summary_tables(
     elif not each:
         yield _scores([], about, "", "", notes)
     yield from _failures(shown, by, str(data.run.path))
+
+
+def _is_given(score: ScoreSummary) -> bool:
+    """Whether the rater gave this score at all; people may have rated another one of the rubric alone."""
+    return bool(score.between) or any(score.counts.values())
 
 
 def _about(group: Group, by: str) -> dict[str, Cell]:
@@ -192,9 +197,10 @@ def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
         yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
 
 
-def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
-    shared = {"rubric": group.rubric, "rater": group.rater, "by": by, "group": group.group}
-    where = Note("where_group" if by else "where", shared)
+def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
+    """What to know of a rater's verdicts under a rubric; said of all of them, not anew of each group."""
+    shared = {"rubric": group.rubric, "rater": group.rater}
+    where = Note("where", shared)
     for score in group.scores.values():
         for value in score.declared.special:
             label = score.declared.levels.get(value, "")
@@ -202,7 +208,7 @@ def _on_group(group: Group, by: str, parts: Mapping[tuple[str, str], Sequence[st
         if score.between:
             yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
     for part in parts.get((group.rater, group.rubric), ()):
-        yield Note("judged_part", {"where": Note("where", shared), "part": part}, "warning")
+        yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
         yield from _on_choices(group.preferences, where)
     yield from _double_checked(group, where)
@@ -265,9 +271,7 @@ def _remedy(group: Group, name: str) -> Note:
 
 def summary_of(run: RunFile) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    data = Ratings(run)
-    found = summary(data, SummaryOptions())
-    return [table.with_cautions(data.labels) for table in found]
+    return found_by(ANALYSIS, Ratings(run), {})
 
 
 ANALYSIS = Analysis(

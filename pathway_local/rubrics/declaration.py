@@ -167,6 +167,8 @@ SPELLING = "spelling"
 """A key of a property that spells its field in a line, such as `no < yes`: it says what a schema can't."""
 
 _DEPTH = 20
+_KEPT_AS_JSON = {"pattern", "format", "minItems", "uniqueItems"}
+"""Keys of a text or list that only a JSON Schema keeps to."""
 
 
 def outputs_of_schema(schema: object) -> dict[str, Any]:
@@ -245,6 +247,8 @@ def _field(schema: Schema, whole: Schema) -> Field:
         return _json(schema, whole)
     if kind == "boolean":
         return {"type": "boolean"}
+    if not _KEPT_AS_JSON.isdisjoint(plain):
+        return _json(schema, whole)
     if kind == "string":
         return {"type": "text"}
     items = plain.get("items")
@@ -273,9 +277,11 @@ def _are(values: object, kind: Any) -> bool:
 def _number(schema: Schema, whole_numbers: bool) -> Field:
     low, high, step = (schema.get(key) for key in ("minimum", "maximum", "multipleOf"))
     if low is None or high is None:
-        raise ValueError(f'a number needs minimum and maximum, or "{SPELLING}": "1-5"')
+        raise ValueError(f'a number needs minimum and maximum (ge and le in Pydantic), or "{SPELLING}": "1-5"')
     if step is None and not whole_numbers:
-        raise ValueError(f'how fine is the number? give multipleOf, or "{SPELLING}": "{low}-{high} by 0.1"')
+        raise ValueError(
+            f'how fine is the number? give multipleOf (multiple_of in Pydantic), or "{SPELLING}": "{low}-{high} by 0.1"'
+        )
     return {"type": "score", "min": low, "max": high, "step": step or 1}
 
 

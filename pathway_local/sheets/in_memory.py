@@ -63,7 +63,10 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        arrow = pa.table(table)
+        try:
+            arrow = pa.table(table)
+        except pa.ArrowException:  # a column alone, such as a pandas Series
+            raise UsageError(f"the cases are a {type(cases).__name__}, which is no table", _HINT) from None
         return _sheet(arrow.column_names, zip(*map(_values, arrow.columns), strict=True))
     if isinstance(cases, Iterable) and not isinstance(cases, Mapping | bytes):
         return InMemorySheet(list(cases))

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
+from io import BytesIO
 from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -214,12 +215,17 @@ class WorkbookSheet(Sheet):
         for line, cells in [(self.header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
+                _format(page.cell(line, column))
+        # A width may be that of all columns on: a second one for some of these would be an error in the file.
+        if all((each.max or 0) < first for each in page.column_dimensions.values()):
+            for place, name in enumerate(columns):
+                _widen(page, first + place, name, (cells[place] for _, cells in new[:LOOKED_AT]))
         self._save(book, file)
         return cut
 
     def _save(self, book: Any, file: BinaryIO) -> None:
         try:
-            book.save(file)
+            save_book(book, file)
         except OSError:
             raise
         except Exception as error:  # noqa: BLE001  see `_open`
@@ -308,8 +314,15 @@ def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
         for sheet in book.worksheets:
             sheet.close()  # left open, it would write a warning to stderr when it is collected
         raise
-    book.save(file)
+    save_book(book, file)
     return cut
+
+
+def save_book(book: openpyxl.Workbook, file: BinaryIO) -> None:
+    """Write a workbook: packed in memory first, since on a full disk the library would leave its archive half open."""
+    packed = BytesIO()
+    book.save(packed)
+    file.write(packed.getbuffer())
 
 
 def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[str, CellValue]]) -> int:
@@ -318,8 +331,7 @@ def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[
     stream = iter(rows)
     first = list(islice(stream, LOOKED_AT))
     for place, column in enumerate(columns, 1):
-        lengths = [len(column) + 4, *(len(_seen(row.get(column))) + 2 for row in first)]
-        sheet.column_dimensions[get_column_letter(place)].width = min(max(lengths), WIDEST)
+        _widen(sheet, place, column, (row.get(column) for row in first))
     sheet.freeze_panes = "A2"
     cut = 0
     number = 0
@@ -340,12 +352,17 @@ def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[
     return cut
 
 
+def _widen(sheet: Any, place: int, name: str, cells: Iterable[CellValue]) -> None:
+    lengths = [len(name) + 4, *(len(_seen(cell)) + 2 for cell in cells)]
+    sheet.column_dimensions[get_column_letter(place)].width = min(max(lengths), WIDEST)
+
+
 def _format(cell: Any) -> None:
     """Show fractions with two decimals or their own, and ISO dates as dates, and wrap long texts."""
     if isinstance(cell.value, float):
         # A computed fraction has many digits; one that a person wrote, such as a price of 0.0492, keeps its own.
         computed = cell.value != round(cell.value, 6)
-        cell.number_format = "0.00" if computed else "0.00####"
+        cell.number_format = "0.00" if computed else "0.0#####"
     elif isinstance(cell.value, str) and _DATE.fullmatch(cell.value):
         with suppress(ValueError):  # such as 2026-02-30
             cell.value = date.fromisoformat(cell.value)

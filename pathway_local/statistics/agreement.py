@@ -46,14 +46,6 @@ class Reliability:
     figures: Mapping[str, Estimate]
 
 
-@dataclass(frozen=True, slots=True)
-class SpecialAgreement:
-    """Whether two raters gave a special level to the same cases: four counts, and two figures of them, by name."""
-
-    counts: Mapping[str, int]
-    figures: Mapping[str, Estimate]
-
-
 def pair_agreement(
     first: FloatArray,
     second: FloatArray,
@@ -144,8 +136,11 @@ def special_agreement(
     *,
     clusters: IntArray | None = None,
     weights: FloatArray | None = None,
-) -> SpecialAgreement:
-    """Agreement on special levels alone: each score, special values included, counts as special or not."""
+) -> dict[str, int | Estimate]:
+    """Agreement on special levels alone: each score, special values included, counts as special or not.
+
+    Four counts of who gave such a level to the same cases, and two figures of them, by name.
+    """
     marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
     pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, weights=weights)
     (neither, second_only), (first_only, all_special) = np.asarray(pair.table).tolist()
@@ -153,4 +148,4 @@ def special_agreement(
     if isinstance(alike.value, Undefined) and pair.cases > 1:
         alike = undefined_estimate("every case is special to both" if all_special else "no case is special to either")
     counts = {"both": all_special, "first_only": first_only, "second_only": second_only, "neither": neither}
-    return SpecialAgreement(counts, {"exact": pair.figures["exact"], "kappa": alike})
+    return {**counts, "exact": pair.figures["exact"], "kappa": alike}

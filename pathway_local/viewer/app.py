@@ -18,8 +18,8 @@ from pathway_local.pages.page import FOLDER as PAGES
 from pathway_local.pages.page import environment, outside
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
 from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
-from pathway_local.viewer.table_page import case_table, choices, level_charts, pages, selection_in
-from pathway_local.viewer.verdict_index import CaseTexts, IndexedCase, Selection, VerdictIndex
+from pathway_local.viewer.table_page import case_table, choices, level_charts, selection_in
+from pathway_local.viewer.verdict_index import PAGE, CaseTexts, IndexedCase, Selection, VerdictIndex
 from pathway_local.words.language import Language
 
 FOLDER = Path(__file__).with_name("templates")
@@ -102,8 +102,8 @@ class Viewer:
         chosen = self._chosen(request)
         asked, number = _number(request.query_params.get("page", "1")), request.path_params["number"]
         with self._index.current():
-            shown = self._index.show(chosen)
-            last = pages(shown)
+            cases, shown = self._index.show(chosen)
+            last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
             rows = self._index.page(page)
             charts = level_charts(self._index, chosen.by, self._say)
@@ -113,7 +113,7 @@ class Viewer:
 
         text = self._page(
             "table.html",
-            shown=shown,
+            cases=cases,
             chosen=chosen,
             choices=list(choices(self._index, chosen, self._say)),
             table=case_table(self._index, self._texts, rows, f"{self.folder}/case/{number}", self._say),
@@ -145,7 +145,7 @@ class Viewer:
         if form.get("then") == "next":
             with self._index.current():
                 self._index.show(self._chosen(request))
-                after = self._index.neighbours(case.key).after
+                *_, after = self._index.neighbours(case.key)
             key, saved = (after, "") if after is not None else (key, saved)
         return self._to(f"/case/{request.path_params['number']}/{key}{saved}")
 
@@ -171,8 +171,8 @@ class Viewer:
         chosen = self._chosen(request)
         with self._index.current():
             case = self._found(request)
-            shown = self._index.show(chosen)
-            beside = self._index.neighbours(case.key)
+            cases, _ = self._index.show(chosen)
+            place, before, after = self._index.neighbours(case.key)
             page = case_page(self._index, self._texts, case, self._person, filled, self._say)
         number = request.path_params["number"]
 
@@ -181,11 +181,13 @@ class Viewer:
 
         text = self._page(
             "case.html",
+            SCORE=SCORE,
+            NOTE=NOTE,
             page=page,
-            place=beside.place,
-            shown=shown,
-            before=link(beside.before),
-            after=link(beside.after),
+            place=place,
+            cases=cases,
+            before=link(before),
+            after=link(after),
             here=link(case.key),
             table=f"{self.folder}/table/{number}",
             saved=saved,

@@ -16,40 +16,18 @@ from pathway_local.verdict import Number, Verdict
 from pathway_local.viewer.verdict_index import CaseTexts, IndexedCase, VerdictIndex
 from pathway_local.words.language import Language
 
-MOST_RADIOS = 12
-"""Levels that a form shows side by side; more come in a list to open."""
-
 SCORE = "score:"
 """Begins the name of a form's field for a score."""
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """A level to choose."""
-
-    value: str
-    label: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AgreedScore:
-    """A score to give: the field's name, its title, and the levels, as a list to open if they are many."""
-
-    name: str
-    title: str
-    levels: tuple[Level, ...]
-    is_list: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Form:
-    """The form for an agreed score, filled in with what the person gave before."""
+    """The form for an agreed score: the values that each score offers, and what the person gave before, by field."""
 
-    rubric: str
-    scores: tuple[AgreedScore, ...]
+    rubric: Rubric
+    offered: Mapping[str, Sequence[Number]]
     person: str
-    note: str
+    filled: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +127,8 @@ def _ref(records: Sequence[Record], now: str | None, say: Language) -> tuple[Cas
 def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mapping[str, str]) -> Form:
     earlier = _earlier(records, person)
     own = filled if filled.get("rubric") == rubric.name else earlier
-    scores = tuple(
-        _agreed(name, field, own.get(f"{SCORE}{name}", ""), _offered(name, field, records))
-        for name, field in rubric.format.scores.items()
-    )
-    return Form(rubric.name, scores, filled.get("person", person), own.get(NOTE, ""))
-
-
-def _agreed(name: str, field: ScoreField, chosen: str, values: Sequence[Number]) -> AgreedScore:
-    """Return a score to give: one of these values."""
-    levels = (Level(str(value), outside(field.levels.get(value, ""), 120), str(value) == chosen) for value in values)
-    return AgreedScore(f"{SCORE}{name}", outside(name, 120), tuple(levels), len(values) > MOST_RADIOS)
+    offered = {name: _offered(name, field, records) for name, field in rubric.format.scores.items()}
+    return Form(rubric, offered, filled.get("person", person), own)
 
 
 def _offered(name: str, field: ScoreField, records: Sequence[Record]) -> list[Number]:

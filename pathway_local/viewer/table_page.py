@@ -15,12 +15,10 @@ from pathway_local.viewer.verdict_index import (
     FAILURES,
     KIND,
     ORDERS,
-    PAGE,
     VERDICTS,
     CaseTexts,
     Row,
     Selection,
-    Shown,
     VerdictIndex,
 )
 from pathway_local.words.language import Language
@@ -33,25 +31,18 @@ MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """A choice in a list: the value that the form sends, its words, and whether it is chosen."""
-
-    value: str
-    words: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """A list to choose from, by the name of its field; options come in groups, each with its title.
 
-    `none` are the words for no choice; without them, one option is always chosen.
+    An option is the value that the form sends, with its words. `none` are the words for no choice; without them, one
+    option is always chosen.
     """
 
     name: str
     label: str
     none: str
-    groups: tuple[tuple[str, tuple[Option, ...]], ...]
+    groups: Mapping[str, Mapping[str, str | None]]
+    chosen: str
 
 
 def selection_in(form: Mapping[str, str]) -> Selection:
@@ -76,14 +67,13 @@ def choices(index: VerdictIndex, chosen: Selection, say: Language) -> Iterator[C
     yield from _choice("rubric", say("view_rubric"), every, {"": dict.fromkeys(index.rubrics)}, chosen.rubric)
     yield from _choice("rater", say("view_rater"), every, {"": raters}, chosen.rater)
     yield from _choice("level", say("view_score"), every, _levels(index), _pair(*chosen.level or ()))
-    found = index.choices
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
-    outcomes |= {f"{KIND}{kind}": kind for kind in found.failures}
-    yield from _choice("outcome", say("view_outcome"), every, {"": outcomes if found.failures else {}}, chosen.outcome)
-    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(found.marks)}, chosen.mark, least=1)
+    outcomes |= {f"{KIND}{kind}": kind for kind in index.failures}
+    yield from _choice("outcome", say("view_outcome"), every, {"": outcomes if index.failures else {}}, chosen.outcome)
+    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(index.marks)}, chosen.mark, least=1)
     own = dict(chosen.groups)
     for name in columns_of(index):
-        values = {"": dict.fromkeys(found.groups[name])}
+        values = {"": dict.fromkeys(index.groups[name])}
         yield from _choice(f"{GROUP}{name}", outside(name, 120), every, values, own.get(name, ""))
     orders = {name: say(f"view_order_{name}") for name in ORDERS}
     yield from _choice("order", say("view_order"), "", {"": orders}, chosen.order)
@@ -93,7 +83,7 @@ def choices(index: VerdictIndex, chosen: Selection, say: Language) -> Iterator[C
 
 def columns_of(index: VerdictIndex) -> list[str]:
     """Return the kept columns that the table shows."""
-    return list(index.choices.groups)[:MOST_COLUMNS]
+    return list(index.groups)[:MOST_COLUMNS]
 
 
 def case_table(
@@ -149,11 +139,6 @@ def _level_table(
     return Table("groups" if by else "levels", about, columns, rows, chart="levels")
 
 
-def pages(shown: Shown) -> int:
-    """Return how many pages the table has."""
-    return max(1, -(-shown.rows // PAGE))
-
-
 def _levels(index: VerdictIndex) -> dict[str, dict[str, str]]:
     """Return the values of each score with their labels, by the score's title."""
     found: dict[str, dict[str, str]] = {}
@@ -175,15 +160,7 @@ def _choice(
     least: int = 2,
 ) -> Iterator[Choice]:
     if sum(map(len, groups.values())) >= least:
-        told = tuple(
-            (outside(title, 120), tuple(_option(value, words, chosen) for value, words in options.items()))
-            for title, options in groups.items()
-        )
-        yield Choice(name, label, none, told)
-
-
-def _option(value: str, words: str | None, chosen: str) -> Option:
-    return Option(value, outside(words or value, 120), value == chosen)
+        yield Choice(name, label, none, groups, chosen)
 
 
 def _pair(*parts: str | float) -> str:

@@ -8,13 +8,13 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.kept_column import MOST_GROUPS
+from pathway_local.results.ratings import MOST_GROUPS
 from pathway_local.results.reading_list import Said, given_by, said_by
 from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
@@ -158,37 +158,12 @@ class Row:
     said: tuple[Said, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the verdicts in the run can be limited to: kinds of failures, marks, and columns with their values."""
-
-    failures: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    groups: dict[str, list[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How many cases are shown, in how many rows: a case has one under each rubric."""
-
-    rows: int
-    cases: int
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbours:
-    """A case's place among those shown, counted from 1, and the keys of the cases before and after it."""
-
-    place: int
-    before: int | None
-    after: int | None
-
-
 class VerdictIndex:
     """The verdicts of an open run, and of its cases the texts that are searched, too.
 
-    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. Read
-    within `current`, since others may write to the run.
+    `rubrics` and `raters` are the run's, by name and by id; `labels` are cautions about judges by name. A table can be
+    limited to kinds of `failures`, to `marks`, and to the values of the columns in `groups`. Read within `current`,
+    since others may write to the run.
     """
 
     def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
@@ -196,7 +171,9 @@ class VerdictIndex:
         self.rubrics: dict[str, Rubric] = {}
         self.raters: dict[int, Rater] = {}
         self.labels: Mapping[str, str] = {}
-        self.choices = Choices()
+        self.failures: list[str] = []
+        self.marks: list[str] = []
+        self.groups: dict[str, list[str]] = {}
         self._texts = dict(texts.folded()) if texts else {}
         self._seen: object = None
         self._cases: dict[int, IndexedCase] = {}
@@ -227,13 +204,16 @@ class VerdictIndex:
         self._cases, self._verdicts, self._rows = cases, verdicts, defaultdict(list)
         for each in sorted(verdicts.values(), key=lambda each: each.rater):
             self._rows[each.case, self.raters[each.rater].rubric].append(each)
-        failures = sorted({each.failure for each in verdicts.values()} - {""})
-        marks = sorted({mark for each in verdicts.values() for mark in each.marks})
-        groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
-        self.choices, self._seen, self._chosen = Choices(tuple(failures), tuple(marks), groups), version, None
+        self.failures = sorted({each.failure for each in verdicts.values()} - {""})
+        self.marks = sorted({mark for each in verdicts.values() for mark in each.marks})
+        self.groups = {name: sorted(values) for name, values in self._groups.items() if 1 < len(values) <= MOST_GROUPS}
+        self._seen, self._chosen = version, None
 
-    def show(self, chosen: Selection) -> Shown:
-        """Choose what `page`, `levels` and `neighbours` are about; return how much that is."""
+    def show(self, chosen: Selection) -> tuple[int, int]:
+        """Choose what `page`, `levels` and `neighbours` are about; return how many cases that is, in how many rows.
+
+        A case has a row under each rubric.
+        """
         if self._chosen != chosen:
             text, found = fold(chosen.text.strip()), list[tuple[tuple[float, ...], tuple[int, str]]]()
             holding = {key for key, case in self._cases.items() if text and self._holds(case, text)}
@@ -245,7 +225,7 @@ class VerdictIndex:
             self._shown = [row for _, row in sorted(found)]
             cases = dict.fromkeys(key for key, _ in self._shown)
             self._places, self._chosen = {key: place for place, key in enumerate(cases, 1)}, chosen
-        return Shown(len(self._shown), len(self._places))
+        return len(self._places), len(self._shown)
 
     def _holds(self, case: IndexedCase, text: str) -> bool:
         return text in fold(case.id) or text in self._texts.get(case.id, "")
@@ -273,11 +253,10 @@ class VerdictIndex:
         for (rubric, score, rater, group, value), count in sorted(counted.items()):
             yield rubric, score, group, self.raters[rater].name, value, count
 
-    def neighbours(self, key: int) -> Neighbours:
-        """Return the place of a case among those shown, 0 if it is not, and the keys of the cases beside it."""
+    def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
+        """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""
         place, keys = self._places.get(key, 0), list(self._places)
-        before = keys[place - 2] if place > 1 else None
-        return Neighbours(place, before, keys[place] if 0 < place < len(keys) else None)
+        return place, keys[place - 2] if place > 1 else None, keys[place] if 0 < place < len(keys) else None
 
     def case(self, key: int) -> IndexedCase | None:
         """Return a case; None if the run has none with that key."""

@@ -17,10 +17,14 @@ from pathway_local.words import FOLDER, languages
 ENGLISH = "en"
 
 
-class _Options:
-    """Spells the options that sentences name: `{option[pair_by]}`."""
+Spell = Callable[[str], str]
+"""Spells an option as its user knows it: `pair_by` is --pair-by on the command line."""
 
-    def __init__(self, spell: Callable[[str], str]) -> None:
+
+class Spelled:
+    """Fills the blanks of sentences that name options: `{option[pair_by]}`, or `{pair_by}` where all are options."""
+
+    def __init__(self, spell: Spell) -> None:
         self._spell = spell
 
     def __getitem__(self, name: str) -> str:
@@ -35,13 +39,13 @@ class Language(Formatter):
     point. Of an entry with several forms, `one` is for a `count` of one and `other` for the rest.
     """
 
-    def __init__(self, name: str, spell: Callable[[str], str] = str, minus: str = "−") -> None:
+    def __init__(self, name: str, spell: Spell = str, minus: str = "−") -> None:
         if name not in languages():
             raise UnknownName("language", name, languages())
         self.name = name
         self._own, self._english = _read(name), _read(ENGLISH)
         self.decimal, self.thousands, self.paper = (self._own[key] for key in ("decimal", "thousands", "paper"))
-        self._option, self._minus = _Options(spell), minus
+        self._option, self._minus = Spelled(spell), minus
 
     def __call__(self, phrase: str, **values: object) -> str:
         """The phrase of that name with the values in its blanks."""

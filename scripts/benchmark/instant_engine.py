@@ -12,8 +12,7 @@ from pydantic import JsonValue
 
 from pathway_local.engines.engine import EngineKind, LoadPlan
 from pathway_local.engines.engine_list import ENGINES
-from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.placement import sure_context
+from pathway_local.judges.judge_spec import USUAL_CONTEXT, JudgeSpec
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.system.machine import Machine
 
@@ -40,7 +39,7 @@ class InstantEngine:
     """Answers each pass with the same ids, and gives all ids that are asked about the same probability."""
 
     def __init__(self, config: EngineConfig) -> None:
-        self.facts = EngineFacts(INSTANT.name, "1", config.max_model_len or 0, "none", "none")
+        self.facts = EngineFacts(INSTANT.name, "1", config.max_model_len or USUAL_CONTEXT, "none", "none")
         self._reply = tuple(json.loads(Path(os.environ[REPLY]).read_text()))
         self._pace = float(os.environ.get(PACE) or 0)
         self._held: list[Pass] = []
@@ -98,7 +97,7 @@ class _Instant(EngineKind):
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
     ) -> LoadPlan:
         """Needs no memory."""
-        return LoadPlan(sure_context(judge))
+        return LoadPlan()
 
 
 INSTANT = _Instant()

@@ -1,6 +1,6 @@
 """Measures vLLM by itself: `python -m benchmark.raw SETTINGS` reads a request per line and answers on stdout.
 
-SETTINGS is JSON with the engine's configuration, its `backend` for grammars, and whether it is `deterministic`. A
+SETTINGS is JSON with the engine's configuration, and its `backend` for grammars. A
 request names a variant and a file that holds an `Asked`; the answer begins with ANSWER.
 """
 
@@ -143,8 +143,6 @@ def main(arguments: Sequence[str]) -> None:
     """Serve until stdin ends."""
     settle()  # the same environment as a judge's engine, so that both use the same compile caches
     told = json.loads(arguments[0])
-    if told["deterministic"]:
-        os.environ["VLLM_BATCH_INVARIANT"] = "1"
     raw = Raw(EngineConfig(**told["config"]), told["backend"])
     print(ANSWER + json.dumps(raw.settled()), flush=True)
     read = Decoder(Asked).decode

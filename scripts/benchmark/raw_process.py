@@ -23,8 +23,8 @@ PATIENCE = 10.0
 class RawProcess:
     """Loads vLLM and asks it for measurements; `settled` holds the settings that vLLM settled on."""
 
-    def __init__(self, config: EngineConfig, backend: str, *, deterministic: bool) -> None:
-        told = json.dumps({"config": asdict(config), "backend": backend, "deterministic": deterministic})
+    def __init__(self, config: EngineConfig, backend: str) -> None:
+        told = json.dumps({"config": asdict(config), "backend": backend})
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmark.raw", told],

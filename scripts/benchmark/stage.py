@@ -17,7 +17,7 @@ from benchmark.shape import make_judge
 from benchmark.variants import BASE, ENGINES, FREE, JUDGES, Load, Measured
 from benchmark.work import CONTEXT, WorkWriter
 from pathway_local.errors import EngineError
-from pathway_local.judges.engine_settings import DETERMINISTIC, computed_in
+from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
@@ -49,7 +49,6 @@ class Stage:
         self._rubrics = dict(zip(files, map(load_rubric, files), strict=True))
         self._work = WorkWriter(folder, list(self._rubrics.values()), self._judge)
         self._settings = {"load_format": "dummy", **settings}
-        self._deterministic = bool(self._settings.pop(DETERMINISTIC, False))
         entry = {"source": str(self._judge), "context": CONTEXT, "cpu": True, "engine": self._settings}
         self._registry = folder / "models.yaml"
         self._registry.write_text(yaml.safe_dump({"bench": entry}))
@@ -105,7 +104,6 @@ class Stage:
             detail=detail,
             engine="vllm",
             seal="auto",
-            deterministic=self._deterministic,
         )
         before, watch = self._loaded.engine_now, _Loading()
         [tally] = run_job(plan, watch, ["bench"], self._loaded)
@@ -134,7 +132,7 @@ class Stage:
         if backend not in self._raw:
             config = EngineConfig(str(self._judge), self.dtype, CONTEXT, self._settings)
             began = time.perf_counter()
-            self._raw[backend] = RawProcess(config, backend, deterministic=self._deterministic)
+            self._raw[backend] = RawProcess(config, backend)
             self.loads[backend] = Load(time.perf_counter() - began, gpu_gib(), self._raw[backend].settled)
         return self._raw[backend]
 
@@ -159,9 +157,16 @@ class _Loading(Watcher):
         self.seconds, self.gib = time.perf_counter() - self._began, gpu_gib()
 
 
+def gpu_bytes() -> int | None:
+    """Return the bytes in use on all GPUs together; None without a GPU, or if a driver does not report it."""
+    gpus = this_machine().gpus
+    used = [gpu.total - gpu.free for gpu in gpus if gpu.total is not None and gpu.free is not None]
+    return sum(used) if used and len(used) == len(gpus) else None
+
+
 def gpu_gib() -> float | None:
     """Return the GiB in use on all GPUs, or None if unknown."""
-    used = this_machine().gpu_memory_used
+    used = gpu_bytes()
     return None if used is None else round(used / GIB, 1)
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmark.made_cases import write_cases
+from benchmark.stage import gpu_bytes
 from gpu_check import gpu
 from gpu_check.findings import Figure, Table
 from gpu_check.processes import Process, alive
@@ -15,7 +16,6 @@ from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
 from pathway_local.prompty.rubric_file import load_rubric
-from pathway_local.system.machine import this_machine
 
 RUBRIC = "pathway-answer"
 CASES, FEW = 1200, 150
@@ -40,7 +40,7 @@ def run(work: Work) -> None:
     cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC).inputs, count, 5)
     cases.chmod(0o600)
     registry = work.registry("demo", {"engine": (QUICK if work.on_gpu else {}) | {"max_num_seqs": AT_ONCE}})
-    killed = _Killed(work, count, this_machine().gpu_memory_used, work.folder / "killed.run")
+    killed = _Killed(work, count, gpu_bytes(), work.folder / "killed.run")
     given = ["judge", cases, "-r", RUBRIC, "-j", "demo", "--models", registry, "--run"]
     killed.judge(work.command(*given, killed.run))
     work.save()
@@ -110,7 +110,7 @@ class _Killed:
         while True:
             seconds = time.monotonic() - began
             left = alive(left)
-            memory = this_machine().gpu_memory_used if freed else None
+            memory = gpu_bytes() if freed else None
             if (not left and self._is_free(memory)) or seconds >= PATIENCE:
                 break
             command.read_for(0.3) if command.process.poll() is None else time.sleep(0.3)
