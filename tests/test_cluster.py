@@ -140,20 +140,15 @@ def _whole(nodes: Nodes, desk: Desk, undisturbed: Outcomes) -> None:
     _wait_until(lambda: not nodes.engines())
 
 
-@pytest.mark.parametrize("worker_first", [pytest.param(True, marks=pytest.mark.soak), False])
-def test_a_killed_worker_and_a_killed_raylet_lose_nothing(
-    nodes: Nodes, joined: Desk, undisturbed: Outcomes, worker_first: bool
-) -> None:
-    """A raylet takes its worker with it; the soak kills a worker alone before."""
+def test_a_killed_worker_and_a_killed_raylet_lose_nothing(nodes: Nodes, joined: Desk, undisturbed: Outcomes) -> None:
     desk = joined
     raylets = nodes.raylets()
     with _judging(desk, nodes) as watched:
         engine, worker = next((e, w) for e, w in nodes.engines().items() if _parent(w) in raylets)
         raylet = _parent(worker)
-        if worker_first:
-            os.kill(worker, signal.SIGKILL)
-            _wait_until(lambda: not Path(f"/proc/{engine}").exists())
-            watched.read_until_shown()
+        os.kill(worker, signal.SIGKILL)
+        _wait_until(lambda: not Path(f"/proc/{engine}").exists())
+        watched.read_until_shown()
         os.kill(raylet, signal.SIGKILL)
         _ended(watched)
     nodes.cluster.remove_node(raylets[raylet], allow_graceful=False)
