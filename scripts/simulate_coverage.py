@@ -33,7 +33,6 @@ from pathway_local.statistics.intervals import (
     Effect,
     contrast_error,
     difference_effect,
-    mean,
     mean_effect,
     scale_mean,
     t_interval,
@@ -124,7 +123,7 @@ def clustered_coverage(sizes: Sequence[int], between: float, replications: int) 
         totals = np.bincount(students, (scores - scores.mean()) / len(scores))
         error = float(np.sqrt(len(totals) / (len(totals) - 1) * np.sum(totals**2)))
         usual = t_interval(float(scores.mean()), error, len(totals) - 1, len(totals))
-        return holds(mean(scores, students), 0.0), usual.low <= 0 <= usual.high
+        return holds(mean_effect(scores, students).estimate(), 0.0), usual.low <= 0 <= usual.high
 
     return how_often(stream("clusters", sizes, between), replications, once)
 
@@ -212,7 +211,7 @@ def few_cases_coverage(figure: str, name: str, cases: int, replications: int) ->
 
     def of_mean(rng: np.random.Generator) -> tuple[bool, bool]:
         scores = rng.choice(LEVELS, p=SHARES[name], size=cases)
-        return holds(mean(scores), middle), holds(scale_mean(scores, (1, 5)), middle)
+        return holds(mean_effect(scores).estimate(), middle), holds(scale_mean(scores, (1, 5)), middle)
 
     def of_figure(rng: np.random.Generator) -> tuple[bool, bool]:
         rows = counted_rows(rated(rng, SHARES[name], cases))

@@ -1,11 +1,12 @@
 """The demo judge's figures are counted from verdicts, and its card states them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from demo_judge.card import ScoreFigures, rubrics_digest, write_card
+from demo_judge.card import FIGURES, ScoreFigures, rubrics_digest, write_card, write_figures
 from demo_judge.figures import figures
 from demo_judge.self_test_card import self_test_section, write_results
 from demo_judge.world import Split
@@ -58,7 +59,8 @@ def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path:
     values = ScoreFigures("groundedness", "heldout-values", "score", 500, 499, 0.914, 0.968, 0.9012, 0.871)
     kinds = ScoreFigures("groundedness", "heldout-kinds", "score", 500, 500, 0.5, 0.75, None, 0.25)
     by_hand = ScoreFigures("gold-answer", "hand-written", "correctness_score", 16, 16, 0.3125, 0.5, 0.1, 0.0)
-    write_card(tmp_path, [values, kinds, by_hand])
+    write_figures(tmp_path, [values, kinds, by_hand])
+    write_card(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "| groundedness | score | 91.4% | 96.8% | 0.90 | 87.1% |" in card
     assert "| groundedness | score | 50.0% | 75.0% | undefined | 25.0% |" in card
@@ -101,7 +103,11 @@ def test_the_card_states_the_stored_self_test_and_says_when_it_is_of_earlier_wei
     assert "last changed" in " ".join(self_test_section(tmp_path).split())
 
 
-def test_the_shipped_card_holds_the_shipped_self_test() -> None:
-    weights = packaged_folder("demo/weights")
-    tables = self_test_section(weights).split("### ")[1:]
-    assert tables and all(table in (weights / "README.md").read_text() for table in tables)
+def test_the_shipped_card_states_what_was_measured_under_the_present_rubrics(tmp_path: Path) -> None:
+    shipped = packaged_folder("demo/weights")
+    assert json.loads((shipped / FIGURES).read_text())["rubrics"] == rubrics_digest(), (
+        "measure again: demo_judge.figures"
+    )
+    again = shutil.copytree(shipped, tmp_path / "weights")
+    write_card(again)
+    assert (again / "README.md").read_text() == (shipped / "README.md").read_text()

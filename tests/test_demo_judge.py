@@ -1,13 +1,12 @@
 """The demo judge as it is shipped, in real vLLM: its card tells the truth, and right answers outrank wrong ones."""
 
-import json
 from itertools import product
 from math import sqrt
 from pathlib import Path
 
 import pytest
 
-from demo_judge.card import ScoreFigures
+from demo_judge.card import ScoreFigures, read_figures
 from demo_judge.figures import Trial, figures
 from demo_judge.world import Split
 from pathway_local.runs.run_file import RunFile
@@ -22,9 +21,7 @@ SAMPLE = 60
 
 def on_the_card() -> ScoreFigures:
     """The card's first line."""
-    stated = [
-        ScoreFigures(**each) for each in json.loads((packaged_folder("demo/weights") / "figures.json").read_text())
-    ]
+    stated = read_figures(packaged_folder("demo/weights"))
     (known,) = [each for each in stated if each.rubric == RUBRIC and each.split == Split.VALUES]
     assert known.cases == known.read >= SAMPLE
     return known

@@ -12,7 +12,7 @@ from pathway_local.statistics.intervals import (
     difference_effect,
     linked_clusters,
     log_odds_interval,
-    mean,
+    mean_effect,
     standing,
     tailed_freedom,
     wilson,
@@ -21,7 +21,7 @@ from pathway_local.statistics.intervals import (
 
 def test_the_plain_mean_has_students_interval() -> None:
     scores = np.array([3.0, 4, 4, 5, 2, 5, 1])
-    found = mean(scores)
+    found = mean_effect(scores).estimate()
     low, high = stats.t.interval(0.95, 6, scores.mean(), stats.sem(scores))
     assert found.value == pytest.approx(scores.mean())
     assert (found.interval.low, found.interval.high) == pytest.approx((low, high))
@@ -40,7 +40,7 @@ def test_even_clusters_match_statsmodels_cluster_robust_regression(seed: int) ->
     clusters = rng.permutation(np.repeat(np.arange(10, 16) * 7, 6))
     scores = rng.integers(1, 6, 36) + (clusters % 4)
     fit = sm.OLS(scores, np.ones(36)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    found = mean(scores.astype(float), clusters)
+    found = mean_effect(scores.astype(float), clusters).estimate()
     assert (found.interval.low, found.interval.high) == pytest.approx(tuple(fit.conf_int()[0]))
     assert found.interval.clusters == len(np.unique(clusters))
 
@@ -51,17 +51,19 @@ def test_one_large_cluster_does_not_make_the_interval_too_short() -> None:
     wrong = 0
     for _ in range(1000):
         scores = rng.normal(size=20)[clusters] + rng.normal(size=len(clusters))
-        interval = mean(scores, clusters).interval
+        interval = mean_effect(scores, clusters).estimate().interval
         wrong += not interval.low <= 0 <= interval.high
     assert wrong < 80  # 264 with C/(C - 1) and C - 1 degrees of freedom
 
 
 def test_means_without_an_interval_say_why() -> None:
-    assert mean(np.empty(0)).value == Undefined("there is no score")
-    assert mean(np.array([4.0])).interval == Undefined("there is only one case")
-    assert mean(np.array([4.0, 3]), np.array([8, 8])).interval == Undefined("there is only one cluster")
-    assert mean(np.array([4.0, 4])).interval == Undefined("every score is 4")
-    assert mean(np.array([4.0, 2, 4, 2]), np.array([1, 1, 2, 2])).interval == Undefined(
+    assert mean_effect(np.empty(0)).estimate().value == Undefined("there is no score")
+    assert mean_effect(np.array([4.0])).estimate().interval == Undefined("there is only one case")
+    assert mean_effect(np.array([4.0, 3]), np.array([8, 8])).estimate().interval == Undefined(
+        "there is only one cluster"
+    )
+    assert mean_effect(np.array([4.0, 4])).estimate().interval == Undefined("every score is 4")
+    assert mean_effect(np.array([4.0, 2, 4, 2]), np.array([1, 1, 2, 2])).estimate().interval == Undefined(
         "every cluster has the same mean"
     )
 

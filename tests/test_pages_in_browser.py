@@ -114,6 +114,18 @@ def test_a_reader_filters_cases_by_each_column_without_a_script(web: Browser, ru
 
 
 @needs_browser
+def test_a_word_of_a_narrow_column_is_not_broken(web: Browser, run: Run, tmp_path: Path) -> None:
+    answers_run(tmp_path / "may.run")
+    write_cases(tmp_path / "may.csv")
+    assert run("read", "may.run", "--cases", "may.csv", "--out", "read.html").code == 0
+    web.open(tmp_path / "read.html")
+    for cell, word in (("thead th", "Assistentes"), ("td", "20261942812")):
+        found = f"document.querySelector('.cases {cell}:nth-child(2) bdi')"
+        web.run(f"{found}.textContent = '{word}'")
+        assert web.run(f"{found}.getBoundingClientRect().height") < 24  # one line
+
+
+@needs_browser
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_print_keeps_headings_with_charts_and_tables_on_the_page(
     lang: str, web: Browser, run: Run, tmp_path: Path

@@ -56,6 +56,12 @@ def test_a_plan_says_how_to_go_on_and_changes_nothing_in_the_run(run: Run, tmp_p
     assert (tmp_path / "a.run").read_bytes() == before
 
 
+def test_without_a_local_judge_the_hosted_one_is_planned(run: Run) -> None:
+    assert [row["rater"] for row in planned(run, *MEAN)] == ["demo"]
+    assert run("runs", "remove-rater", "a.run", "demo", "--yes").code == 0
+    assert [row["rater"] for row in planned(run, *MEAN)] == ["gpt"]
+
+
 def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run) -> None:
     def needed(*looks: str) -> int:
         [found] = planned(run, *BOTS, "--rater", "demo", "--detect", "0.1", *looks)
@@ -141,7 +147,7 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         ((*BOTS, *MEAN), "either --against or --between"),
         ((*BOTS[2:], *MEAN), "--pair-by does not go with --against"),
         (("--cluster", "student", *MEAN), "--cluster does not go with --against"),
-        ((*BOTS, "--detect", "0"), "input should be greater than 0"),
+        ((*BOTS, "--detect", "0"), "should be greater than 0"),
         ((*BOTS, "--detect", "nan"), "nan"),
         (("--against", "committee", "--detect", "1"), "--detect does not go with --against"),
         ((*MEAN, "--within", "1"), "--within does not go with --against"),

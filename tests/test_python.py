@@ -342,6 +342,23 @@ def test_an_option_that_can_not_be_taken_is_named(engine: pl.Engine, options: di
         pl.judge([ROW], "pathway-answer", engine=engine, progress=False, **options)
 
 
+ANALYSES: list[tuple[str, dict[str, Any], str]] = [
+    ("handover", {}, "^against is missing$"),
+    ("summary", {"bx": 1}, "^no option is called bx$"),
+    ("plan", {"half_width": "x"}, "^half_width x: should be a valid number"),
+    ("agreement", {"rater": "nobody"}, "no rater is called 'nobody'"),
+]
+
+
+@pytest.mark.parametrize(("analysis", "options", "said"), ANALYSES)
+def test_an_analysis_names_the_option_that_it_can_not_take(
+    engine: pl.Engine, analysis: str, options: dict[str, Any], said: str
+) -> None:
+    run = pl.judge([ROW], "pathway-answer", engine=engine, progress=False)
+    with pytest.raises(pl.PathwayError, match=said):
+        run.tables(analysis, **options)
+
+
 def test_one_map_may_be_a_text_and_no_thinking_is_the_default(engine: pl.Engine) -> None:
     row = {**{name: text for name, text in ROW.items() if name != "ai_answer"}, "said": "So."}
     run = pl.judge([row], "pathway-answer", engine=engine, progress=False, map="ai_answer=said", think=False)

@@ -22,7 +22,9 @@ from pathway_local.results.tally import tally
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate
+from pathway_local.statistics.resampling import GROUPS
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.words import languages
@@ -120,6 +122,13 @@ def test_the_caution_about_the_demo_judge_is_in_the_readers_language() -> None:
     for name in languages():
         told = Language(name).note(Note("caution", {"rater": "demo", "label": label}))
         assert (label in told) == (name == "en")
+
+
+def test_methods_and_coefficients_have_names_in_every_language() -> None:
+    for name in [each for each in languages() if each != "en"]:
+        for end in ("t", "log-odds and t"):
+            assert " and " not in Language(name).text("methods", f"jackknife over {GROUPS} groups with {end}", {})
+        assert Language(name).word(COEFFICIENTS["kappa_quadratic"].label) != "kappa quadratic"
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:

@@ -249,9 +249,11 @@ def test_a_terminal_is_asked(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr(adopt.typer, "prompt", lambda question, **_: "0-10")
+    asked: list[str] = []
+    monkeypatch.setattr(adopt.typer, "prompt", lambda question, **_: asked.append(question) or "0-10")
     monkeypatch.setattr(adopt.typer, "confirm", lambda question, **_: True)
     assert run("rubrics", "adopt", "open.txt", "-o", "open.prompty").code == 0
+    assert len(asked) == 1 and asked[0].startswith('1. what is "clear_score"?')
     rubric = load_rubric("open.prompty")
     assert rubric.confirmed and rubric.format.scores["clear_score"].values == tuple(range(11))
 

@@ -44,7 +44,7 @@ def _asked(name: str, spelling: str) -> str:
     if f" by {OPEN}" in spelling:
         return f'how fine is "{name}"? Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01'
     if spelling == OPEN:
-        return f'what is "{name}"? I read no range and no set of words for it; write for the {OPEN}, such as 1-5'
+        return f'what is "{name}"? I read no range and no words for it; write 1-5, no < yes or text for the {OPEN}'
     return f'what is "{name}"? Complete {spelling}'
 
 
@@ -93,11 +93,7 @@ def _forms(source: Source, inputs: Inputs) -> list[tuple[Form, list[Value]]]:
             usual = usual_reply(levels[0].low, levels[0].high, levels[0].row)
             short = [(usual, values_of(usual.slots, source))]
         return [*short, *read] if short else []
-    # A skeleton says what stands in its places; an example only shows a value of each.
-    names = {slot.name for slot in scoring[0][0].slots}
-    alike = [each for each in scoring if {slot.name for slot in each[0].slots} == names]
-    best = max(alike, key=lambda each: sum(bool(slot.words or slot.text) for slot in each[0].slots))
-    return [best, *(each for each in read if each not in alike)]
+    return [scoring[0], *(each for each in read if each is not scoring[0])]
 
 
 def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bool) -> str:

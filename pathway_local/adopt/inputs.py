@@ -51,16 +51,18 @@ def inputs_of(prompt: Prompt) -> Inputs:
     if prompt.declared:
         questions.append(f"the front matter does not declare {', '.join(lacking)}: are all of these inputs?")
     kinds = {kind_of(name) for name in marks.names}
-    mentioned = [(noun, row) for nouns, row in _given(source) for noun in nouns if kind_of(noun) not in kinds]
-    mentioned = [
-        (noun, row)
-        for noun, row in mentioned
-        if kind_of(noun) == "reference"
-        or (kind_of(noun) in ("context", "answer") and not kinds & {*map(kind_of, noun.split())} - {""})
-    ]
+    lacks = {
+        noun: row
+        for nouns, row in _given(source)
+        for noun in nouns
+        if (kind := kind_of(noun)) not in kinds
+        and (
+            kind == "reference" or (kind in ("context", "answer") and not kinds & {*map(kind_of, noun.split())} - {""})
+        )
+    }
     questions += [
         f'line {source.line(row)} speaks of "{noun}": is it one of {names}, or does the judge lack a text?'
-        for noun, row in dict(mentioned).items()
+        for noun, row in lacks.items()
     ]
     if not kinds - {"", "question"}:
         questions.append(f"does the judge read no other text than {names}?")

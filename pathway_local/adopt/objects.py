@@ -7,25 +7,23 @@ from dataclasses import replace
 from itertools import pairwise
 
 from pathway_local.adopt.prompt import Source
-from pathway_local.adopt.shown import Form, Slot
+from pathway_local.adopt.shown import Form, Item, Slot, items
 from pathway_local.adopt.words import alternatives, any_of, table
 from pathway_local.rubrics.declaration import Schema, properties_of
 
 MOST = 20_000
 """Characters of an object at most."""
 _TOKEN = re.compile(
-    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?<!:)//[^\n]*|(?P<open>[{\[])|(?P<close>[}\]])'
+    r'(?P<key>["“][^"”\n]{1,60}["”]\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?P<open>[{\[])|(?P<close>[}\]])'
 )
 _BOOLEAN = re.compile(r"(?i)\W*(?:bool(?:ean)?\b.*|(?:true|false)(?:\s*(?:/|\||or|,)\s*(?:false|true|null))*\W*)")
-Key = tuple[int, str, str, int]
-"""A key's depth, its name, what stands behind it, and its row."""
 
 
 def objects(source: Source) -> Iterator[Form]:
     """Yield each object that the prompt shows for the reply, or else each object."""
     data = re.compile(rf"(?i){any_of('data').pattern}[^\n]{{0,40}}\n?\s*`{{0,3}}\w*\s*$")
     found, end = list[tuple[Form, bool]](), 0
-    for begin in re.finditer(r"\{(?=(?:\s|//[^\n]*\n)*[\"“])", source.text):
+    for begin in re.finditer(r"\{(?=\s*[\"“])", source.text):
         if (at := begin.start()) < end:
             continue
         keys, end = _keys(source, at)
@@ -43,9 +41,9 @@ def objects(source: Source) -> Iterator[Form]:
     yield from (replace(form, question=question) for form in asked or [form for form, _ in found])
 
 
-def _keys(source: Source, at: int) -> tuple[list[Key], int]:
+def _keys(source: Source, at: int) -> tuple[list[Item], int]:
     """Return the keys of the object that begins at `at`, and where it ends; none if it does not end."""
-    depth, begun, stop, keys = 0, at, 0, list[Key]()
+    depth, begun, stop, keys = 0, at, 0, list[Item]()
     for token in _TOKEN.finditer(source.text, at, at + MOST):
         depth += (token.lastgroup == "open") - (token.lastgroup == "close")
         stop = stop or (token.start() if token.lastgroup == "close" and keys and depth < keys[-1][0] else 0)
@@ -61,7 +59,7 @@ def _keys(source: Source, at: int) -> tuple[list[Key], int]:
     return [], at + MOST  # inside of an object that is broken, only a part of the form could be found
 
 
-def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
+def slots_of(keys: list[Item], prefix: str = "") -> Iterator[Slot]:
     """Yield a slot for each key; deeper keys are the members, or the values, of the one above them."""
     starts = [at for at, key in enumerate(keys) if key[0] <= keys[0][0]] + [len(keys)]
     for begin, end in pairwise(starts):
@@ -77,25 +75,23 @@ def slots_of(keys: list[Key], prefix: str = "") -> Iterator[Slot]:
 
 
 def _slot(name: str, raw: str, row: int) -> Slot:
-    """Return the slot of a key by what stands behind it: a value or a mark for one, and perhaps a remark."""
-    shown, remark = (part.strip(" ,\n") for part in [*re.split(r"(?<!:)//", raw, maxsplit=1), ""][:2])
-    bare = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
-    text = f"{bare} {remark}".strip()
-    if shown.startswith("[") and ('"' in bare or not re.search(r"\d|\||/", bare)):
+    """Return the slot of a key by what stands behind it: a value, or a mark for one."""
+    shown = raw.strip(" ,\n")
+    text = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
+    if shown.startswith("[") and ('"' in text or not re.search(r"\d|\||/", text)):
         return Slot(name, raw, row, "list")
-    if _BOOLEAN.fullmatch(bare):
+    if _BOOLEAN.fullmatch(text):
         return Slot(name, "null" * ("null" in raw), row, "boolean")
-    if words := alternatives(bare):
+    if words := alternatives(text):
         return Slot(name, text, row, "text", words=tuple(words))
     if re.fullmatch(r'"[\w.+-]*"', shown):
-        return Slot(name, remark, row, "text", sample=shown.strip('"'))
-    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", bare):
+        return Slot(name, "", row, "text", sample=shown.strip('"'))
+    if sample := re.match(r"-?\d+(?:\.[\dX]+)?%?(?!\S)", text):
         rest = text[sample.end() :].strip()
         return Slot(name, text if re.search(r"\d", rest) else rest, row, "number", sample=sample[0])
     kinds: dict[str, str] = table()["kinds_of_values"]
     kind = next((kind for kind, each in kinds.items() if re.match(rf"(?i)(?:an? |the )?(?:{each})(?![a-z])", text)), "")
-    kind = kind or "number" * bool(re.fullmatch(r"[nNxX]{1,2}", shown))  # a text would stand in quotes
-    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'), sample="null" * (text == "null"))
+    return Slot(name, text.strip('"'), row, kind or "text" * shown.startswith('"'))
 
 
 def _of_schema(text: str, row: int) -> list[Slot]:
@@ -119,9 +115,6 @@ def _written(schema: Schema) -> str:
     return next((mark for known, mark in shown.items() if known in kind), "int")
 
 
-_BULLET = re.compile(
-    r"^(\s*)(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?([A-Za-z]\w*)[\"'`”]?[*_]*\s*((?:\([^()\n]*\))?\s*[:=–—-]\s*[*_]*\s*.*)$"
-)
 _KEY = r"[\"`“']([A-Za-z]\w*)[\"`”'](?!\s*:)"
 
 
@@ -134,7 +127,8 @@ def key_lists(source: Source) -> Iterator[Form]:
         if not (told := any_of("json").search(line)):
             continue
         keyed = any_of("keys").search(" ".join(source.lines[max(0, row - 1) : row + 3]))
-        bullets, found = _bullets(source, row), run.search(line, told.end())
+        bullets = [key for key in items(source, row) if re.match(r"\s*[-*•+\d]+\W+[A-Za-z]\w*\b", source.lines[key[3]])]
+        found = run.search(line, told.end())
         if bullets and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in bullets)):
             yield Form("a list of JSON keys", "json", tuple(slots_of(bullets)), row)
             return
@@ -148,14 +142,3 @@ def key_lists(source: Source) -> Iterator[Form]:
             asked = f'the same line names "{more[0]}": must the reply hold it?' if more else ""
             yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row, question=asked)
             return
-
-
-def _bullets(source: Source, row: int) -> list[Key]:
-    """Return the bullets with keys below a row."""
-    found: list[Key] = []
-    for at, line in enumerate(source.lines[row + 1 : row + 60], row + 1):
-        if match := _BULLET.match(line):
-            found.append((len(match[1]), match[2], match[3].strip(" :=–—-*"), at))
-        elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
-            break
-    return found

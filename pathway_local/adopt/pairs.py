@@ -21,7 +21,6 @@ def swap_of(names: Sequence[str], others: bool = False) -> dict[str, str]:
     With `others`, return further inputs that come in twos, such as explanation_1 and explanation_2.
     """
     ends = [(end, name) for name in names if (end := _PAIRED.match(name)) and _is_response(end) != others]
-    ends = [each for each in ends if each[0]["end"].lower() in ("a", "b")] or ends
     sides = {(end["stem"].lower(), end["rest"], _SIDES[end["end"].lower()]): name for end, name in ends}
     pairs = [(name, sides.get((stem, rest, -1))) for (stem, rest, side), name in sides.items() if side == 1]
     return {first: second for first, second in pairs if second}
@@ -49,22 +48,19 @@ def compared(source: Source, values: list[Value], swap: Mapping[str, str]) -> tu
 def preference(words: Sequence[str], source: Source, swap: Mapping[str, str]) -> str:
     """Return the spelling of the choice between two responses, open where a word's side is not sure; empty for none."""
     sides = {word: _side(word, source) for word in words}
-    both = {side > 0 for side in sides.values() if side} == {True, False}
-    if not both or not (swap or any_of("compare").search(source.text)):
+    if not {1, -1} <= {*sides.values()} or not (swap or any_of("compare").search(source.text)):
         return ""
-    values = sorted({side for side in sides.values() if side is not None}, reverse=True)
-    sure = None not in sides.values() and len(values) == len(words) and values == [-side for side in reversed(values)]
+    by_side = {side: word for word, side in sides.items()}
+    sure = None not in by_side and len(by_side) == len(words)
     if not sure or not swap or any_of("worse").search(source.text) or not _labelled(words, source, swap):
         return f"prefer {f' {OPEN} '.join(map(quoted_word, words))}"
-    by_side = {side: word for word, side in sides.items()}
-    called = {1: "A", 0: "tie", -1: "B"} if max(values) == 1 else by_side
-    told = [(str(called[side]), str(by_side[side])) for side in values]
+    told = [(name, by_side[side]) for side, name in ((1, "A"), (0, "tie"), (-1, "B")) if side in by_side]
     spelled = [quoted_word(word) if word == name else f"{name} as {quoted_word(word)}" for name, word in told]
     return f"prefer {' > '.join(spelled)}"
 
 
 def _side(word: str, source: Source) -> int | None:
-    """Return what a word chooses: above 0 for A, below 0 for B, 0 for a tie; None if that is not sure."""
+    """Return what a word chooses: 1 for A, -1 for B, 0 for a tie; None if that is not sure."""
     bare, told = any_of("responses").sub(" ", re.sub(r"[_\[\]()]", " ", word)).strip().lower(), gloss(word, source)
     if bare in _SIDES:
         marks = re.findall(_MARK, told)

@@ -227,24 +227,22 @@ def endings(source: Source) -> Iterator[Form]:
         slots = (Slot("feedback", "", row, "text"), Slot(name, found["value"], row))
         yield Form("a final [RESULT]", f"{found['feedback'] or ''}{{feedback}} [RESULT] {{{name}}}", slots, row)
         return
-    marks = [
-        each for each in _FENCED.finditer(text) if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
+    ends = [
+        End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start()))
+        for each in _FENCED.finditer(text)
+        if kind_of(each["value"] * each["value"].islower()) in ("", "answer")
     ]
-    ends = [End(each["label"], each["fence"], each["value"], each["more"], source.row(each.start())) for each in marks]
     if not ends and not any_of("after").search(text) and not TWO_LABELS.search(text):
         runs = label_runs(source)
-        taken = {label.slot.row for run in runs for label in run if len({each.before for each in run}) > 1}
-        cued = [
-            each
+        taken = {label.slot.row for run in runs for label in run}
+        ends = [
+            End(each["label"], "", each["value"], each["more"], source.row(each.start("label")))
             for each in _NAMED.finditer(text)
             if any_of("last").search(text[max(0, each.start() - 120) : each.start()])
+            and source.row(each.start("label")) not in taken
         ]
-        ends = [End(each["label"], "", each["value"], each["more"], source.row(each.start("label"))) for each in cued]
-        single = [label for run in runs for label in run if label.slot.row not in taken and label.before[0] != "#"]
-        ends = [
-            *(end for end in ends if end.row not in taken),
-            *(End(before, "", slot.text, "", slot.row) for before, slot, _ in single),
-        ]
+        single = [label for run in runs if len({each.before for each in run}) == 1 for label in run]
+        ends += [End(before, "", slot.text, "", slot.row) for before, slot, _ in single if before[0] != "#"]
     if ends:
         yield _ended(source, ends)
 
@@ -257,32 +255,26 @@ def _ended(source: Source, ends: list[End]) -> Form:
     asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
     label = told[0] if told and (len(told) == 1 or not fence) else ""
     values = list(dict.fromkeys(end.value.strip("[]<>(){} $") for end in ends))
-    every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
+    every = dict.fromkeys(word for value in values for word in alternatives(value) or [value])
     # [[verdict]] beside [[Yes]] and [[No]] is their name, and so is "Conclusion: [[CONCLUSION]]" beside [[A>B]].
-    every = [word for word in every if word.lower() not in label.lower() or len(word) < 3]
-    words = tuple(dict.fromkeys(every))
-    named = as_name(label) if re.search(r"\w", label) else ""
-    name = ("verdict" if words else named or "rating") if fence else named or "score"
-    text = values[0] if values and len(words) < 2 else ""
-    slot = Slot(name, text, row, "" if words or text else "number", words if len(words) > 1 else ())
-    begin = re.sub(r"\\+", r"\\", fence)
-    layout = (
-        in_layout(f"{label} " * bool(label) + begin) + f"{{{name}}}" + (in_layout(_FENCES[begin]) if fence else more)
-    )
-    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
-    before, gap = ("explanation" if fence else "reasoning"), "\n\n" * bool(label)
+    named = [word for word in every if len(word) > 2 and word.lower() in label.lower()]
+    words = tuple(word for word in every if word not in named and not re.match(r"\W*\d", word))
     unread = fence and (any(end.more for end in ends) or len(words) == 1)
-    kind = "brackets around a value" if fence else "a final line"
+    name = as_name(label) if re.search(r"\w", label) else "rating" if fence else "score"
+    name = "verdict" if fence and words else name
+    slot = Slot(name, "", row, words=words) if len(words) > 1 else Slot(name, values[0], row)
+    begin = re.sub(r"\\+", r"\\", fence)
+    end = in_layout(_FENCES[begin]) if fence else more
+    layout = in_layout(f"{label} " * bool(label) + begin) + f"{{{name}}}{end}"
+    kind, before = ("brackets around a value", "explanation") if fence else ("a final line", "reasoning")
     if unread or any_of("silent").search(source.text) or not any_of("reasons").search(source.text):
         return Form(kind, layout, () if unread else (slot,), row, question=asked)
-    slots = (Slot(before, "", row, "text"), slot)
-    return Form(kind, f"{{{before}}}{gap}{layout}", slots, row, question=asked)
+    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+    whole = f"{{{before}}}" + "\n\n" * bool(label) + layout
+    return Form(kind, whole, (Slot(before, "", row, "text"), slot), row, question=asked)
 
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
-_ITEM = re.compile(
-    r"^\s*(?:(?:[-*•]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*\s*(?:$|[:–(-]|(?<=\)\s))"
-)
 
 
 def short_replies(source: Source) -> Iterator[Form]:
@@ -297,7 +289,8 @@ def short_replies(source: Source) -> Iterator[Form]:
             continue
         if only and any_of("after").search(text):
             return
-        shown = (_items(source, row) if text.endswith(":") and only else []) or quoted_set(text)
+        listed = items(source, row) if only and text.endswith(":") else []
+        shown = [item[1] for item in listed if not item[1].isdecimal()] or quoted_set(text)
         words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
@@ -322,13 +315,21 @@ def _alone(source: Source, sets: list[tuple[Slot, bool]]) -> Form:
     return Form(kind, f"{{{slot.name}}}", (slot,), slot.row, question=" ".join(asked))
 
 
-def _items(source: Source, row: int) -> list[str]:
-    """Return the words in bullets right below a row."""
-    found: list[str] = []
-    for line in source.lines[row + 1 : row + 14]:
-        if (item := _ITEM.match(line)) and not item[1].isdecimal():
-            found.append(item[1].strip())
-        elif found or line.strip():
+_ITEM = re.compile(
+    r"^(\s*)(?:(?:[-*•+]|\d+[.)])\s+[*_]*[\"'`“]?|[\"“]|\((?=[A-Z]\)))([^\"'`”*\n:–()]{1,40}?)[\"'`”)]?[*_]*"
+    r"\s*($|(?:\([^()\n]*\))?\s*[:=–—-].*|\(.*|(?<=\)\s).*)"
+)
+Item = tuple[int, str, str, int]
+"""The depth of a key or a bullet, its name, what stands behind it, and its row."""
+
+
+def items(source: Source, row: int) -> list[Item]:
+    """Return the bullets right below a row."""
+    found = list[Item]()
+    for at, line in enumerate(source.lines[row + 1 : row + 60], row + 1):
+        if match := _ITEM.match(line):
+            found.append((len(match[1]), match[2].strip(), match[3].strip(" :=–—-*"), at))
+        elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
             break
     return found
 

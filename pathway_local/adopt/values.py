@@ -19,6 +19,10 @@ _DOTS = re.compile(r"[.…_?]+")
 _LEVEL = re.compile(r"^(?P<lead>[^\w\n]*(?:[^\W\d]+:? |))(?P<number>\d{1,2})(?P<mark>\s*\w*s?[^\w\n]{1,6})(?P<name>.*)")
 
 
+Numbered = tuple[int, re.Match[str]]
+"""A row that begins with a number, and that line's parts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """The spelling of a field, the rows and words that it is from, whether it `scores`, and what a yes settles."""
@@ -77,7 +81,9 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         spelling, question = ordered(words)
         return Value(spelling, rows, scores=True, words=words, question=question)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
-    if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
+    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
+    told = called or any_of("sum").search(last) or (any_of("score").search(text) and len(text) < 80)
+    if not scale and slot.kind in ("", "text") and (explains or not told):
         return _of_text(slot, last, explains)
     if any_of("sum").search(f"{last} {text}"):
         return Value(OPEN, rows, scores=True)
@@ -90,13 +96,6 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
     asked = "are 1 and 2 a scale, or the first and the second text?" * ((scale.low, scale.high) == (1, 2))
     return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True, question=asked)
-
-
-def _is_number(slot: Slot, last: str, explains: bool) -> bool:
-    """Return whether a slot without a range is one for a score."""
-    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
-    told = any_of("score").search(slot.text) and len(slot.text) < 80
-    return not explains and bool(called or told or any_of("sum").search(last))
 
 
 def _of_text(slot: Slot, last: str, explains: bool) -> Value:
@@ -118,11 +117,8 @@ def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
     samples = re.findall(rf"[\"']{re.escape(slot.name.split('.')[-1])}[\"']\s*:\s*(\d*\.\d+)", source.text)
     shown = f"{' '.join(samples)} {slot.text} {source.lines[scale.row] * (scale.row != slot.row)}"
     decimals = [each for each in re.findall(r"(?<![\w.])\d*\.\d+(?![\w.])", shown) if float(each) <= scale.high]
-    finer = [
-        line
-        for line in source.lines
-        if not _LEVEL.match(line) and any_of("fraction").search(any_of("negated").sub(" ", line))
-    ]
+    allowed = (any_of("negated").sub(" ", line) for line in source.lines if not _LEVEL.match(line))
+    finer = any(map(any_of("fraction").search, allowed))
     if (finer and not (scale.step and scale.high <= 1)) or (not scale.step and (decimals or scale.high <= 1)):
         return scale.spelled(OPEN)
     return _named(scale, slot.name, source)
@@ -205,35 +201,29 @@ def stated(source: Source, keys: str = "") -> list[Scale]:
 @cache
 def levels_in(source: Source) -> list[Scale]:
     """Return the lists of levels: numbered lines from 0 or 1 on, up or down, that are no steps to take."""
-    runs: list[list[tuple[int, int, re.Match[str]]]] = []
-    for row, line in enumerate(source.lines):
-        if found := _LEVEL.match(line):
-            number, last = int(found["number"]), runs[-1] if runs else []
-            step = last[1][1] - last[0][1] if len(last) > 1 else number - last[0][1] if last else 0
-            if (
-                last
-                and abs(step) == 1
-                and number == last[-1][1] + step
-                and last[-1][2]["lead"].strip() == found["lead"].strip()
-            ):
-                last.append((row, number, found))
-            else:
-                runs.append([(row, number, found)])
+    runs, numbered = list[list[Numbered]](), enumerate(map(_LEVEL.match, source.lines))
+    for each in ((row, found) for row, found in numbered if found):
+        run = [*runs[-1], each] if runs else [each]
+        steps = {int(after["number"]) - int(before["number"]) for (_, before), (_, after) in pairwise(run)}
+        goes_on = steps in ({1}, {-1}) and len({found["lead"].strip() for _, found in run[-2:]}) == 1
+        runs += [] if goes_on else [[]]
+        runs[-1].append(each)
     return [level for run in runs if len(run) > 1 and (level := _level(run, source))]
 
 
-def _level(run: list[tuple[int, int, re.Match[str]]], source: Source) -> Scale | None:
-    above, lead = " ".join(source.lines[max(0, run[0][0] - 3) : run[0][0]]), run[0][2]["lead"]
-    told = ":" in lead or any_of("score").search(lead) or any_of("scale").search(above) or '"' in run[0][2]["mark"]
-    counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, _, found in run) * 2 > len(run)
-    numbers = [number for _, number, _ in run]
+def _level(run: list[Numbered], source: Source) -> Scale | None:
+    first, begin = run[0]
+    above, lead = " ".join(source.lines[max(0, first - 3) : first]), begin["lead"]
+    told = ":" in lead or any_of("score").search(lead) or any_of("scale").search(above) or '"' in begin["mark"]
+    counted = sum(found["mark"].strip(" *")[:1] in (".", ")", "") for _, found in run) * 2 > len(run)
+    numbers = [int(found["number"]) for _, found in run]
     if min(numbers) not in (0, 1) or not told or counted:
         return None
     # A sentence that goes on in the next line is no name.
-    ends = {row: not re.match(r"\s{2,}\w|[^\W\d_A-Z]", "".join(source.lines[row + 1 : row + 2])) for row, _, _ in run}
-    names = {number: _title(found["name"]) * ends[row] for row, number, found in run}
+    ends = {row: not re.match(r"\s{2,}\w|[^\W\d_A-Z]", "".join(source.lines[row + 1 : row + 2])) for row, _ in run}
+    names = {int(found["number"]): _title(found["name"]) * ends[row] for row, found in run}
     names = names if all(names.values()) else dict.fromkeys(names, "")
-    return Scale(min(numbers), max(numbers), run[0][0], step=1, names=tuple(sorted(names.items())))
+    return Scale(min(numbers), max(numbers), first, step=1, names=tuple(sorted(names.items())))
 
 
 def _title(text: str) -> str:

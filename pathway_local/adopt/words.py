@@ -74,7 +74,7 @@ def quoted_set(text: str) -> list[str]:
 def alternatives(text: str) -> list[str]:
     """Return the set of words that a slot shows, each standing alone; none for a longer text or a list of topics."""
     bare = text.strip(" .[]<>(){}*\n")
-    if len(in_quotes(bare)) > 1 or (len(text) > 90 and "|" not in text):
+    if len(in_quotes(bare)) > 1:
         return quoted_set(bare)
     parts = split_words(bare)
     barred = re.search(r"[|/]|或", bare) or all(part.isupper() for part in parts)

@@ -63,7 +63,7 @@ def adopt(
     if proposal.open:
         print_text("Declaration, to complete", _options(proposal))
     else:
-        rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
+        rubric = parse_rubric(rubric_text(prompt, proposal, str(out or file), confirmed=True), str(out or file))
         proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
         show_rubric(rubric)
     declared = bool(fields) and not proposal.questions
@@ -75,7 +75,7 @@ def adopt(
     sure = yes or declared or (asks and typer.confirm("Is the example the reply that you want?", err=True))
     settle = "complete each ? in it, then delete" if proposal.open else "confirm it by deleting"
     with output_file(out, force=force) as written:
-        written.write(rubric_text(prompt, proposal, str(file), confirmed=sure).encode())
+        written.write(rubric_text(prompt, proposal, str(out), confirmed=sure).encode())
     notice(f"wrote {out}" if sure else f"wrote {out}: {settle} its line confirmed: false")
 
 
@@ -112,8 +112,8 @@ def _completed(proposal: Proposal) -> Proposal:
     if not proposal.fields:
         fields = typer.prompt(f"{NOT_FOUND}, such as reasons: text; score: 1-5", err=True)
         return _with_options(proposal, fields, None, "", "")
-    for name, question in proposal.open.items():
-        spelling = typer.prompt(visible(question), err=True)
+    for number, (name, question) in enumerate(proposal.open.items(), 1):
+        spelling = typer.prompt(visible(f"{number}. {question}"), err=True)
         proposal = replace(proposal, fields={**proposal.fields, name: spelling})
     return proposal
 

@@ -9,7 +9,7 @@ from pathway_local.cli.case_files import cases_given, read_privately
 from pathway_local.cli.command_help import JUDGE, OUTPUT, App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
-from pathway_local.ratings.hosted_requests import HostedRequests, RequestPlan, Service
+from pathway_local.ratings.hosted_requests import HostedRequests, Service
 from pathway_local.system.visible import visible
 
 NAMES = {"openai": "OpenAI", "azure": "Microsoft Azure", "anthropic": "Anthropic"}
@@ -47,8 +47,8 @@ def export(
     Cases get random ids. The run stores which case each one is, so that `import` can read the results.
     """
     read_privately(cases, run)
-    plan = RequestPlan(cases_given(run, cases, rubric, given), service, model, out)
-    with HostedRequests.open(plan, force=force) as requests:
+    asked = cases_given(run, cases, rubric, given)
+    with HostedRequests.open(asked, service, model, out, force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"
@@ -59,12 +59,13 @@ def export(
 
 
 def _warn(requests: HostedRequests, service: Service) -> None:
-    given, plan = requests.given, requests.plan
+    given = requests.given
     name = NAMES[service]
     for note in given.file.notes:
         notice(note)
     lines = [
-        f"{plan.out} will hold the texts of {requests.cases:,} cases ({requests.characters:,} characters) in clear:",
+        f"{requests.out} will hold the texts of {requests.cases:,} cases ({requests.characters:,} characters) in "
+        "clear:",
         f"  each case's {', '.join(given.rubric.inputs)}, and the rubric {given.rubric.name}"
         + (", in both orders of the two responses." if len(requests.orders) > 1 else "."),
         f"  Sent to {name}, they leave your institution and are under {name}'s terms, not yours.",
@@ -77,5 +78,5 @@ def _warn(requests: HostedRequests, service: Service) -> None:
     if given.left_out:
         lines.append(f"  {given.left_out} cases can't be judged and are left out.")
     cold = f"temperature {requests.temperature:g}" if requests.temperature is not None else "the model's own sampling"
-    lines.append(f"  The judge: {plan.model}, {cold}.")
+    lines.append(f"  The judge: {requests.model}, {cold}.")
     talk.say("\n".join(map(visible, lines)), "bold yellow", label="warning: ", lines=True)

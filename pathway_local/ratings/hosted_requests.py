@@ -5,7 +5,6 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -94,29 +93,19 @@ _SETTABLE: Mapping[Service, re.Pattern[str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestPlan:
-    """Cases, service, model and file to write."""
-
-    given: Given
-    service: Service
-    model: str
-    out: Path
-
-
 class HostedRequests:
-    """The requests of a plan, of which `write` makes the file.
+    """The requests for a service's model, of which `write` makes the file `out`.
 
     For the person who decides whether they may leave the institution: the number of `cases` and of the `characters` of
     their texts, the inputs `echoed` in schemas, the `orders` in which each case is asked (both for a comparison of two
     responses), and the `temperature`, if the model takes one.
     """
 
-    def __init__(self, plan: RequestPlan, given: CasesGiven, *, force: bool) -> None:
-        self.plan, self.given, self._force = plan, given, force
+    def __init__(self, given: CasesGiven, service: Service, model: str, out: Path, *, force: bool) -> None:
+        self.given, self.service, self.model, self.out, self._force = given, service, model, out, force
         rubric = given.rubric
-        _check_turns(rubric, plan.service)
-        self._settable = bool(_SETTABLE[plan.service].match(plan.model))
+        _check_turns(rubric, service)
+        self._settable = bool(_SETTABLE[service].match(model))
         self.orders: Sequence[Order | None] = BOTH if rubric.pair else (None,)
         self.echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
         self.temperature = rubric.sampling.get("temperature") if self._settable else None
@@ -130,22 +119,22 @@ class HostedRequests:
 
     @classmethod
     @contextmanager
-    def open(cls, plan: RequestPlan, *, force: bool = False) -> Iterator[Self]:
+    def open(cls, cases: Given, service: Service, model: str, out: Path, *, force: bool = False) -> Iterator[Self]:
         """Yield the requests, with the run open until the block ends. Raises UsageError, CasesError, OutputExists."""
-        check_output(plan.out, force=force)
-        with CasesGiven.open(plan.given) as given:
-            yield cls(plan, given, force=force)
+        check_output(out, force=force)
+        with CasesGiven.open(cases) as given:
+            yield cls(given, service, model, out, force=force)
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
-        plan, run = self.plan, self.given.run()
-        facts: dict[str, Value] = {"service": plan.service, "model": plan.model, "rubric": self.given.rubric.name}
+        run = self.given.run()
+        facts: dict[str, Value] = {"service": self.service, "model": self.model, "rubric": self.given.rubric.name}
         facts |= {"cases": self.cases, "characters": self.characters, "temperature": self.temperature}
-        begun = self.given.handing_out([plan.out], command, {"hosted_export": facts}, force=self._force)
+        begun = self.given.handing_out([self.out], command, {"hosted_export": facts}, force=self._force)
         with begun as ([file], job, counts):
             handouts: list[Handout] = []
             for case, order in product(self.given, self.orders):
-                handout = hand_out(run.key, self.given.rubric, case, f"{plan.service} {plan.model}", order)
+                handout = hand_out(run.key, self.given.rubric, case, f"{self.service} {self.model}", order)
                 handouts.append(handout)
                 request: dict[str, Value] = self._request(handout.custom_id, case, order)
                 file.write(json_text(request).encode() + b"\n")
@@ -155,21 +144,21 @@ class HostedRequests:
             counts |= {"cases": self.cases, "characters": self.characters}
 
     def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
-        rubric, plan = self.given.rubric, self.plan
+        rubric = self.given.rubric
         texts = rubric.inputs_of(case, order or "ab")
         messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
-        schema = strict_schema(rubric.format, texts, plan.service) if rubric.format.in_json else None
-        body: dict[str, Any] = {"model": plan.model, "messages": messages}
+        schema = strict_schema(rubric.format, texts, self.service) if rubric.format.in_json else None
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature is not None:
             body["temperature"] = self.temperature
-        if plan.service == "anthropic":
+        if self.service == "anthropic":
             return {"custom_id": custom_id, "params": _anthropic(body, schema, rubric, texts)}
         if self._settable:
             body |= {"logprobs": True, "top_logprobs": LIKELIEST}
         if schema:
             named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
-        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URLS[plan.service], "body": body}
+        return {"custom_id": custom_id, "method": "POST", "url": CHAT_URLS[self.service], "body": body}
 
 
 def _check_turns(rubric: Rubric, service: Service) -> None:

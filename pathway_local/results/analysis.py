@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -11,6 +11,7 @@ from pathway_local.errors import UsageError
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
+from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.words.language import Spell, Spelled
 
 CASES = "Cases"
@@ -99,12 +100,16 @@ def as_given(value: object) -> str:
 
 
 def checked(options: type[Own], given: Mapping[str, Any]) -> Own:
-    """The options by name, checked. Raises OptionError."""
+    """The options by name, checked; a text stands for a list of one. Raises OptionError."""
+    lists = {name for name, each in options.model_fields.items() if get_origin(each.annotation) is tuple}
     try:
-        return options(**given)
+        return options(**{name: [v] if isinstance(v, str) and name in lists else v for name, v in given.items()})
     except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else ""
+        keys, kind, said = first_complaint(error)
+        name = str(keys[0]) if keys else ""
         if name not in options.model_fields:
-            raise OptionError(f"no option is called {as_given(name)}") from None
-        raise OptionError(f"{{{name}}} {as_given(first['input'])}: {first['msg'].lower()}") from None
+            hint = f"There are: {', '.join(options.model_fields)}."
+            raise OptionError(f"no option is called {as_given(name)}", hint) from None
+        if kind == "missing":
+            raise OptionError(f"{{{name}}} is missing") from None
+        raise OptionError(f"{{{name}}} {as_given(given[name])}: {said}") from None

@@ -265,7 +265,8 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
         warnings += alike(matrix, columns)
-        for place in matrix.places(options.rater) or matrix.of_kind("judge"):
+        # As `agreement` corrects the means of hosted judges, too, they are planned where no local one has judged.
+        for place in matrix.places(options.rater) or matrix.of_kind("judge") or matrix.of_kind("hosted"):
             if matrix.raters[place].verdicts:
                 names = matrix.rubric, matrix.score, matrix.raters[place].name
                 drafts.append(Planned(*names, *_mean_spread(matrix, place, columns), rated=rated))

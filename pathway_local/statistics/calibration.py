@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, undefined_estimate
-from pathway_local.statistics.intervals import mean
+from pathway_local.statistics.intervals import mean_effect
 from pathway_local.statistics.resampling import Statistic, counted_rows
 
 FEW = 20
@@ -85,5 +85,5 @@ def reliability_points(
     parts = min(MOST_BINS, max(1, len(x) // LEAST_IN_BIN))
     part = np.searchsorted(np.sort(x), x) * parts // max(1, len(x))
     for inside in (part == code for code in np.unique(part)):
-        given = mean(y[inside], None if own is None else own[inside])
+        given = mean_effect(y[inside], None if own is None else own[inside]).estimate()
         yield int(inside.sum()), float(x[inside].mean()), given

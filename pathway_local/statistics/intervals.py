@@ -155,11 +155,6 @@ def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: s
     return Effect(value, error, freedom, count)
 
 
-def mean(scores: FloatArray, clusters: IntArray | None = None) -> Estimate:
-    """The mean of scores (n,) with the interval of `mean_effect`."""
-    return mean_effect(scores, clusters).estimate()
-
-
 def scale_mean(scores: FloatArray, scale: tuple[float, float], clusters: IntArray | None = None) -> Estimate:
     """The mean of scores (n,) on a scale, with the interval of `log_odds_interval` and `tailed_freedom`.
 

@@ -3,11 +3,10 @@
 Errors are used because a kappa falls by itself where a group's scores span little of the scale.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.statistics.intervals import Effect, cluster_codes, contrast_error, mean_effect
@@ -58,21 +57,16 @@ def group_errors(
     errors, own = (rater - reference)[both], groups[both]
     codes = cluster_codes(None if clusters is None else clusters[both], len(errors))
 
-    def effects(inside: NDArray[np.bool_]) -> dict[str, Callable[[], Effect]]:
-        return {
-            "mean_difference": lambda: mean_effect(errors[inside], codes[inside], each="error"),
-            "excess_mean_at_equal_scores": lambda: _at_equal_scores(
-                rater[both], people[both], inside.astype(np.float64), codes
-            ),
-        }
-
     found = []
     for name in np.unique(groups):
-        size = int(np.sum(own == name))
-        small = Effect(
-            None, missing=Reason("the group has {cases} cases, under {smallest}", cases=size, smallest=smallest)
-        )
-        made = {figure: make() if size >= smallest else small for figure, make in effects(own == name).items()}
+        inside = own == name
+        size = int(inside.sum())
+        small = Reason("the group has {cases} cases, under {smallest}", cases=size, smallest=smallest)
+        made = dict.fromkeys(("mean_difference", "excess_mean_at_equal_scores"), Effect(None, missing=small))
+        if size >= smallest:
+            made["mean_difference"] = mean_effect(errors[inside], codes[inside], each="error")
+            side = inside.astype(np.float64)
+            made["excess_mean_at_equal_scores"] = _at_equal_scores(rater[both], people[both], side, codes)
         found.append(GroupError(int(name), size, made))
     return tuple(found)
 

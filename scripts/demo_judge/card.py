@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from textwrap import fill
@@ -23,6 +23,8 @@ SPLITS = {
 }
 
 HAND_WRITTEN = "hand-written"
+
+FIGURES = "figures.json"
 
 TEXT = """---
 license: mit
@@ -100,6 +102,17 @@ class ScoreFigures:
     named: float
 
 
+def write_figures(weights: Path, figures: Sequence[ScoreFigures]) -> None:
+    """Write figures.json beside the weights, with a checksum of the rubrics' texts under which they were measured."""
+    text = json.dumps({"rubrics": rubrics_digest(), "scores": [asdict(each) for each in figures]}, indent=1)
+    (weights / FIGURES).write_text(f"{text}\n", encoding="utf-8")
+
+
+def read_figures(weights: Path) -> list[ScoreFigures]:
+    """Return the figures beside the weights."""
+    return [ScoreFigures(**each) for each in json.loads((weights / FIGURES).read_text(encoding="utf-8"))["scores"]]
+
+
 def options(prog: str, about: str | None, work: str, size: int) -> argparse.ArgumentParser:
     """Return the options of a program that measures a judge and writes the card."""
     parser = argparse.ArgumentParser(prog=f"python -m demo_judge.{prog}", description=about)
@@ -119,8 +132,9 @@ def stages_of(weights: Path) -> list[dict[str, Any]]:
     return stages
 
 
-def write_card(weights: Path, figures: Sequence[ScoreFigures]) -> None:
-    """Write README.md beside the weights."""
+def write_card(weights: Path) -> None:
+    """Write README.md beside the weights, from the figures and results there."""
+    figures = read_figures(weights)
     config = json.loads((weights / "config.json").read_text(encoding="utf-8"))
     stages = stages_of(weights)
     text = TEXT.format(

@@ -1,14 +1,13 @@
 """Measures the demo judge on held-out cases through the whole tool, and writes its model card."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from demo_judge.card import HAND_WRITTEN, ScoreFigures, options, write_card
+from demo_judge.card import HAND_WRITTEN, ScoreFigures, options, write_card, write_figures
 from demo_judge.cases import MAKERS, write_cases
 from demo_judge.world import Split
 from pathway_local.judging.engine_cache import EngineCache
@@ -120,9 +119,8 @@ def main() -> None:
     """Measure, then write figures and card beside the weights."""
     given = options("figures", __doc__, "demo-figures", 500).parse_args()
     found = Trial(given.judge, given.models, given.work, given.n, given.seed).figures()
-    text = json.dumps([asdict(figure) for figure in found], indent=1)
-    (given.weights / "figures.json").write_text(f"{text}\n", encoding="utf-8")
-    write_card(given.weights, found)
+    write_figures(given.weights, found)
+    write_card(given.weights)
 
 
 if __name__ == "__main__":

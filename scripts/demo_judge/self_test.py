@@ -1,10 +1,9 @@
 """Tests the demo judge as `judges test` does, on held-out cases, and writes the results into its model card."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from demo_judge.card import ScoreFigures, options, write_card
+from demo_judge.card import options, write_card
 from demo_judge.cases import write_cases
 from demo_judge.self_test_card import write_results
 from demo_judge.world import Split
@@ -44,8 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = options("self_test", __doc__, "demo-self-test", 100).parse_args(arguments)
     found = [tested(given.judge, given.models, each, given.work, given.n, given.seed) for each in RUBRICS]
     write_results(given.weights, found)
-    figures = json.loads((given.weights / "figures.json").read_text(encoding="utf-8"))
-    write_card(given.weights, [ScoreFigures(**each) for each in figures])
+    write_card(given.weights)
 
 
 if __name__ == "__main__":
