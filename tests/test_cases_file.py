@@ -434,7 +434,7 @@ def test_the_first_visible_sheet_is_read_and_named(make_workbook: Make) -> None:
 
     cases = make_workbook([["x"]], edit)
     assert inputs(cases) == [("q", "a")]
-    assert cases.notes == ("reads its sheet 'Spring', one of 2",)
+    assert cases.notes == ("the sheet 'Spring' is read, one of 2 (hidden: 'Sheet')",)
 
 
 def test_workbook_bombs_are_refused_unpacked(make_workbook: Make) -> None:

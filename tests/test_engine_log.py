@@ -91,7 +91,7 @@ def test_a_context_for_which_there_is_no_memory_is_cut_and_told_and_the_load_is_
     assert "too short for the rubric" in said
     with RunFile.read(desk.work / "fitting.run") as run:
         engine: Any = run.jobs.all()[0].engines[0]
-    assert 1000 < engine["max_model_len"] < 2048
+    assert 64 < engine["max_model_len"] < 2048
     assert _is_of_vllm(_loads(log)[:1])
     assert "What is" not in log.read_text()
 

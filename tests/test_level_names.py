@@ -52,6 +52,7 @@ def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
         said = run("rubrics", "adopt", name, "-o", "adopted.prompty", "--yes", *DECLARED.get(name, ()))
         path = tmp_path / "adopted.prompty"
         assert said.code == 0, said
+        assert load_rubric(str(path)).name == "adopted"  # as its file is called, not the prompt's
     rubric = load_rubric(str(path))
     [(score, field)] = rubric.format.scores.items()
     assert len(field.values) == len(names)
@@ -80,9 +81,9 @@ def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
     draw = ("sample", "a.run", "--rater", "ann", "--cases", "cases.jsonl", "--n", 2, "--seed", 1, "--out")
     assert run(*draw, "rate.xlsx").code == 0
     column = [cell.value for cell in openpyxl.load_workbook("rate.xlsx")["scale"]["A"]]
-    assert column[0] == score
-    assert [str(said).partition(" – ")[2] for said in column[:0:-1]] == list(names)
-    assert [read_score(str(said), field) for said in column[:0:-1]] == list(field.values)
+    assert (column[0], column[-1]) == (score, "can't say")
+    assert [str(said).partition(" – ")[2] for said in column[-2:0:-1]] == list(names)
+    assert [read_score(str(said), field) for said in column[-2:0:-1]] == list(field.values)
 
     assert run(*draw, "rate.html").code == 0
     levels = [text for text in PageParser(Path("rate.html").read_text()).texts if text.endswith(names)]

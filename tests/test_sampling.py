@@ -119,7 +119,7 @@ def test_the_sheet_of_a_rating_workbook_that_is_read_is_told(run: Path, sheet: P
     with RunFile.open(run) as opened:
         found = import_ratings(opened, RatingsFile(path, "human"), ["import"])
         assert len(scores_of(opened, "Ann")) == 9
-    assert "reads its sheet 'ratings', one of 4" in found.notices
+    assert "the sheet 'ratings' is read, one of 4" in found.notices
 
 
 def test_what_is_filled_in_comes_back(run: Path, sheet: Path, tmp_path: Path) -> None:

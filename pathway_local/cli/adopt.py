@@ -63,7 +63,7 @@ def adopt(
     if proposal.open:
         print_text("Declaration, to complete", _options(proposal))
     else:
-        rubric = parse_rubric(rubric_text(prompt, proposal, str(file), confirmed=True), str(out or file))
+        rubric = parse_rubric(rubric_text(prompt, proposal, str(out or file), confirmed=True), str(out or file))
         proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
         show_rubric(rubric)
     declared = bool(fields) and not proposal.questions
@@ -75,7 +75,7 @@ def adopt(
     sure = yes or declared or (asks and typer.confirm("Is the example the reply that you want?", err=True))
     settle = "complete each ? in it, then delete" if proposal.open else "confirm it by deleting"
     with output_file(out, force=force) as written:
-        written.write(rubric_text(prompt, proposal, str(file), confirmed=sure).encode())
+        written.write(rubric_text(prompt, proposal, str(out), confirmed=sure).encode())
     notice(f"wrote {out}" if sure else f"wrote {out}: {settle} its line confirmed: false")
 
 

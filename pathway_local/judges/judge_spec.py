@@ -15,7 +15,7 @@ from pathway_local.passes import Sampling
 Positive = Annotated[float, Field(gt=0, le=1e7)]
 Text = Annotated[str, StringConstraints(max_length=4000)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=300)]
-Precision = Literal["fp32", "bf16", "fp16", "fp8", "int8", "w4a16", "mxfp4", "nvfp4", "awq", "gptq"]
+Precision = Literal["fp32", "bf16", "fp16", "fp8", "int8", "w4a16", "mxfp4", "nvfp4", "awq", "gptq", "quantized"]
 System = Literal["native", "fold"]
 Dtype = Literal["auto", "bfloat16", "float16", "float32"]
 Switch = bool | int | str

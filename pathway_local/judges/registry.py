@@ -30,7 +30,6 @@ from pathway_local.system.safe_yaml import Places, first_complaint, load_yaml
 from pathway_local.system.shipped import shipped
 
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-_METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "mxfp4": "mxfp4", "awq": "awq", "gptq": "gptq", "nvfp4": "nvfp4"}
 
 
 def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
@@ -56,23 +55,10 @@ def complete(spec: JudgeSpec, folder: Path) -> JudgeSpec:
 
 def precision(config: Config) -> str | None:
     """Return the precision that a model is stored in, by its `config.json`; None if it names none that we know."""
-    quantized = config.get("quantization_config")
-    if not isinstance(quantized, Mapping):
-        text = text_config(config)
-        return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
-    algorithm = str(quantized.get("quant_algo", "")).lower()
-    method = str(quantized.get("quant_method", "")).lower()
-    return _METHODS.get(algorithm) or _METHODS.get(method) or _compressed(quantized)
-
-
-def _compressed(quantized: Config) -> str | None:
-    groups = quantized.get("config_groups")
-    for group in groups.values() if isinstance(groups, Mapping) else ():
-        weights = group.get("weights") if isinstance(group, Mapping) else None
-        if isinstance(weights, Mapping):
-            named = {"4 float": "nvfp4", "4 int": "w4a16", "8 float": "fp8", "8 int": "int8"}
-            return named.get(f"{weights.get('num_bits')} {weights.get('type')}")
-    return None
+    if isinstance(config.get("quantization_config"), Mapping):
+        return "quantized"
+    text = text_config(config)
+    return _DTYPES.get(str(text.get("dtype") or text.get("torch_dtype")))
 
 
 def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:

@@ -147,9 +147,8 @@ class WorkbookSheet(Sheet):
         """Look at the sheet called `title`, else the first, and return the names of its columns."""
         with _open(self.path, title) as page:
             self.title: str = page.title
-            seen = (each.title for each in page.parent.worksheets if each.sheet_state == "visible")
-            self.others = tuple(title for title in seen if title != self.title)
-            pages = len(page.parent.worksheets)
+            seen = {each.title: each.sheet_state == "visible" for each in page.parent.worksheets}
+            self.others = tuple(title for title in seen if seen[title] and title != self.title)
             self._last_row: int | None = page.max_row
             rows = looked_at(([plain_text(cell.value) for cell in cells] for cells in _rows(page)), header_row or 0)
             over_rows = list(cells_over_rows(self.path, page._worksheet_path))
@@ -162,7 +161,10 @@ class WorkbookSheet(Sheet):
             place = find_header(rows, header_row, self.path.name)
             self._formulas = has_formulas(self.path)
         self.header_row = 0 if place is None else place + 1
-        self.notes = (f"reads its sheet {self.title!r}, one of {pages}",) if pages > 1 else ()
+        # A copy of the workbook holds hidden sheets, too, and they may say who is behind a number.
+        hidden = ", ".join(repr(title) for title in seen if not seen[title])
+        told = f"the sheet {self.title!r} is read, one of {len(seen)}{f' (hidden: {hidden})' if hidden else ''}"
+        self.notes = (told,) if len(seen) > 1 else ()
         self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
         if self.guessed_header:
             self.notes += (header_note(self.header_row),)
