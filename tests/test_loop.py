@@ -94,12 +94,19 @@ class Script:
 
 
 def judging(
-    run: RunFile, rubric: Rubric, script: Script, *, samples: int = 1, shuffle: int | None = 3, **options: object
+    run: RunFile,
+    rubric: Rubric,
+    script: Script,
+    *,
+    samples: int = 1,
+    shuffle: int | None = 3,
+    room: int = 2000,
+    **options: object,
 ) -> JudgingLoop:
     store_rubric(run, rubric)
     rater = run.add_rater(Rater("script", "judge", rubric.name, {"samples": samples}))
     writer = PromptWriter(rubric, script.tokenizer, Chat(), context=2000)
-    pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle), script.tokenizer, 2000)
+    pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle, context=room), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
     own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
     task = FirstVerdicts(run, "x.csv", **own)  # type: ignore[arg-type]
@@ -115,6 +122,18 @@ def stored(run: RunFile) -> dict[str, Record]:
     records = list(run.records())
     assert len({record.case_id for record in records}) == len(records)
     return {record.case_id: record for record in records}
+
+
+def test_a_prompt_is_held_to_the_context_for_which_the_engine_has_memory(
+    run: RunFile, rubric: Rubric, tokenizer: JudgeTokenizer
+) -> None:
+    long = Case("long", {"answer": "answer is " + "very " * 900 + "long"})
+    for room, failures in ((500, 1), (2000, 0)):
+        tally = judging(run, rubric, Script(tokenizer), room=room).judge([*cases(2), long])
+        assert tally.failures.total() == failures
+        if failures:
+            failed = stored(run)["long"].outcome
+            assert isinstance(failed, Failure) and f"the judge's context is {room}" in failed.message
 
 
 def test_every_case_gets_its_own_verdict_whatever_the_order(

@@ -44,7 +44,7 @@ def _asked(name: str, spelling: str) -> str:
     if f" by {OPEN}" in spelling:
         return f'how fine is "{name}"? Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01'
     if spelling == OPEN:
-        return f'what is "{name}"? I read no range and no set of words for it; write for the {OPEN}, such as 1-5'
+        return f'what is "{name}"? I read no range and no words for it; write 1-5, no < yes or text for the {OPEN}'
     return f'what is "{name}"? Complete {spelling}'
 
 

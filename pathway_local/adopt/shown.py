@@ -255,26 +255,23 @@ def _ended(source: Source, ends: list[End]) -> Form:
     asked = f"the prompt shows {' and '.join(told)[:120]}: does the reply hold one?" * (len(told) > 1)
     label = told[0] if told and (len(told) == 1 or not fence) else ""
     values = list(dict.fromkeys(end.value.strip("[]<>(){} $") for end in ends))
-    every = [word for value in values for word in alternatives(value) or [value] if not re.match(r"\W*\d", word)]
+    every = dict.fromkeys(word for value in values for word in alternatives(value) or [value])
     # [[verdict]] beside [[Yes]] and [[No]] is their name, and so is "Conclusion: [[CONCLUSION]]" beside [[A>B]].
-    every = [word for word in every if word.lower() not in label.lower() or len(word) < 3]
-    words = tuple(dict.fromkeys(every))
-    named = as_name(label) if re.search(r"\w", label) else ""
-    name = ("verdict" if words else named or "rating") if fence else named or "score"
-    text = values[0] if values and len(words) < 2 else ""
-    slot = Slot(name, text, row, "" if words or text else "number", words if len(words) > 1 else ())
-    begin = re.sub(r"\\+", r"\\", fence)
-    layout = (
-        in_layout(f"{label} " * bool(label) + begin) + f"{{{name}}}" + (in_layout(_FENCES[begin]) if fence else more)
-    )
-    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
-    before, gap = ("explanation" if fence else "reasoning"), "\n\n" * bool(label)
+    named = [word for word in every if len(word) > 2 and word.lower() in label.lower()]
+    words = tuple(word for word in every if word not in named and not re.match(r"\W*\d", word))
     unread = fence and (any(end.more for end in ends) or len(words) == 1)
-    kind = "brackets around a value" if fence else "a final line"
+    name = as_name(label) if re.search(r"\w", label) else "rating" if fence else "score"
+    name = "verdict" if fence and words else name
+    slot = Slot(name, "", row, words=words) if len(words) > 1 else Slot(name, values[0], row)
+    begin = re.sub(r"\\+", r"\\", fence)
+    end = in_layout(_FENCES[begin]) if fence else more
+    layout = in_layout(f"{label} " * bool(label) + begin) + f"{{{name}}}{end}"
+    kind, before = ("brackets around a value", "explanation") if fence else ("a final line", "reasoning")
     if unread or any_of("silent").search(source.text) or not any_of("reasons").search(source.text):
         return Form(kind, layout, () if unread else (slot,), row, question=asked)
-    slots = (Slot(before, "", row, "text"), slot)
-    return Form(kind, f"{{{before}}}{gap}{layout}", slots, row, question=asked)
+    # Without a line break before brackets: judges end their last sentence with them ("Final verdict: [[A]]").
+    whole = f"{{{before}}}" + "\n\n" * bool(label) + layout
+    return Form(kind, whole, (Slot(before, "", row, "text"), slot), row, question=asked)
 
 
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|\n(?=[a-z\"“'‘(]))+")
@@ -342,8 +339,11 @@ USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n
 
 def usual_reply(low: float, high: float, row: int) -> Form:
     """Return the usual reply for a prompt that lists levels and shows no form; the rubric tells the judge of it."""
-    marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low:g} to {high:g}]"}
-    told = USUAL.format(**marks, justification="[why this number]")
-    analysis, justification = (Slot(name, "", row, "text") for name in ("analysis", "justification"))
-    slots = (analysis, Slot("score", f"{low:g} to {high:g}", row), justification)
+    scale = f"{low:g} to {high:g}"
+    told = USUAL.format(
+        analysis="[what speaks for and against it]",
+        score=f"[one whole number from {scale}]",
+        justification="[why this number]",
+    )
+    slots = (Slot("analysis", "", row, "text"), Slot("score", scale, row), Slot("justification", "", row, "text"))
     return Form("levels without a format; the usual one is added", USUAL, slots, row, f"Write exactly:\n\n{told}")

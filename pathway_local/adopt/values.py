@@ -81,7 +81,9 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         spelling, question = ordered(words)
         return Value(spelling, rows, scores=True, words=words, question=question)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
-    if not scale and slot.kind in ("", "text") and not _is_number(slot, last, explains):
+    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
+    told = called or any_of("sum").search(last) or (any_of("score").search(text) and len(text) < 80)
+    if not scale and slot.kind in ("", "text") and (explains or not told):
         return _of_text(slot, last, explains)
     if any_of("sum").search(f"{last} {text}"):
         return Value(OPEN, rows, scores=True)
@@ -94,13 +96,6 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
     asked = "are 1 and 2 a scale, or the first and the second text?" * ((scale.low, scale.high) == (1, 2))
     return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True, question=asked)
-
-
-def _is_number(slot: Slot, last: str, explains: bool) -> bool:
-    """Return whether a slot without a range is one for a score."""
-    called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
-    told = any_of("score").search(slot.text) and len(slot.text) < 80
-    return not explains and bool(called or told or any_of("sum").search(last))
 
 
 def _of_text(slot: Slot, last: str, explains: bool) -> Value:

@@ -159,8 +159,6 @@ class _ScoringJob:
                 timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
                 again = [local_rater(second_look(rater), tokenizer, self.plan) for rater in own]
-                for local in again:
-                    local.writer.context = pool.context
                 self._double_check(judge, again, pool, window)
             return tally
         finally:

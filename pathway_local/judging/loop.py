@@ -146,6 +146,7 @@ class JudgingLoop:
                     unjudged = self.task.to_judge(rater, batch)
                     if unjudged:
                         self.pool.load()  # before a prompt is written: it says how long one may be
+                        rater.writer.context = min(rater.writer.context, self.pool.context)
                     for (case, _), prompts in zip(unjudged, rater.prompts(unjudged), strict=True):
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)
