@@ -194,12 +194,14 @@ def _preload() -> None:
         *("typer._adapters", "rich.console", "rich.progress", "rich._unicode_data.unicode17-0-0"),
     ):
         import_module(name)
+    from pathway_local.engines.engine_list import installed_packages
     from pathway_local.judges import chat_template, template_process
     from pathway_local.judges.registry import load_registry
     from pathway_local.sheets.columns import names_of
     from pathway_local.words.language import ENGLISH, Language
 
     # To read these files takes a command longer than most of its work.
+    installed_packages()
     load_registry()
     Language(ENGLISH)
     names_of("ids")

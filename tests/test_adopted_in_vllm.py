@@ -40,7 +40,7 @@ KINDS = {
 
 DECLARED = {
     "keys": "reason: text; score: 1 No order < 2 Some order < 3 Full order or null or skipped; "
-    'details.jumps: number 0-1000; details.places: json {"type": "array"}; details.quotes: list; '
+    "details.jumps: number 0-1000; details.places: list; details.quotes: list; "
     "status: choice completed | skipped",
     "people": "analysis: text; score: 1 < 2 < 3",
     "nominal": "kind: A | B | C",

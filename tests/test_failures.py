@@ -2,8 +2,10 @@
 
 import inspect
 import logging
+import shutil
 import traceback
 from multiprocessing import Pipe
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +16,7 @@ from pathway_local.engines.host import described, last_exception, start_error, t
 from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
+from pathway_local.judges.pinned_folder import pinned_folder
 
 WRAPPER = Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above. Failed core")
 GIB = 1 << 30
@@ -220,6 +223,17 @@ def test_a_compiler_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         error = start_error(VLLM, _cause(raised), "")
         assert "compiler" in str(error)
         assert "apt-get install build-essential" in error.hint
+
+
+def test_a_judge_whose_files_went_after_it_was_checked_is_told(
+    tiny_judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
+    judge = shutil.copytree(tiny_judge, tmp_path / "judge")
+    weights = pinned_folder(judge) / "model.safetensors"
+    shutil.rmtree(judge)
+    error = start_error(VLLM, _cause(_raised(weights.read_bytes)), "")
+    assert "put them back" in error.hint
 
 
 def test_a_device_that_is_not_found_has_its_cause_among_what_was_printed() -> None:

@@ -102,7 +102,7 @@ def as_csv(path: Path, rows: Sequence[Sequence[Any]], header: int, dice: random.
     return path
 
 
-@pytest.mark.parametrize("seeds", [range(160), pytest.param(range(160, 1000), marks=pytest.mark.soak)], ids=str)
+@pytest.mark.parametrize("seeds", [range(100), pytest.param(range(100, 1000), marks=pytest.mark.soak)], ids=str)
 def test_the_header_is_found_in_hundreds_of_layouts(tmp_path: Path, seeds: range) -> None:
     for seed in seeds:
         dice = random.Random(seed)

@@ -1,5 +1,6 @@
 """Pages show hostile data as words: nothing runs, nothing loads, and the layout holds."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -104,8 +105,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders by the text that the run in them holds."""
-    texts = [*HOSTILE.values(), *("x" * len(text) for text in HOSTILE.values())]
-    return {text: tmp_path_factory.mktemp("pages") for text in texts}
+    return defaultdict(lambda: tmp_path_factory.mktemp("pages"))
 
 
 def pages_of(text: str, folders: dict[str, Path], run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -122,7 +122,7 @@ def test_hostile_data_change_no_tag_of_a_page(
     kind: str, run: Run, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    for text in (HOSTILE[kind], "x" * len(HOSTILE[kind])):
+    for text in (HOSTILE[kind], "x" * max(50, len(HOSTILE[kind]) // 1000 * 1000)):  # one for all short ones
         folder = pages_of(text, folders, run, monkeypatch)
         made.append({name: check_harmless((folder / name).read_text(encoding="utf-8")) for name in PAGES})
         assert all((folder / name).stat().st_size < 3_000_000 for name in PAGES)

@@ -318,12 +318,15 @@ def test_what_a_model_asks_of_texts_and_lists_is_kept() -> None:
         code: Annotated[str, Field(pattern="^[a-z]{3}$")]
         parts: Annotated[list[str], Field(min_length=2, max_length=3)]
         why: str
+        more: str | None = None
+        sure: bool | None = None
         score: Literal[1, 2]
 
     rubric = pl.Rubric.of_model(Dated)
     assert rubric.check() == []
     kinds = {name: field.type for name, field in rubric.read.format.outputs.fields.items()}
-    assert kinds == {"day": "json", "code": "json", "parts": "json", "why": "text", "score": "score"}
+    kept = dict.fromkeys(("day", "code", "parts", "sure"), "json")
+    assert kinds == {**kept, "why": "text", "more": "text", "score": "score"}
     schema = rubric.read.format.schema()["properties"]
     assert isinstance(schema, dict) and schema["parts"]["minItems"] == 2  # type: ignore[index,call-overload]
 

@@ -493,7 +493,7 @@ def test_a_killed_command_leaves_the_run_as_it_was_and_no_file(
 
     names = {path.name for path in here(".").iterdir()}
     new = {"new.run", *(f"new.{k}-of-{N}.run" for k in range(1, N + 1))} if what == "split" else set()
-    for at in sorted(chance.sample(range(1, steps), 10)):
+    for at in sorted(chance.sample(range(1, steps), 6)):
         code, said = typed(at, here("."))
         assert code == -signal.SIGKILL, said
         for name in ("all.run", *PARTS, *(new & {path.name for path in here(".").iterdir()})):

@@ -168,6 +168,7 @@ def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
 @pytest.mark.parametrize(
     ("given", "taken"),
     [
+        ([], []),
         (["--think"], ["--think", "auto"]),
         (["--think", "500"], ["--think", "500"]),
         (["--think", "auto"], ["--think", "auto"]),

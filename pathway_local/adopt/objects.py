@@ -128,16 +128,15 @@ def key_lists(source: Source) -> Iterator[Form]:
             continue
         keyed = any_of("keys").search(" ".join(source.lines[max(0, row - 1) : row + 3]))
         bullets = [key for key in items(source, row) if re.match(r"\s*[-*•+\d]+\W+[A-Za-z]\w*\b", source.lines[key[3]])]
-        found = run.search(line, told.end())
         if bullets and (keyed or all(re.match(r'\W*"', source.lines[key[3]]) for key in bullets)):
             yield Form("a list of JSON keys", "json", tuple(slots_of(bullets)), row)
             return
         if any_of("objects").search(line):
             return  # a list at the top
-        keys = (
-            [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])] if found else []
-        )
-        if found and (len(keys) > 1 or any_of("keys").search(line[: found.start()])):
+        if not (found := run.search(line, told.end())):
+            continue
+        keys = [(0, each[1], (each[2] or "").strip(" ,:()"), row) for each in re.finditer(one, found[0])]
+        if len(keys) > 1 or any_of("keys").search(line[: found.start()]):
             more = [key for key in re.findall(_KEY, line[found.end() :]) if key not in found[0]]
             asked = f'the same line names "{more[0]}": must the reply hold it?' if more else ""
             yield Form("JSON keys in a sentence", "json", tuple(slots_of(keys)), row, question=asked)

@@ -339,8 +339,11 @@ USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n
 
 def usual_reply(low: float, high: float, row: int) -> Form:
     """Return the usual reply for a prompt that lists levels and shows no form; the rubric tells the judge of it."""
-    marks = {"analysis": "[what speaks for and against it]", "score": f"[one whole number from {low:g} to {high:g}]"}
-    told = USUAL.format(**marks, justification="[why this number]")
-    analysis, justification = (Slot(name, "", row, "text") for name in ("analysis", "justification"))
-    slots = (analysis, Slot("score", f"{low:g} to {high:g}", row), justification)
+    scale = f"{low:g} to {high:g}"
+    told = USUAL.format(
+        analysis="[what speaks for and against it]",
+        score=f"[one whole number from {scale}]",
+        justification="[why this number]",
+    )
+    slots = (Slot("analysis", "", row, "text"), Slot("score", scale, row), Slot("justification", "", row, "text"))
     return Form("levels without a format; the usual one is added", USUAL, slots, row, f"Write exactly:\n\n{told}")

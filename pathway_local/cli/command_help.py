@@ -112,7 +112,7 @@ class JudgingCommand(Command):
 
 def with_budget(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the arguments, with `auto` behind each `--think` that has no number."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):  # without any, the second has one
         yield argument
         if argument == "--think" and not (following.isdecimal() or following == "auto"):
             yield "auto"

@@ -53,6 +53,9 @@ REMEDIES: Remedies = {
         r"cannot find any model weights|SafetensorError|HeaderToo|incomplete metadata": (
             "A file of the judge's weights is damaged or missing: fetch or copy them again."
         ),
+        r"No such file or directory: '[^']*/judges/": (
+            "The judge's files were moved or deleted after the check: put them back, and run the same command again."
+        ),
     },
 }
 """Remedies for any engine, after its own."""

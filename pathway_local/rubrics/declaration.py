@@ -243,14 +243,14 @@ def _field(schema: Schema, whole: Schema) -> Field:
         return _or_null({"type": "score", "levels": dict.fromkeys(sorted(values), "")}, nullable)
     if kind in ("integer", "number"):
         return _or_null(_number(plain, kind == "integer"), nullable)
-    if nullable or values is not None:
+    if values is not None or not _KEPT_AS_JSON.isdisjoint(plain):
+        return _json(schema, whole)
+    if kind == "string":  # never null, which would say nothing: as JSON, a long text would be cut without a mark
+        return {"type": "text"}
+    if nullable:
         return _json(schema, whole)
     if kind == "boolean":
         return {"type": "boolean"}
-    if not _KEPT_AS_JSON.isdisjoint(plain):
-        return _json(schema, whole)
-    if kind == "string":
-        return {"type": "text"}
     items = plain.get("items")
     if kind == "array" and isinstance(items, Mapping) and dict(items) == {"type": "string"}:
         return {"type": "list"} | ({"items": plain["maxItems"]} if "maxItems" in plain else {})

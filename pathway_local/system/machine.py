@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ TORCH_ALONE = "`pip install . torch` in this project's folder"
 """How to install what judging without vLLM needs."""
 
 
+@cache  # reading what a package says of itself takes milliseconds, and each job asks for several
 def version_of(package: str) -> str:
     """Return the version of a package; empty if it is not installed."""
     try:
