@@ -68,6 +68,24 @@ def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> Non
     assert fields(keys) == {"pred": "?", "score": "0-5"}
 
 
+def test_a_form_of_the_inputs_alone_is_no_reply() -> None:
+    form = "Write the form:\nQuestion: [yes or no]\nAnswer: [yes or no]\n"
+    assert not fields(f"Judge {{question}} and {{answer}}. {form}")
+    assert fields(f"Judge {{question}}. {form}")
+
+
+def test_a_response_that_is_chosen_as_the_worse_one_is_left_open() -> None:
+    told = "A: {response_a}\nB: {response_b}\nGood beats better. Which response is {what}? Answer only with A or B.\n"
+    assert fields(told.replace("{what}", "worse")) == {"verdict": "prefer A ? B"}
+    assert fields(told.replace("{what}", "better")) == {"verdict": "prefer A > B"}
+
+
+def test_an_ending_is_asked_about_since_reasons_may_stand_before_it() -> None:
+    assert "does the judge write this alone, and no reasons before it?" in asked(
+        "Is {answer} right? [[yes]] or [[no]]."
+    )
+
+
 def test_labels_may_have_a_range_and_brackets_of_their_own() -> None:
     parts = "".join(f"{name} (1-5): [score]\n" for name in ("Accuracy", "Fluency"))
     found = proposed(f"Judge {{answer}}.\nUse this format:\n\n{parts}Reasoning: [Tone, style]\n".encode())
