@@ -402,6 +402,22 @@ def test_a_label_at_the_end_of_the_prompt_shows_no_slot() -> None:
     assert fields(places) == {"why": "text", "score": "1-5"}
 
 
+def test_what_looks_like_words_or_a_range_and_is_none_is_not_taken_for_one() -> None:
+    assert fields("Compare {resposta}. Dá 2 se está certa, 0 se não. Responda apenas com o número.") == {"score": "?"}
+    assert fields('Rate {x} from 1 to 3. JSON: {"score": <1-3>, "comment": "<1–2 предложения>"}')["comment"] == "text"
+    assert (
+        fields('给 {x} 打分。返回 JSON: {"quote": "原文或空字符串", "score": <1-5>}')["quote"]
+        != "choice 原文 | 空字符串"
+    )
+    counted = 'Rate {x} from 1 to 10. Return JSON: {"design": <1-10>, "crashes": <int - number of times it crashed>}'
+    assert fields(counted) == {"design": "1-10", "crashes": "?"}
+    assert (
+        fields('Rate {x}. Return JSON: {"use": <1-5>, "synthesis": null, "why": "In a sentence."}')["synthesis"] == "?"
+    )
+    bare = 'Call {x} "Floja" or "Mala" if it strays.\n\nDevuelve unicamente una de estas:\nBuena\nFloja\nMala\n'
+    assert fields(bare) == {"verdict": "Buena | Floja | Mala"}
+
+
 def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about() -> None:
     told = 'Assign a grade of either "CORRECT" or "WRONG". Just return the letter "A" or "B".'
     assert fields(f"Judge {{answer}}. {told}") == {"verdict": "A | B"}

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from handed_run import CASES, SOUND, handed_run, truth
 from rated_run import add, cases, store_draw
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
+from typed import COMMAND
 from typed_here import Run
 
 from pathway_local.case import CaseRef
@@ -423,6 +425,15 @@ def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run
     assert said.code and "options.error was 0.1, now 0.2" in said.err and "--store NAME" in said.err
     assert said.out.strip(), "the answer is shown before anything is stored"
     assert "the panel both" in run("runs", "remove-rater", path, "committee/Ann", "--yes").words
+
+
+def test_a_pipe_that_is_closed_early_keeps_nothing_from_being_stored(tmp_path: Path, run: Run) -> None:
+    path = handed_run(tmp_path / "my.run")
+    words = f"handover {path} --against committee --error 0.1 --store both | true; exit ${{PIPESTATUS[0]}}"
+    piped = ["bash", "-c", f'"$0" "$1" {words}', *COMMAND]
+    told = subprocess.run(piped, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "stored: both, with 494 scores of demo\n")
+    assert "sound both" in run("summary", path).words
 
 
 @pytest.mark.parametrize(("labels", "worst", "said"), [(25, 0.4, "below 29"), (60, 0.9, "labels")])

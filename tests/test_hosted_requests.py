@@ -226,9 +226,10 @@ def test_a_batch_of_which_every_request_failed_counts_as_failures_of_the_model_t
     answered = [{"custom_id": each, "response": {"status_code": 200, "body": reply}} for each in ids[:5]]
     other = [{"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
              for line in write(run, "tiny", "openai", "gpt-5", out="other.jsonl")[1]]  # fmt: skip
-    failed, results, others = (
+    lost = [{**expired[0], "custom_id": each["custom_id"]} for each in other]
+    failed, results, others, all_lost = (
         RatingsFile(write_lines(run.parent / f"{name}.jsonl", given), "hosted", "gpt")
-        for name, given in (("failed", expired), ("results", answered), ("others", other))
+        for name, given in (("failed", expired), ("results", answered), ("others", other), ("lost", lost))
     )
     with RunFile.open(run) as opened:
         [told] = [note for note in import_ratings(opened, failed, ["import"]).notices if "succeeded" in note]
@@ -237,6 +238,8 @@ def test_a_batch_of_which_every_request_failed_counts_as_failures_of_the_model_t
         assert {record.outcome.message for record in opened.records("gpt")} == {"batch_expired"}  # type: ignore[union-attr]
         with pytest.raises(RaterChanged, match='model was "gpt-4o", now "gpt-4o-2024-08-06"'):
             import_ratings(opened, others, ["import"])  # what another model was asked
+        with pytest.raises(RaterChanged, match='was "openai gpt-4o", now "openai gpt-5"'):
+            import_ratings(opened, all_lost, ["import"])
         import_ratings(opened, results, ["import"])
         assert [*scores_of(opened, "gpt").values()].count(4) == 5 and len(scores_of(opened, "gpt")) == 12
         rater = next(rater for _, rater in opened.raters() if rater.name == "gpt")

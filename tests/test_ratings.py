@@ -11,7 +11,7 @@ from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of,
 
 from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName, UsageError
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem
@@ -491,6 +491,26 @@ def test_a_refused_cell_is_quoted_if_it_is_too_short_to_be_a_text(
     (problem,) = refused(run, path).problems  # type: ignore[attr-defined]
     told = f"the rater's score: {said} is not a score from 1 to 5; write can't say if it could not be judged"
     assert str(problem).endswith(told)
+
+
+SAYS = """---
+name: says
+inputs: {answer: {type: string}}
+outputs:
+  layout: "Score: {score}"
+  fields:
+    score: {type: score, levels: {0: "Can't say", 1: Bad, 2: Good}, special: [0]}
+---
+user:
+{{ answer }}
+"""
+
+
+@pytest.mark.parametrize("cell", ["Can't say", "can't say", "0 – Can't say"])
+def test_a_level_that_is_called_like_that_is_a_score(tmp_path: Path, cell: str) -> None:
+    with judged_run(tmp_path / "own.run", parse_rubric(SAYS, "says")) as run:
+        load(run, table(tmp_path, [["id", "score"], ["s-1", cell]]), "Ann")
+        assert scores_of(run, "Ann") == {"s-1": 0}
 
 
 def test_a_column_of_comments_is_named_by_the_user(run: RunFile, tmp_path: Path) -> None:

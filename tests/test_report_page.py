@@ -15,9 +15,11 @@ from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
+from pathway_local.pages.page import warnings
 from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
+from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
@@ -115,6 +117,36 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
     assert reported(run, "--by", "audience", "--min-group", 1).said.count("marked cut:reason") == 1
     found = run("summary", "may.run", "--by", "audience").words
     assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
+
+
+def test_what_is_too_frequent_in_one_group_alone_is_said_of_it(run: Run, tmp_path: Path) -> None:
+    few, small = (
+        cases(ids=[f"{name}-{n}" for n in range(size)], audience=name) for name, size in (("a", 10), ("b", 9))
+    )
+    rows = [*few, *small, *cases(ids=[f"c-{n}" for n in range(300)], audience="c")]
+    cut = Verdict({"score": Score(2)}, {}, ("cut:reason",))
+    low = Verdict({"score": Score(2, {2: 1.0}, 0.1)})
+    with judged_run(tmp_path / "may.run", rows=rows) as made:
+        told = {case.id: Verdict({"score": Score(4, {4: 1.0}, 1.0)}) for case in rows}
+        for group in (few, small):
+            told |= {case.id: outcome for case, outcome in zip(group, (cut, cut, low, low), strict=False)}
+        add(made, "demo", told, rows=rows)
+    asked = ("--by", "audience", "--min-group", 1)
+    for words in (run("summary", "may.run", *asked).words, reported(run, *asked).said):
+        assert "tiny by demo, audience a: 2 marked cut:reason: that is 20% of the verdicts" in words
+        assert "tiny by demo, audience a, score: in 2 of 8 verdicts" in words
+        assert words.count("marked cut:reason") == 1 and "audience b:" not in words and "audience b," not in words
+
+
+def test_a_warning_that_does_not_hold_for_every_score_says_for_which_it_holds() -> None:
+    both, one = Note("labels_once", {"people": "all people", "count": 30}, "warning"), Note("no_people", kind="warning")
+    label = Note("caution", {"rater": "demo", "label": "a toy"}, "warning")
+    tables = [Table("raters", {"rubric": "two", "score": name}, (), (), notes, heading=("rubric", "score"))
+              for name, notes in (("clear", [both, one, label]), ("right", [both]))]  # fmt: skip
+    say = Language("en")
+    found = warnings(tables, say)
+    assert found == [say.note(both), f"two clear: {say.note(one)}", "demo: a toy"]
+    assert say.note(one) in warnings([*tables, Table("scores", {}, (), (), [one])], say)
 
 
 def test_the_caution_about_the_demo_judge_is_in_the_readers_language() -> None:

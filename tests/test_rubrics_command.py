@@ -192,7 +192,9 @@ def test_what_is_open_is_asked_and_what_is_not_found_is_a_line_to_complete(run: 
     assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
     (tmp_path / "bare.txt").write_text("Is the summary of the article right? Say yes or no only.\n")
     said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
-    assert said.code == 2 and "--inputs 'summary, article'" in said.err
+    assert said.code == 2 and "bare.txt --inputs '?, ?'" in said.err
+    said = run("rubrics", "adopt", "bare.txt", "--inputs", "?, ?", "-o", "bare.prompty")
+    assert said.code == 2 and "'?' is no name of an input" in said.err
     assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
 

@@ -95,15 +95,6 @@ def _listed(source: Source, foreign: tuple[str, ...]) -> Inputs:
     return Inputs(said, rows, (asked,), foreign) if said and not foreign else Inputs({}, foreign=foreign)
 
 
-def mentioned(source: Source) -> list[str]:
-    """Return names to suggest for inputs: marks of other tools, or else the prompt's own word for each kind of text."""
-    marks = [as_name(each) for each in dict.fromkeys(_FOREIGN.findall(source.text)) if kind_of(each)]
-    kinds: dict[str, str] = table()["kinds"]
-    words = [re.search(rf"(?i)\b(?:{stems})[a-z]*", source.text) for stems in kinds.values()]
-    said = [as_name(word[0]) for word in sorted(filter(None, words), key=re.Match.start)]
-    return list(dict.fromkeys(marks or said[:3])) or ["question", "answer"]
-
-
 def places_of(name: str, text: str) -> list[int]:
     """Return where an input's marks begin."""
     return [mark.start() for mark in re.finditer(rf"[{{$<]\s*\$?{name.replace('_', '[_.]')}\b", text)]

@@ -14,7 +14,6 @@ import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.inputs import Inputs as FoundInputs
-from pathway_local.adopt.inputs import mentioned
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.adopt.questions import doubts
@@ -159,8 +158,8 @@ def _check(prompt: Prompt, proposal: Proposal, typed: str, *, yes: bool) -> None
     """Raise UsageError with a line to complete, behind what the user `typed`, for what no file could leave open."""
     begin = f"pathway-local rubrics adopt {typed}"
     if not proposal.inputs.said:
-        hint = f"{begin} --inputs '{', '.join(mentioned(prompt.source))}'"
-        raise UsageError("I could not find the inputs; declare the names of the texts that the judge is given", hint)
+        said = "I could not find the inputs; declare the names of the texts that the judge is given"
+        raise UsageError(said, f"Complete, with names such as question, answer: {begin} --inputs '?, ?'")
     if not proposal.fields:
         raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
     if proposal.open and yes:

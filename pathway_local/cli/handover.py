@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +53,8 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
             raise UsageError(f"the command decides about several: {scores}", "Name one --rubric, --score and --judge.")
         if sheet:
             _plan(run, decision, own).check(force=own["force"])
-        yield data, tables
+        with suppress(BrokenPipeError):  # who closes the pipe, as `head` does, still wants the scores stored
+            yield data, tables
         if name:
             store_combined(opened, name, decision, sys.argv)
             talk.say(f"stored: {name}, with {decision.kept.sum():,} scores of {decision.name}")

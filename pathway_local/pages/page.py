@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pathway_local import __version__
 from pathway_local.errors import UsageError
+from pathway_local.note import Note
 from pathway_local.output.wording import Worded, Wording
 from pathway_local.pages.charts import Figure, figures
 from pathway_local.results.table import Table
@@ -208,6 +209,29 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
     )
 
 
+def warnings(tables: Sequence[Table], say: Language) -> list[str]:
+    """The warnings of a page's tables, each once; one that does not hold for every score says for which it holds."""
+    scores = {_score(each) for each in tables if each.heading}
+    found: dict[str, tuple[Note, dict[tuple[object, object] | None, None]]] = {}
+    for table in tables:
+        for note in (each for each in table.notes if each.kind == "warning"):
+            _, places = found.setdefault(say.note(note), (note, {}))
+            places[_score(table)] = None
+    told: dict[str, None] = {}
+    for text, (note, places) in found.items():
+        if note.key == "caution" or None in places or places.keys() == scores:
+            told[text] = None
+            continue
+        for rubric, score in filter(None, places):
+            told[say.note(Note("under_score", {"rubric": rubric, "score": score, "said": note}))] = None
+    return [*told]
+
+
+def _score(table: Table) -> tuple[object, object] | None:
+    """The rubric and the score that stand above a table."""
+    return (table.about["rubric"], table.about["score"]) if table.heading else None
+
+
 def blocks(tables: Sequence[Table], say: Language) -> tuple[Block, ...]:
     """The tables with their charts, without what is to be said about them."""
     wording = Wording(say)
@@ -244,7 +268,7 @@ def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, com
         kind=kind,
         name=visible(run),
         answers=wording.notes(tables, "answer")[:MOST_ANSWERS],
-        warnings=wording.notes(tables, "warning"),
+        warnings=warnings(tables, say),
         sections=sections(tables, say),
         command=visible(join(command)),
     )

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.errors import UsageError
-from pathway_local.output.wording import Wording
-from pathway_local.pages.page import page, sections
+from pathway_local.pages.page import page, sections, warnings
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
@@ -47,7 +46,7 @@ def report_page(
         heading=title or found.name,
         found=found,
         findings=[say.note(note) for note in found.findings],
-        warnings=[*Wording(say).notes(found.tables, "warning"), *map(say.note, found.warnings)],
+        warnings=[*warnings(found.tables, say), *map(say.note, found.warnings)],
         facts=list(_facts(found, say)),
         sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
         provenance=list(_provenance(found, say, command)) if has_appendix else [],

@@ -201,7 +201,7 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
         if models or name in answered:
             service, model = next(iter(models), ("", ""))
             hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
-        elif name in known:
+        elif name in known and known[name].spec.get(ASKED, asked) == asked:
             found.append(known[name])
             continue
         elif asked:

@@ -76,7 +76,12 @@ class Problem:
 
 def has_cant_say(score: ScoreField) -> bool:
     """Whether a level of the rubric is called that, so that it is a score as any other."""
-    return CANT_SAY in (*score.values_by_text(False), *score.levels.values())
+    return any(map(_says_cant_say, (*score.values_by_text(False), *score.levels.values())))
+
+
+def _says_cant_say(text: str) -> bool:
+    # Office programs put a curly apostrophe and a capital.
+    return text.replace("’", "'").lower() == CANT_SAY
 
 
 def is_name(rater: str) -> bool:
@@ -144,8 +149,7 @@ class RatingRows:
         undecided: list[str] = []
         for name, column in evaluator.scores.items():
             text = row.cells.get(column, "").strip()
-            # Office programs put a curly apostrophe.
-            if text.replace("’", "'").lower() == CANT_SAY and not has_cant_say(self.rubric.format.scores[name]):
+            if _says_cant_say(text) and not has_cant_say(self.rubric.format.scores[name]):
                 undecided.append(CANT_SAY_MARK + name)
             elif text:
                 scores[name] = self._score(name, text, evaluator)

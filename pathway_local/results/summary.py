@@ -66,6 +66,7 @@ def summary_tables(
     ]
     parts = shares_judged(data.run)
     notes += [note for group in whole for note in _on_rater(group, parts)]
+    notes += _in_groups_alone(shown, by, whole) if by else []
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or _is_given(score)]
     kinds = dict.fromkeys((group.rubric, score.name) for group, score in each) if by else [("", "")]
     for rubric, score in kinds if each else ():
@@ -212,12 +213,29 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
     if group.preferences:
         yield from _on_choices(group.preferences, where)
     yield from _double_checked(group, where)
-    yield from _reluctant(group, where)
+    yield from _too_often(group, where).values()
+
+
+def _in_groups_alone(groups: Sequence[Group], by: str, whole: Sequence[Group]) -> Iterator[Note]:
+    """Warn of what is too frequent in a group, though not in all of the rater's verdicts."""
+    of_all = {(group.rater, group.rubric): _too_often(group, Note("where")) for group in whole}
+    for group in groups:
+        where = Note("where_group", {"rubric": group.rubric, "rater": group.rater, "by": by, "group": group.group})
+        known = of_all.get((group.rater, group.rubric), {})
+        # In a smaller group, one verdict or two would be too many.
+        if group.verdicts >= MIN_GROUP:
+            yield from (note for about, note in _too_often(group, where).items() if about not in known)
+
+
+def _too_often(group: Group, where: Note) -> dict[tuple[str, str], Note]:
+    """Warnings of what is too frequent among the verdicts, by kind and by score or field."""
+    found = {("reluctant", name): note for name, note in _reluctant(group, where)}
     for mark, count in sorted(group.marks.items()):
         kind, _, name = mark.partition(":")
         if kind == "cut" and count > OFTEN_CUT * group.verdicts:
             told = {"where": where, "field": name, "count": count, "share": count / group.verdicts}
-            yield Note("cut", told | {"remedy": _remedy(group, name)}, "warning")
+            found[kind, name] = Note("cut", told | {"remedy": _remedy(group, name)}, "warning")
+    return found
 
 
 def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
@@ -244,13 +262,13 @@ def _double_checked(group: Group, where: Note) -> Iterator[Note]:
         yield Note("double_checked_flips" if flips else "double_checked", told)
 
 
-def _reluctant(group: Group, where: Note) -> Iterator[Note]:
-    """Where the judge gave the legal values little of its probability in too many verdicts."""
+def _reluctant(group: Group, where: Note) -> Iterator[tuple[str, Note]]:
+    """Scores whose legal values got little of the judge's probability in too many verdicts, with a warning."""
     for score in group.scores.values():
         reluctant, known = score.reluctant, len(score.masses)
         if reluctant > OFTEN_RELUCTANT * known:
             told = {"where": where, "score": score.name, "reluctant": reluctant, "known": known}
-            yield Note("reluctant", told | {"least": LOW_MASS, "median": score.median_mass}, "warning")
+            yield score.name, Note("reluctant", told | {"least": LOW_MASS, "median": score.median_mass}, "warning")
 
 
 def _remedy(group: Group, name: str) -> Note:
