@@ -112,7 +112,8 @@ def _of_text(slot: Slot, last: str, explains: bool) -> Value:
     strange = (shown and not re.search(r"[^\W\d]{2}", shown)) or (_DOTS.fullmatch(text) and not slot.sample)
     sample = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
     is_open = not explains and (verdict or strange or sample)
-    return Value(OPEN if is_open else "text", (slot.row,), scores=bool(is_open and (verdict or strange)))
+    asked = f'"{slot.name}" is any text: is that meant?' * (not (is_open or explains) and is_in("any_text", text))
+    return Value(OPEN if is_open else "text", (slot.row,), bool(is_open and (verdict or strange)), question=asked)
 
 
 def _spelled(scale: Scale, slot: Slot, source: Source) -> str:
