@@ -55,7 +55,7 @@ def test_an_object_shown_beside_another_form_is_asked_about() -> None:
     example = b'Example of the reply:\n{{"answer": "[[A]]", "reason": ""}}\n'
     assert not any("also shows" in each for each in proposed(prompt, "a.txt").questions)
     found = proposed(prompt + example, "a.txt")
-    assert (found.recogniser, list(found.open)) == ("a JSON block", ["answer"])
+    assert (found.recogniser, found.open) == ("a JSON block", {"?": ["answer"]})
     assert any("also shows explanation, verdict (brackets" in each for each in found.questions)
 
 
@@ -66,6 +66,24 @@ def test_an_input_and_a_part_of_the_reply_with_one_name_are_asked_about() -> Non
     assert any('"pred" names an input and a part of the reply' in each for each in asked)
     keys = "Is {pred} right? Reply with a JSON object with the keys 'pred' and 'score' from 0 to 5.\n"
     assert fields(keys) == {"pred": "?", "score": "0-5"}
+
+
+def test_a_form_of_the_inputs_alone_is_no_reply() -> None:
+    form = "Write the form:\nQuestion: [yes or no]\nAnswer: [yes or no]\n"
+    assert not fields(f"Judge {{question}} and {{answer}}. {form}")
+    assert fields(f"Judge {{question}}. {form}")
+
+
+def test_a_response_that_is_chosen_as_the_worse_one_is_left_open() -> None:
+    told = "A: {response_a}\nB: {response_b}\nGood beats better. Which response is {what}? Answer only with A or B.\n"
+    assert fields(told.replace("{what}", "worse")) == {"verdict": "prefer A ? B"}
+    assert fields(told.replace("{what}", "better")) == {"verdict": "prefer A > B"}
+
+
+def test_an_ending_is_asked_about_since_reasons_may_stand_before_it() -> None:
+    assert "does the judge write this alone, and no reasons before it?" in asked(
+        "Is {answer} right? [[yes]] or [[no]]."
+    )
 
 
 def test_labels_may_have_a_range_and_brackets_of_their_own() -> None:
@@ -292,6 +310,16 @@ def test_a_text_without_a_mark_is_asked_about() -> None:
     assert "or does the judge lack a text?" in found.questions[0]
 
 
+@pytest.mark.parametrize(
+    "told",
+    ["Die Musterlösung gilt.", "Par rapport à la réponse de référence.", "O gabarito vale.", "Use ground truth."],
+)
+def test_a_reference_answer_without_a_mark_is_asked_about_in_each_language(told: str) -> None:
+    prompt = "{told}\nQ: {question}\nA: {answer}\n{more}Answer only with Yes or No."
+    assert "or does the judge lack a text?" in asked(prompt.replace("{told}", told).replace("{more}", ""))
+    assert "lack a text" not in asked(prompt.replace("{told}", told).replace("{more}", "{reference}\n"))
+
+
 def test_fineness_is_left_open_unless_the_slot_shows_it() -> None:
     for shown in ("<0-1>", "<0.0-1.0>", "0.85"):
         prompt = f'Judge {{answer}} with a score from 0 to 1. Return JSON: {{"score": {shown}}}'
@@ -330,7 +358,7 @@ def test_tags_within_tags_keep_all_of_them_and_the_words_of_a_list_above_are_ask
     assert found.layout.split("\n") == [
         *("<result>", "<part>", "<category>{category}</category>", "<why>{why}</why>", "</part>", "</result>")
     ]
-    assert found.open["category"].startswith('what is "category"?')
+    assert found.asked[0].startswith('what is "category"?')
 
 
 @pytest.mark.parametrize(
@@ -374,6 +402,22 @@ def test_a_label_at_the_end_of_the_prompt_shows_no_slot() -> None:
     assert fields(places) == {"why": "text", "score": "1-5"}
 
 
+def test_what_looks_like_words_or_a_range_and_is_none_is_not_taken_for_one() -> None:
+    assert fields("Compare {resposta}. Dá 2 se está certa, 0 se não. Responda apenas com o número.") == {"score": "?"}
+    assert fields('Rate {x} from 1 to 3. JSON: {"score": <1-3>, "comment": "<1–2 предложения>"}')["comment"] == "text"
+    assert (
+        fields('给 {x} 打分。返回 JSON: {"quote": "原文或空字符串", "score": <1-5>}')["quote"]
+        != "choice 原文 | 空字符串"
+    )
+    counted = 'Rate {x} from 1 to 10. Return JSON: {"design": <1-10>, "crashes": <int - number of times it crashed>}'
+    assert fields(counted) == {"design": "1-10", "crashes": "?"}
+    assert (
+        fields('Rate {x}. Return JSON: {"use": <1-5>, "synthesis": null, "why": "In a sentence."}')["synthesis"] == "?"
+    )
+    bare = 'Call {x} "Floja" or "Mala" if it strays.\n\nDevuelve unicamente una de estas:\nBuena\nFloja\nMala\n'
+    assert fields(bare) == {"verdict": "Buena | Floja | Mala"}
+
+
 def test_the_last_of_two_sets_of_words_is_proposed_and_the_other_is_asked_about() -> None:
     told = 'Assign a grade of either "CORRECT" or "WRONG". Just return the letter "A" or "B".'
     assert fields(f"Judge {{answer}}. {told}") == {"verdict": "A | B"}
@@ -403,6 +447,21 @@ def test_a_number_is_no_word_and_a_word_of_unknown_worth_is_asked_about() -> Non
     )
 
 
+def test_a_part_of_the_reply_that_may_be_any_text_is_asked_about_unless_it_holds_reasons() -> None:
+    keys = '{"score": <1-5>, "safety": str, "explanation": str}'
+    assert asked(f"Judge {{answer}}, also safety (pass/fail). Return JSON: {keys}") == (
+        '"safety" is any text: is that meant?'
+    )
+
+
+def test_fields_that_lack_the_same_are_one_question() -> None:
+    keys = '{"accuracy": int, "tone": int, "fluency": <0.0-1.0>}'
+    found = proposed(f"Judge {{answer}}. Return JSON: {keys}")
+    assert found.open == {"?": ["accuracy", "tone"], "0-1 by ?": ["fluency"]}
+    assert found.asked[0].startswith('what are "accuracy", "tone"?')
+    assert found.asked[1].startswith('how fine is "fluency"?')
+
+
 def test_a_second_object_of_the_reply_is_asked_about() -> None:
     prompt = 'Judge {answer}. Return JSON: {"score": <1-5>}, or {"error": "language"} if it is not in English.'
     assert "also shows error (a JSON block)" in asked(prompt)
@@ -428,6 +487,7 @@ MARKS = {
     "Q: [[question]]\nA: [[answer]]": ([], ["[[question]]", "[[answer]]"]),
     "Q: {}\nA: {}": ([], ["{}"]),
     "Q: %s\nA: {answer}": (["answer"], ["%s"]),
+    "Compare two answers.\n$answer_a$\n$answer_b$": ([], ["$answer_a$", "$answer_b$"]),
     "Q: {q}\nA: ${a || 'No answer was given, so judge what the question alone tells.'}": (["q"], ["${a"]),
 }
 
@@ -607,6 +667,12 @@ def test_a_scale_on_which_a_low_score_is_better_is_asked_about(remark: str) -> N
     assert "5 is taken as better, and line 1 says" in question
 
 
+def test_the_direction_of_a_scale_in_steps_is_asked_about() -> None:
+    for remark in ("1 (best) to 7 (worst)", "1 (none) to 7 (severe)"):
+        prompt = f"Rate {{answer}} from {remark} in steps of 0.5.\nAnswer with the number only.\n"
+        assert "7 is taken as better, and line 1 says" in doubted(prompt)
+
+
 @pytest.mark.parametrize(
     "remark", ["", " (1 worst, 5 best)", ", where 5 is excellent", " (higher is better), not good"]
 )
@@ -634,7 +700,7 @@ def test_levels_declared_from_worst_to_best_turn_the_scale_and_settle_the_questi
 
 def test_the_label_before_a_placeholder_stays_in_the_reply() -> None:
     found = proposed('Judge {answer}.\nReply with "Grade: X", where X is 0 if it is wrong and 1 if it is right.\n')
-    assert (found.layout, list(found.open)) == ("Grade: {grade}", ["grade"])
+    assert (found.layout, list(found.open.values())) == ("Grade: {grade}", [["grade"]])
 
 
 def test_dots_in_a_tag_for_reasons_are_text_and_a_third_word_is_asked_about() -> None:

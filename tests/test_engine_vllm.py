@@ -1,11 +1,13 @@
 """Real vLLM in its sealed process: every reply keeps its format, alone or among others."""
 
+import inspect
 import math
 import os
 import signal
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from engine_passes import DIGIT, FORMATS, READABLE, Maker
@@ -20,6 +22,8 @@ from pathway_local.engines.vllm import (
     CPU_BLOCK,
     CPU_SEQUENCES,
     EXACT_HEAD,
+    FITTED,
+    VllmEngine,
     _cpu_cache,
     _has_plain_head,
     _prepared,
@@ -258,3 +262,22 @@ def test_the_cache_on_a_cpu_takes_what_a_context_and_what_is_in_flight_need_with
     assert _cpu_cache(EngineConfig(str(tiny_judge), "float32", 2048), 3) == 2 * (2048 + 3 * 1024) * token
     monkeypatch.setattr("pathway_local.engines.vllm.free_memory", lambda: 32 << 20)
     assert _cpu_cache(config, 64) == 8 << 20
+
+
+def test_vllm_is_told_to_cut_the_context_to_its_cache(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import vllm
+    from vllm.v1.core.kv_cache_utils import get_kv_cache_configs
+
+    class Told(Exception):
+        pass
+
+    def load(described: Any, *_: object, **__: object) -> None:
+        model = described.model_config
+        raise Told(model.max_model_len, model.original_max_model_len)
+
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr(vllm.LLMEngine, "from_vllm_config", load)
+    with pytest.raises(Told) as told:
+        VllmEngine(EngineConfig(str(tiny_judge), "float32", 2048))
+    assert told.value.args == (2048, FITTED)
+    assert f"original_max_model_len == {FITTED}" in inspect.getsource(get_kv_cache_configs)

@@ -121,7 +121,7 @@ def test_results_that_came_before_the_last_engine_left_are_handed_over(
 
 
 @pytest.mark.usefixtures("scripts_found")
-def test_the_weakest_seal_is_told_and_each_note_once() -> None:
+def test_of_several_engines_the_weakest_seal_the_shortest_context_and_each_note_are_told() -> None:
     class _Unsealed(Host):
         def load(self, *given: Any) -> None:
             super().load(*given)
@@ -132,12 +132,12 @@ def test_the_weakest_seal_is_told_and_each_note_once() -> None:
         def load(self, *given: Any) -> None:
             super().load(*given)
             assert self.facts
-            self.facts = replace(self.facts, note="it is slow")
+            self.facts = replace(self.facts, note="it is slow", max_model_len=700)
 
     engines = Hosts([kind("scripted", EngineConfig("")) for kind in (_Noted, _Unsealed, _Noted)])
     engines.close()
     assert (engines.facts.seal, engines.facts.seal_limit) == ("namespace", "no filter")
-    assert engines.facts.note == "it is slow"
+    assert (engines.facts.note, engines.facts.max_model_len) == ("it is slow", 700)
 
 
 def test_a_slow_engine_slows_nobody(begin: Begin) -> None:

@@ -77,6 +77,8 @@ def test_two_raters_or_rubrics_of_one_name_are_refused(desk: Desk) -> None:
     other.write_text(RUBRIC.replace("Judge this", "Judge well this"))
     assert "two rubrics are called 'small'" in desk.typed(*desk.judging(cases, "-r", other), code=2).stderr
     assert not (desk.work / "may.run").exists()
+    said = desk.typed(*desk.judging(cases, "--rater", "committee/x"), code=2).stderr
+    assert "'committee/x' can't be a judge's name" in said
     desk.typed(*desk.judging(cases, "-r", "small.prompty"))
 
 

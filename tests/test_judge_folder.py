@@ -95,3 +95,11 @@ def test_a_broken_config_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(EngineError, match=r"config\.json is not JSON"):
         complete(_spec(), tmp_path)
+
+
+def test_a_context_is_a_sensible_number_also_inside_a_config_of_several_parts() -> None:
+    for value in (-1, 0, True, "4096", 4096.0, 2**40, None, [4096]):
+        assert context({"max_position_embeddings": value}) is None
+    assert context({"text_config": 7, "n_positions": 1024}) == 1024
+    inner = {"max_position_embeddings": 262_144}
+    assert context({"max_position_embeddings": 77, "thinker_config": {"text_config": inner}}) == 262_144

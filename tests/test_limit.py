@@ -65,6 +65,7 @@ def test_a_dry_run_tells_what_judging_then_does_and_stores_nothing(desk: Desk) -
     command = desk.judging(cases, "--map", "answer=answer")
     before = sorted(desk.work.iterdir())
     said = desk.typed(*command, "--dry-run").stdout
+    assert "8,192 tokens, or fewer if the engine lacks the memory" in said
     assert "20 cases to judge, 1 would fail (duplicate-id)" in said
     assert "cases.jsonl line 21: duplicate id" in said
     assert "no estimate of the time" in said

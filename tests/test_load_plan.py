@@ -13,16 +13,23 @@ from pydantic import JsonValue
 from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.hosts import Hosts
 from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
+from pathway_local.errors import EngineError
 from pathway_local.judges import placement
-from pathway_local.judges.judge_spec import JudgeSpec
+from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.job import Watcher, run_job
+from pathway_local.judging.engine_cache import EngineCache
+from pathway_local.judging.job import Watcher, _ScoringJob, run_job
+from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import settings_here
 from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rendering.prompt import PromptWriter
+from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
+from pathway_local.verdict import Failure
 
 CARD = Machine((Device("card", 24 * GB, 24 * GB),), 64 * GB)
 
@@ -130,3 +137,47 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
             settings: Any = SimpleNamespace(options={})
             assert judge.context
             assert settings_here(stored, judge, settings) == {"enforce_eager": eager[judge.context]}
+
+
+def test_a_context_that_is_shorter_than_the_judges_is_told_with_its_reason(tiny_judge: Path) -> None:
+    known = JudgeSpec(name="j", source=str(tiny_judge), context=4096)
+    for judge, context, told in (
+        (known, 4096, ()),
+        (known, 3000, ("the memory is enough for prompt and reply of 3,000 tokens together; j can take 4,096",)),
+        (known.model_copy(update={"context": None}), 2048, ("the engine takes prompt and reply of 2,048 tokens",)),
+    ):
+        writer = PromptWriter(
+            load_rubric("pathway-answer"), JudgeTokenizer(tiny_judge), Chat(), context=judge.most_tokens
+        )
+        watcher, rater = _Listening(), LocalRater(1, writer)
+        job: Any = SimpleNamespace(watcher=watcher)
+        _ScoringJob._take_context(job, judge, [rater], context)
+        assert len(watcher.heard) == len(told)
+        assert all(heard.startswith(said) for heard, said in zip(watcher.heard, told, strict=True))
+        assert writer.context == context
+    with pytest.raises(EngineError, match="context of 200 tokens is too short for the rubric pathway-answer"):
+        _ScoringJob._take_context(job, known, [rater], 200)
+
+
+def test_a_job_keeps_to_the_context_for_which_its_engine_has_memory(
+    tmp_path: Path, tiny_judge: Path, instant_reply: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = EngineCache.engine
+
+    def shorter(*given: Any) -> Hosts:
+        found = load(*given)
+        found.facts = replace(found.facts, max_model_len=3000)
+        return found
+
+    monkeypatch.setattr(EngineCache, "engine", shorter)
+    rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
+    models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True, "context": 4096}}))
+    cases, watcher = tmp_path / "cases.jsonl", _Listening()
+    rows = [{**dict.fromkeys(rubric.inputs, words), "id": words[:4]} for words in ("Long. " * 800, "Short.")]
+    cases.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run_job(Plan(cases, run, rubric=[rubric], judge=["one"], models=models, engine=INSTANT.name), watcher, ["test"])
+    told = "the memory is enough for prompt and reply of 3,000 tokens together; one can take 4,096"
+    assert watcher.heard.count(told) == 1
+    with RunFile.read(run) as stored:
+        [failed] = (each for each in stored.records() if isinstance(each.outcome, Failure))
+    assert failed.case_id == "Long" and "the judge's context is 3000" in failed.outcome.message

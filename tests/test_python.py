@@ -294,6 +294,8 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((5, "score: 1-5"), {}, "text is of type int"),
     (("Rate {{answer}}", dict), {}, "outputs is of type type"),
     (("Rate {{answer}}", "score: 1-5"), {"swap": 5}, "swap is of type int"),
+    (("Rate {{answer}}", "score: 1-5"), {"inputs": 5}, "inputs is of type int"),
+    (("Rate {{answer}}", "score: 1-5 by 0,5"), {}, ".*: write decimals with a point, such as 0.5"),
 ]
 
 

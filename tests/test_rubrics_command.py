@@ -5,9 +5,11 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from families import FAMILIES, write_tokenizer
 from typed_here import Run, typing_in
@@ -190,7 +192,9 @@ def test_what_is_open_is_asked_and_what_is_not_found_is_a_line_to_complete(run: 
     assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
     (tmp_path / "bare.txt").write_text("Is the summary of the article right? Say yes or no only.\n")
     said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
-    assert said.code == 2 and "--inputs 'summary, article'" in said.err
+    assert said.code == 2 and "bare.txt --inputs '?, ?'" in said.err
+    said = run("rubrics", "adopt", "bare.txt", "--inputs", "?, ?", "-o", "bare.prompty")
+    assert said.code == 2 and "'?' is no name of an input" in said.err
     assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
     assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
 
@@ -245,17 +249,48 @@ def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run
     assert load_rubric("two.prompty").pair.swap == {"one_text": "another"}  # type: ignore[union-attr]
 
 
-def test_a_terminal_is_asked(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Answers the questions of a terminal in turn; returns those that are asked."""
     asked: list[str] = []
-    monkeypatch.setattr(adopt.typer, "prompt", lambda question, **_: asked.append(question) or "0-10")
-    monkeypatch.setattr(adopt.typer, "confirm", lambda question, **_: True)
-    assert run("rubrics", "adopt", "open.txt", "-o", "open.prompty").code == 0
-    assert len(asked) == 1 and asked[0].startswith('1. what is "clear_score"?')
+
+    def answers(*given: str) -> list[str]:
+        left = iter(given)
+        for stream in (sys.stdin, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: True)
+        monkeypatch.setattr(typer, "prompt", lambda question, **_: asked.append(question) or next(left))
+        return asked
+
+    monkeypatch.setattr(typer, "confirm", lambda question, **_: True)
+    return answers
+
+
+def test_a_terminal_is_asked_behind_the_table_until_an_answer_can_be_read(
+    run: Run, tmp_path: Path, typed: Callable[..., list[str]]
+) -> None:
+    keys = '{"clear_score": 0, "tone_score": 0, "fluency_score": <0.0-10.0>, "why": "<why>"}'
+    (tmp_path / "open.txt").write_text(f"Judge {{answer}}. Return JSON: {keys}\n")
+    wrong = ("", "five", "1-5; 1-4; 1-3", '1-5; "more": text', "?", "a < ?")
+    asked = typed(*wrong, "0-10", "0,5", "0.5", "no/folder.prompty", "open.prompty")
+    said = run("rubrics", "adopt", "open.txt")
+    assert said.code == 0
+    assert "Proposed from" in said.words and "write decimals with a point" in said.err
+    assert asked[0].startswith('1. what are "clear_score", "tone_score"?') and "one answer for all" in asked[0]
+    assert asked[len(wrong) + 1].startswith('2. how fine is "fluency_score"?') and len(asked) == len(wrong) + 5
     rubric = load_rubric("open.prompty")
-    assert rubric.confirmed and rubric.format.scores["clear_score"].values == tuple(range(11))
+    assert rubric.confirmed
+    sizes = {name: len(score.values) for name, score in rubric.format.scores.items()}
+    assert sizes == {"clear_score": 11, "tone_score": 11, "fluency_score": 21}
+
+
+def test_a_terminal_is_asked_for_what_no_recogniser_found(
+    run: Run, tmp_path: Path, typed: Callable[..., list[str]]
+) -> None:
+    (tmp_path / "bare.txt").write_text("Which of them is better?\n")
+    pair = ("one, other", "verdict: prefer A > B", "one", "one:other", "-")
+    assert len(typed(*pair)) == 0
+    said = run("rubrics", "adopt", "bare.txt")
+    assert said.code == 0 and "compares one (A) with other (B)" in said.out and "nothing was written" in said.err
 
 
 def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:

@@ -33,19 +33,29 @@ class Proposal:
     questions: tuple[str, ...] = ()
 
     @property
-    def open(self) -> dict[str, str]:
-        """The fields that must be completed, each with the question whose answer is its spelling."""
-        spelled = self.fields.items()
-        return {name: _asked(name, each) for name, each in spelled if OPEN in re.sub(r'"[^"]*"', "", each)}
+    def open(self) -> dict[str, list[str]]:
+        """The fields that must be completed, by the spelling that they have so far."""
+        found: dict[str, list[str]] = {}
+        for name, spelling in self.fields.items():
+            if OPEN in re.sub(r'"[^"]*"', "", spelling):
+                found.setdefault(spelling, []).append(name)
+        return found
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """A question for each open spelling, whose answer completes it, and those that a yes settles."""
+        return (*(_asked(names, spelling) for spelling, names in self.open.items()), *self.questions)
 
 
-def _asked(name: str, spelling: str) -> str:
-    """Return the question that completes a spelling."""
+def _asked(names: list[str], spelling: str) -> str:
+    """Return the question that completes the spelling of these fields."""
+    quoted = '", "'.join(names)
+    said = f'{"are" if len(names) > 1 else "is"} "{quoted}"?'
     if f" by {OPEN}" in spelling:
-        return f'how fine is "{name}"? Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01'
+        return f"how fine {said} Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01"
     if spelling == OPEN:
-        return f'what is "{name}"? I read no range and no words for it; write 1-5, no < yes or text for the {OPEN}'
-    return f'what is "{name}"? Complete {spelling}'
+        return f"what {said} I read no range and no words for it; write 1-5, no < yes or text for the {OPEN}"
+    return f"what {said} Complete {spelling}"
 
 
 def propose(prompt: Prompt) -> Proposal:
@@ -110,7 +120,7 @@ def rubric_text(prompt: Prompt, proposal: Proposal, where: str, *, confirmed: bo
     if "template" not in prompt.front and (proposal.closing or syntax != "jinja2" or not prompt.roles):
         front["template"] = {key: value for key, value in template.items() if value}
     front["outputs"] = {"layout": proposal.layout, "fields": dict(proposal.fields)}
-    asked = "".join(f"# {question}\n" for question in (*proposal.open.values(), *proposal.questions))
+    asked = "".join(f"# {question}\n" for question in proposal.asked)
     return prompt.with_front(front, "" if confirmed else f"{asked}confirmed: false\n")
 
 

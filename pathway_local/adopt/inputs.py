@@ -10,11 +10,11 @@ from pathway_local.rubrics.turn import MARKS
 
 _HEAD = re.compile(r"^\s*(?:[-*•+]|\d+[.)])?\s*[*_]*\{(\w+)\}[*_]*\s*[:–—-]\s*(.*)$")
 _FOREIGN = re.compile(
-    r"\$[A-Z][A-Z_]+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
+    r"\$[A-Za-z]\w+\$|%\(\w+\)s|(?<!\w)%s|(?<!\{)\{\}(?!\})|\[\[[a-z_]\w*\]\]|(?<=: )\[[A-Z][A-Z_]{3,}\]$"
     r"|\$\{[^{}\n]{1,200}\}|\{\w+(?:\.\w+)*(?:[\[(!]|:[.\d])[^{}\n]{0,60}\}",
     re.MULTILINE,
 )
-"""Marks of inputs in other tools, which no rubric can have: [[name]], %(name)s, {name[:200]} …"""
+"""Marks of inputs in other tools, which no rubric can have: [[name]], $name$, %(name)s, {name[:200]} …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def inputs_of(prompt: Prompt) -> Inputs:
     kinds = {kind_of(name) for name in marks.names}
     lacks = {
         noun: row
-        for nouns, row in _given(source)
+        for nouns, row in (*_given(source), *_references(source))
         for noun in nouns
         if (kind := kind_of(noun)) not in kinds
         and (
@@ -70,11 +70,15 @@ def inputs_of(prompt: Prompt) -> Inputs:
 
 
 def _foreign(prompt: Prompt) -> list[str]:
-    """Return the marks of other tools; [[name]] is one only beside another."""
-    every = list(dict.fromkeys(_FOREIGN.findall(prompt.source.text)))
+    """Return the marks of other tools; [[name]] is one only beside another, and $name$ only with a text's name."""
+    every = [each for each in dict.fromkeys(_FOREIGN.findall(prompt.source.text)) if _is_mark(each)]
     doubled = [each for each in every if each.startswith("[[") and kind_of(each)]
     known = MARKS["dollars"] if prompt.placeholders.syntax == "dollars" else re.compile(r"(?!)")
     return [each for each in every if (each[:2] != "[[" or len(doubled) > 1) and not known.fullmatch(each)]
+
+
+def _is_mark(text: str) -> bool:
+    return not re.fullmatch(r"\$\w+\$", text) or text.isupper() or kind_of(text) != ""
 
 
 def _listed(source: Source, foreign: tuple[str, ...]) -> Inputs:
@@ -87,16 +91,8 @@ def _listed(source: Source, foreign: tuple[str, ...]) -> Inputs:
     asked = (
         f"I found no mark where inputs go; line {source.line(rows[0])} lists these: does the judge need no other text?"
     )
-    return Inputs(said, rows, (asked,), foreign) if said else Inputs({}, foreign=foreign)
-
-
-def mentioned(source: Source) -> list[str]:
-    """Return names to suggest for inputs: marks of other tools, or else the prompt's own word for each kind of text."""
-    marks = [as_name(each) for each in dict.fromkeys(_FOREIGN.findall(source.text)) if kind_of(each)]
-    kinds: dict[str, str] = table()["kinds"]
-    words = [re.search(rf"(?i)\b(?:{stems})[a-z]*", source.text) for stems in kinds.values()]
-    said = [as_name(word[0]) for word in sorted(filter(None, words), key=re.Match.start)]
-    return list(dict.fromkeys(marks or said[:3])) or ["question", "answer"]
+    # Beside marks of another tool, a list is a sentence about them.
+    return Inputs(said, rows, (asked,), foreign) if said and not foreign else Inputs({}, foreign=foreign)
 
 
 def places_of(name: str, text: str) -> list[int]:
@@ -114,6 +110,12 @@ def _given(source: Source) -> Iterator[tuple[list[str], int]]:
         parts = re.split(r",\s*(?:and\s+|or\s+)?|\s+(?:and|with|to|as well as)\s+", told[1])
         bare = [tail.sub("", tail.sub("", part.strip(" *\"'`()"))).strip(" *\"'`()") for part in parts]
         yield [each for each in dict.fromkeys(bare) if 0 < len(each.split()) <= 3], source.row(told.start(1))
+
+
+def _references(source: Source) -> Iterator[tuple[list[str], int]]:
+    """Yield the first name of a reference answer, which a prompt in any language may mention without "given"."""
+    if found := any_of("references").search(source.text):
+        yield [found[0]], source.row(found.start())
 
 
 def is_conversation(name: str, prompt: Prompt) -> bool:

@@ -73,6 +73,7 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
     far = r" (?:(?!\b(?:no|not|never|without|free)\b)[^.;,\n\d]){0,80}?"
     for score in scores.values():
         ends = [text.strip('"') for text, value in score.values_by_text(False).items() if value not in score.special]
+        ends = [re.sub(r"(?<=\d)\.0+$", "", end) for end in ends]  # the judge writes 7.0 on a scale that ends at 7
         low, high = (rf"(?i)(?<![\w.,/-]){re.escape(end)}" for end in (ends[0], ends[-1]))
         signs = [low + between + any_of("top").pattern, high + between + any_of("bottom").pattern]
         if {end.lower() for end in ends} <= {"yes", "no", "true", "false", "y", "n"}:

@@ -7,6 +7,7 @@ form without slots is one that it sees and can't read.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 from pathway_local.adopt.prompt import Source
@@ -290,7 +291,8 @@ def short_replies(source: Source) -> Iterator[Form]:
         if only and any_of("after").search(text):
             return
         listed = items(source, row) if only and text.endswith(":") else []
-        shown = [item[1] for item in listed if not item[1].isdecimal()] or quoted_set(text)
+        bare = _bare_words(source, row) if only and text.endswith(":") else []
+        shown = [item[1] for item in listed if not item[1].isdecimal()] or bare or quoted_set(text)
         words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
@@ -332,6 +334,13 @@ def items(source: Source, row: int) -> list[Item]:
         elif line.strip() and not line.startswith(" ") and (found or at > row + 2):
             break
     return found
+
+
+def _bare_words(source: Source, row: int) -> list[str]:
+    """Return the lines below a row, up to an empty one, if each is a word alone."""
+    below = dropwhile(lambda line: not line, map(str.strip, source.lines[row + 1 :]))
+    words = list(takewhile(bool, below))
+    return words if len(words) > 1 and all(re.fullmatch(r"[^\W\d][\w-]*", word) for word in words) else []
 
 
 USUAL = "**Analysis:**\n{analysis}\n\n**Score:** {score}\n\n**Justification:**\n{justification}"

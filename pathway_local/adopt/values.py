@@ -81,6 +81,11 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         spelling, question = ordered(words)
         return Value(spelling, rows, scores=True, words=words, question=question)
     explains = any_of("reasons").search(f"{last} {text}".replace("_", " ")) is not None
+    if BESIDE.fullmatch(slot.sample or text):
+        return Value(OPEN, rows, scores=True)
+    # "1-2 sentences" is how long a comment is.
+    if scale and slot.kind == "text" and any_of("reasons").search(last.replace("_", " ")):
+        scale = None
     called = re.search(rf"(?i)(?:^|_)(?:{table()['score_names']})$", last) and (slot.kind != "text" or not slot.sample)
     told = called or any_of("sum").search(last) or (any_of("score").search(text) and len(text) < 80)
     if not scale and slot.kind in ("", "text") and (explains or not told):
@@ -88,7 +93,9 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
     if any_of("sum").search(f"{last} {text}"):
         return Value(OPEN, rows, scores=True)
     # A number that is no range, or one whose end an input says, is left to the person.
-    unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text))
+    unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text)) or (
+        not called and any_of("count").search(text)
+    )
     scale = scale or (None if unread else scale_of(keys, source))
     if not scale:
         return Value(OPEN + special, rows, scores=True)
@@ -105,7 +112,8 @@ def _of_text(slot: Slot, last: str, explains: bool) -> Value:
     strange = (shown and not re.search(r"[^\W\d]{2}", shown)) or (_DOTS.fullmatch(text) and not slot.sample)
     sample = re.fullmatch(r"[\w.-]{1,24}", slot.sample) and not is_in("texts", slot.sample)
     is_open = not explains and (verdict or strange or sample)
-    return Value(OPEN if is_open else "text", (slot.row,), scores=bool(is_open and (verdict or strange)))
+    asked = f'"{slot.name}" is any text: is that meant?' * (not (is_open or explains) and is_in("any_text", text))
+    return Value(OPEN if is_open else "text", (slot.row,), bool(is_open and (verdict or strange)), question=asked)
 
 
 def _spelled(scale: Scale, slot: Slot, source: Source) -> str:

@@ -90,7 +90,7 @@ def split_words(text: str) -> list[str]:
     before = "|".join(any_of(group).pattern for group in ("reply", "only", "with"))
     around = rf"(?i)^(?:(?:{before})\s+)+|\s+{any_of('only').pattern}$"
     parts = [re.sub(around, "", part.strip(" \"'`“”.:[]<>()*")) for part in re.split(_between(), plain)]
-    texts = any(is_in("texts", part) or any_of("reasons").search(part) for part in parts)
+    texts = any(is_in("texts", part) or is_in("number", part) or any_of("reasons").search(part) for part in parts)
     fits = 1 < len(parts) <= 12 and all(map(_PART.fullmatch, parts)) and not texts
     return list(dict.fromkeys(parts)) if fits else []
 

@@ -83,6 +83,8 @@ class Rubric:
             ("text", text, str),
             ("outputs", outputs, str | Mapping),
             ("swap", swap or {}, Mapping),
+            ("inputs", inputs, Sequence),
+            ("name", name, str),
         ):
             if not isinstance(given, kinds):
                 raise UsageError(f"{what} is of type {type(given).__name__}", "help(pathway_local.Rubric.from_text)")

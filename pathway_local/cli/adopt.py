@@ -1,10 +1,12 @@
 """`pathway-local rubrics adopt`: proposes a rubric for a prompt, shows what it would mean, and asks for a yes."""
 
+import re
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +14,12 @@ import typer
 
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.inputs import Inputs as FoundInputs
-from pathway_local.adopt.inputs import mentioned
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.adopt.questions import doubts
+from pathway_local.adopt.values import OPEN
 from pathway_local.cli.command_help import OUTPUT, option
-from pathway_local.cli.new import Fields, Inputs, Lines, declared_outputs, input_names, show_rubric
+from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UsageError
@@ -57,8 +59,8 @@ def adopt(
         notice("the front matter's own outputs declare no format that a judge could keep to; they are replaced")
     proposal = _with_options(propose(prompt), fields, lines, inputs, swap)
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
-    proposal = _completed(proposal) if asks else proposal
     _show_lines(prompt, proposal)
+    proposal = _completed(proposal) if asks else proposal
     _check(prompt, proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}", yes=yes)
     if proposal.open:
         print_text("Declaration, to complete", _options(proposal))
@@ -67,8 +69,11 @@ def adopt(
         proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
         show_rubric(rubric)
     declared = bool(fields) and not proposal.questions
-    for question in (*proposal.open.values(), *proposal.questions):
+    for question in proposal.asked:
         notice(question)
+    if asks and out is None:
+        where = "Write the rubric to which file? Press Enter for none"
+        out = answer("", where, "-", lambda typed: _new_file(typed, force=force))
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
@@ -104,32 +109,63 @@ def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, 
     return proposal
 
 
+def _new_file(typed: str, *, force: bool) -> Path | None:
+    if typed.strip() in ("", "-"):
+        return None
+    check_new(out := Path(typed.strip()), force=force)
+    return out
+
+
 def _completed(proposal: Proposal) -> Proposal:
-    """Return the proposal after the user has completed what is open."""
+    """Return the proposal after the user has completed what is open; each answer is asked for until it can be read."""
     if not proposal.inputs.said:
-        names = typer.prompt("Which inputs is the judge given? Separate names with commas", err=True)
-        proposal = _with_options(proposal, "", None, names, "")
+        told = "Which inputs is the judge given? Separate names with commas"
+        proposal = answer("", told, None, lambda names: _with_options(proposal, "", None, names, ""))
     if not proposal.fields:
-        fields = typer.prompt(f"{NOT_FOUND}, such as reasons: text; score: 1-5", err=True)
-        return _with_options(proposal, fields, None, "", "")
-    for number, (name, question) in enumerate(proposal.open.items(), 1):
-        spelling = typer.prompt(visible(f"{number}. {question}"), err=True)
-        proposal = replace(proposal, fields={**proposal.fields, name: spelling})
+        told = f"{NOT_FOUND}, such as reasons: text; score: 1-5"
+        proposal = answer("", told, None, lambda fields: _with_options(proposal, fields, None, "", ""))
+    for number, (told, (spelling, names)) in enumerate(zip(proposal.asked, proposal.open.items(), strict=False), 1):
+        more = f"; one answer for all, or {len(names)} with ; between" if len(names) > 1 else ""
+        spelled = answer("", visible(f"{number}. {told}{more}"), None, partial(_spelled, spelling, names))
+        proposal = replace(proposal, fields={**proposal.fields, **spelled})
+    if _prefers(proposal) and not proposal.swap:
+        if swap := swap_of(list(proposal.inputs.said)):
+            return replace(proposal, swap=swap)
+        told = f"Which inputs hold response A and response B, of {', '.join(proposal.inputs.said)}? Write FIRST:SECOND"
+        return answer("", visible(told), None, lambda pair: _with_options(proposal, "", None, "", pair))
     return proposal
+
+
+def _spelled(spelling: str, names: Sequence[str], typed: str) -> dict[str, str]:
+    """Return the spelling typed for each of these fields; a step alone completes a range. Raises UsageError."""
+    parts = [part.strip() for part in typed.split(";")] if '"' not in typed else [typed.strip()]
+    if len(parts) not in (1, len(names)):
+        raise UsageError(f"there are {len(parts)} answers to {len(names)} fields", "Write one, or one for each.")
+    steps = f" by {OPEN}" in spelling
+    parts = [spelling.replace(OPEN, each) if steps and re.fullmatch(r"[\d.,]+", each) else each for each in parts]
+    for each in parts:
+        declared = declared_outputs(f"{quoted_name(names[0])}: {each}; {quoted_name(names[0] + '_')}: no < yes", None)
+        if len(declared["fields"]) > 2 or OPEN in re.sub(r'"[^"]*"', "", each):
+            raise UsageError(f"{each[:60]!r} is not the spelling of one field", "Write one such as 1-5 or no < yes.")
+    return dict(zip(names, parts * len(names) if len(parts) == 1 else parts, strict=True))
+
+
+def _prefers(proposal: Proposal) -> bool:
+    return any(spelling.startswith("prefer ") for spelling in proposal.fields.values())
 
 
 def _check(prompt: Prompt, proposal: Proposal, typed: str, *, yes: bool) -> None:
     """Raise UsageError with a line to complete, behind what the user `typed`, for what no file could leave open."""
     begin = f"pathway-local rubrics adopt {typed}"
     if not proposal.inputs.said:
-        hint = f"{begin} --inputs '{', '.join(mentioned(prompt.source))}'"
-        raise UsageError("I could not find the inputs; declare the names of the texts that the judge is given", hint)
+        said = "I could not find the inputs; declare the names of the texts that the judge is given"
+        raise UsageError(said, f"Complete, with names such as question, answer: {begin} --inputs '?, ?'")
     if not proposal.fields:
         raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
     if proposal.open and yes:
-        said = f"a yes does not complete {', '.join(proposal.open)}"
+        said = f"a yes does not complete {', '.join(name for names in proposal.open.values() for name in names)}"
         raise UsageError(said, f"Complete each ? in: {begin} {_options(proposal)}")
-    if any(spelling.startswith("prefer ") for spelling in proposal.fields.values()) and not proposal.swap:
+    if _prefers(proposal) and not proposal.swap:
         said = ", ".join(proposal.inputs.said)
         raise UsageError(f"which inputs hold response A and response B? There are {said}", "Add --swap FIRST:SECOND.")
 

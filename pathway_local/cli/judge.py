@@ -43,7 +43,8 @@ def show_dry_run(found: DryRun) -> None:
             data.say(f"{judge.judge}: {judge.label}")
         for rater in judge.raters:
             _show_rater(rater)
-        data.say(f"{judge.judge}: {judge.room}; prompt and reply together may have {judge.context:,} tokens")
+        most = f"prompt and reply together may have {judge.context:,} tokens"
+        data.say(f"{judge.judge}: {judge.room}; {most}, or fewer if the engine lacks the memory")
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
         data.say(f"{judge.judge}: {_time(judge)}")

@@ -87,9 +87,9 @@ def new(
     missing = [flag for flag, value in given.items() if not value.strip()]
     if missing and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{missing[0]} is missing", "Give it, or answer the questions in a terminal.")
-    criterion = _answer(criterion, said["ask_criterion"], None, str.strip)
-    names = _answer(inputs, said["ask_inputs"], "question, answer", input_names)
-    declared = _answer(fields, said["ask_fields"], USUAL, lambda typed: declared_outputs(typed, lines))
+    criterion = answer(criterion, said["ask_criterion"], None, str.strip)
+    names = answer(inputs, said["ask_inputs"], "question, answer", input_names)
+    declared = answer(fields, said["ask_fields"], USUAL, lambda typed: declared_outputs(typed, lines))
 
     def ask(score: str, level: str) -> str:
         question = said["ask_level"].format(score=score, level=level)
@@ -106,7 +106,7 @@ def new(
     notice(f"wrote {file}; judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
 
 
-def _answer(given: str, question: str, default: str | None, read: Callable[[str], T]) -> T:
+def answer(given: str, question: str, default: str | None, read: Callable[[str], T]) -> T:
     """Return what was given as an option, or typed in answer to the question, which is asked until it can be read."""
     while not given.strip():
         try:

@@ -107,7 +107,7 @@ HANG_LIMIT = 300.0
 """Seconds without a sign of life after which an engine with passes in flight counts as dead."""
 
 CPU_HANG_LIMIT = 1800.0
-"""The same on the processor: one step may read prompts of 32,768 tokens, which takes a large judge minutes."""
+"""The same on the processor: one step may read a whole context, which takes a large judge minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,13 @@ def check_fits_here(
         return Placement(parts)
     asked = chosen.get(MEMORY_SHARE)
     share = float(asked) if isinstance(asked, int | float) else _open_share(devices)
-    used = max((total - device.free for total, device in zip(totals, devices, strict=True) if device.free), default=0)
+    pairs = zip(totals, devices, strict=True)
+    used = max((total - device.free for total, device in pairs if device.free is not None), default=0)
     others = f"other programs hold {used / GB:.1f} GB of GPU memory (nvidia-smi lists them): " * (used > GPU_MARGIN)
     each = " on each GPU" * (parts > 1)
     takes = f"the engine takes {share * min(totals) / GB:.1f} of {min(totals) / GB:.1f} GB of GPU memory{each}"
-    _refuse_too_large(spec, own, parts * share * min(totals), f"{others}{takes}")
+    hint = f"Stop those programs, or use a smaller judge: {_LIST}" if others else _LIST
+    _refuse_too_large(spec, own, parts * share * min(totals), f"{others}{takes}", hint)
     return Placement(parts) if MEMORY_SHARE in chosen else Placement(parts, share, f"{others}{takes}")
 
 
@@ -106,15 +108,16 @@ def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object
 
 def _open_share(devices: Sequence[Device]) -> float:
     """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin."""
-    free = [(device.free - GPU_MARGIN) / device.total for device in devices if device.free and device.total]
+    told = [(device.free, device.total) for device in devices if device.total]
+    free = [(free - GPU_MARGIN) / total for free, total in told if free is not None]
     return max(0.0, min([MOST_SHARE, *(int(100 * each) / 100 for each in free)]))
 
 
-def _refuse_too_large(spec: JudgeSpec, own: float | None, room: float, said: str) -> None:
+def _refuse_too_large(spec: JudgeSpec, own: float | None, room: float, said: str, hint: str = _LIST) -> None:
     """Raise OutOfMemory if an engine with the judge's weights, if their size is known, can't run in so many bytes."""
     if (own or 0) + RESERVE > room:
         needs = f"{(own or 0) / GB:.1f} GB of weights, and {RESERVE / GB:g} GB beside them"
-        raise OutOfMemory(f"judge {spec.name!r} does not fit: {needs}; {said}", _LIST)
+        raise OutOfMemory(f"judge {spec.name!r} does not fit: {needs}; {said}", hint)
 
 
 def _refuse_without_gpu(spec: JudgeSpec, machine: Machine) -> None:

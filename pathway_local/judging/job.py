@@ -192,9 +192,11 @@ class _ScoringJob:
     def _take_context(self, judge: JudgeSpec, raters: Sequence[LocalRater], context: int) -> None:
         """Keep prompts within a context for which the engine has memory. Raises EngineError if no case fits into it."""
         if context < judge.most_tokens:
+            holds = f"prompt and reply of {context:,} tokens together"
             self.watcher.notice(
-                f"the memory is enough for prompt and reply of {context:,} tokens together; {judge.name} can take "
-                f"{judge.most_tokens:,}"
+                f"the memory is enough for {holds}; {judge.name} can take {judge.context:,}"
+                if judge.context
+                else f"the engine takes {holds}: neither entry nor config.json of {judge.name} names its context"
             )
             for rater in raters:
                 rater.writer.context = context

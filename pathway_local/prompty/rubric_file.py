@@ -308,7 +308,7 @@ def declare_rubric(
         return parse_rubric(text, name, f"the prompt of {name}")
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote
         said = re.sub(rf"^{re.escape(name)} line \d+, column \d+", name, str(error))
-        raise type(error)(said, error.hint) from None
+        raise type(error)(said, error.hint or "docs/rubrics.md opens with the spellings of fields.") from None
 
 
 def check_confirmed(rubric: Rubric, where: str) -> None:

@@ -73,7 +73,9 @@ def thinking_of(judge: JudgeSpec, budget: int, tokenizer: JudgeTokenizer, reply:
 Piece = tuple[int, ...] | str
 """Ids of the rubric's text, or the name of the input that belongs there."""
 
-TOO_LONG_HINT = "Name an input to cut with --truncate, or take a judge with a longer context."
+TOO_LONG_HINT = (
+    "Name an input to cut with --truncate, or take a judge with a longer context or a machine with more memory."
+)
 
 
 class PromptWriter:

@@ -130,6 +130,8 @@ def _listed(scale: str, words: Sequence[str]) -> Field:
     parts = _divided(text, sign)
     if len(parts) < 2:
         parts, sign = _divided(scale, r"\|"), "|"
+    if len(parts) < 2 and re.search(r"\d,\d", scale):
+        raise ValueError(f"{_shown(scale, words)!r}: write decimals with a point, such as 0.5")
     if len(parts) < 2:
         raise ValueError(f"{_shown(scale, words)!r} declares no field; write one of: {SPELLINGS}")
     levels = [_level(part, words) for part in parts]
