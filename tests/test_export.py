@@ -11,7 +11,7 @@ from pathlib import Path
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from rated_run import IDS, TINY, add, cases, judged_run, said, write_lines
+from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
 
 import pathway_local
 from pathway_local.case import BadRow, Case, fingerprint
@@ -299,6 +299,13 @@ def test_columns_can_be_chosen(run: RunFile, tmp_path: Path) -> None:
     assert rows[0] == ["case", "rater", "score", "score_label", "reason", "notes"]
     with pytest.raises(UnknownName, match="no column is called 'mood'"):
         export(run, tmp_path / "w.csv", force=False, only=["mood"])
+
+
+def test_a_score_without_names_of_levels_has_no_column_of_them(tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run", TWO) as run:
+        export(run, tmp_path / "v.csv", force=False)
+    head = (tmp_path / "v.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+    assert "clear" in head and "label" not in head
 
 
 def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:

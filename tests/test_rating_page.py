@@ -14,7 +14,7 @@ from test_report_page import WIDE
 from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.ratings.rating_sheet import scale_lines
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
@@ -332,6 +332,24 @@ def test_a_conversation_is_shown_by_its_turns(run: Run, tmp_path: Path) -> None:
     options = ["--rubric", "contextual-relevance", "--n", 2, "--seed", 7, "--rater", "Ann", "--out", "rate.html"]
     assert run("sample", "a.run", "--cases", "cases.jsonl", *options).code == 0
     assert "1. user: Where? 2. assistant: There." in parsed(Path("rate.html")).said
+
+
+def test_a_workbook_speaks_the_language_and_offers_every_choice(run: Run) -> None:
+    draw(run, "--rater", "Ann", "--lang", "de", out="rate.xlsx")
+    book = openpyxl.load_workbook("rate.xlsx")
+    assert book["instructions"]["A2"].value == "bewertet von"
+    [rule] = book["ratings"].data_validations.dataValidation
+    assert (rule.formula1, book["scale"]["A7"].value) == ("scale!$A$2:$A$7", "can't say")
+
+
+def test_a_page_shows_whole_numbers_of_a_scale_of_halves_as_people_write_them(run: Run, tmp_path: Path) -> None:
+    scale = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
+    halves = TINY.text.replace("name: tiny", "name: halves").replace(scale, "min: 1, max: 2, step: 0.5")
+    write_sheet(tmp_path, parse_rubric(halves, "halves"), ["answer 1", "answer 2"])
+    draw(run, "--rater", "Ann", rubric="halves.prompty", n=2)
+    page = parsed(Path("rate.html"))
+    assert [each["value"] for each in page.of("input") if each["type"] == "radio"] == ["2.0", "1.5", "1.0", "can't say"]
+    assert "2 2 1.5 1 1 I can't say" in page.said
 
 
 def test_a_long_scale_is_a_list(run: Run, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import statsmodels.api as sm
-from rated_run import add, cases, judged_run, said
+from rated_run import TWO, add, cases, judged_run, said
 from scipy import stats
 from typed_here import Run, notes, rows
 
@@ -24,6 +24,13 @@ def test_a_value_with_few_cases_of_one_rater_is_told_though_another_has_many(run
     assert notes(found.out, "hidden_groups") == [hidden]
     every = run("summary", "may.run", "--by", "audience", "--min-group", 1)
     assert (every.code, every.err) == (0, "")
+
+
+def test_a_score_that_a_rater_never_gave_has_no_row(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run", TWO) as made:
+        add(made, "ann", said(1, 4, score="clear"), TWO, "human")
+    found = rows(run("summary", "may.run", "--json").out, "scores")
+    assert [(row["rater"], row["score"]) for row in found] == [("ann", "clear"), ("demo", "clear"), ("demo", "right")]
 
 
 def test_small_groups_are_shown_with_a_mark(run: Run, tmp_path: Path) -> None:
