@@ -461,6 +461,12 @@ def test_a_sample_from_another_scale_and_a_list_of_scores_are_not_read_as_a_scor
     assert fields('Judge {answer}. Return JSON: {"score": [1-5]}') == {"score": "1-5"}
 
 
+def test_what_stands_behind_a_slot_stays() -> None:
+    form = "Judge {answer}. Reply with:\nScore: [1-5]/5"
+    assert proposed(f"{form}\nReason: [why]\n").layout == "Score: {score}/5\nReason: {reason}"
+    assert proposed(f"{form}\n").layout == "Score: {score}/5"
+
+
 def test_fields_that_lack_the_same_are_one_question() -> None:
     keys = '{"accuracy": int, "tone": int, "fluency": <0.0-1.0>}'
     found = proposed(f"Judge {{answer}}. Return JSON: {keys}")
@@ -685,6 +691,24 @@ def test_the_direction_of_a_scale_in_steps_is_asked_about() -> None:
 )
 def test_a_scale_on_which_a_high_score_is_better_is_not_asked_about(remark: str) -> None:
     assert not doubted(SCALE.format(remark=remark))
+
+
+def test_levels_that_begin_with_the_good_one_are_asked_about() -> None:
+    levels = "Scale:\n1: completely correct\n2: partly\n3: completely incorrect\n"
+    assert 'go from "completely correct" to' in doubted(f'Judge {{answer}}.\n{levels}Return JSON: {{"rating": 1}}\n')
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "¿Contiene {respuesta} errores? Responde solo con sí o no.",
+        "Enthält {antwort} Fehler? Antworte nur mit Ja oder Nein.",
+        "{reponse} contient des erreurs ? Répondez uniquement par oui ou non.",
+        "{resposta} contém erros? Responda apenas com sim ou não.",
+    ],
+)
+def test_a_yes_to_something_bad_is_asked_about_in_each_language(told: str) -> None:
+    assert "is taken as better, and line 1 says" in doubted(f"{told}\n")
 
 
 def test_a_score_of_something_bad_is_asked_about() -> None:

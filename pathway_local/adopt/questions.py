@@ -76,7 +76,10 @@ def _turned(source: Source, scores: dict[str, ScoreField]) -> Iterator[str]:
         ends = [re.sub(r"(?<=\d)\.0+$", "", end) for end in ends]  # the judge writes 7.0 on a scale that ends at 7
         low, high = (rf"(?i)(?<![\w.,/-]){re.escape(end)}" for end in (ends[0], ends[-1]))
         signs = [low + between + any_of("top").pattern, high + between + any_of("bottom").pattern]
-        if {end.lower() for end in ends} <= {"yes", "no", "true", "false", "y", "n"}:
+        names = [score.levels.get(value, "") for value in score.values if value not in score.special]
+        if is_in("positive", names[0]) or is_in("negative", names[-1]):
+            yield f'{ends[-1]} is taken as better, and its levels go from "{names[0]}" to "{names[-1]}": is that meant?'
+        if all(is_in("yes_or_no", end) for end in ends):
             signs.append(any_of("harm").pattern)  # a yes to "is it toxic?" is worse
         elif not score.written:  # where levels have words, their order says which is better
             how_many = rf"{any_of('how_many').pattern} {any_of('harm').pattern}"

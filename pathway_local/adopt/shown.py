@@ -125,7 +125,7 @@ _LABEL = re.compile(
     r"^[ \t]*(?P<before>(?:(?:[-•]|\d+[.)])[ \t]+)?(?P<hashes>#{1,4}[ \t]+)?[*_#【]*[ \t]*"
     r"(?P<label>[^\W\d_a-z][\w '/-]{0,40}?(?: \([^()\n]{1,30}\))?|[a-z]\w{2,30}(?=:\s?[<\[]))"
     r"[*_]*[ \t]*(?:[:：】][ \t]*[*_]*|(?(hashes)(?=\n)|(?!))))[ \t]*"
-    rf"(?:(?P<slot>{_BLANK})[*_.]*|[ \t]*\n[ \t]*(?P<below>{_BLANK})"
+    rf"(?:(?P<slot>{_BLANK})(?P<behind>/\d+)?[*_.]*|[ \t]*\n[ \t]*(?P<below>{_BLANK})"
     r"|(?P<plain>(?!\[\[|<<<|\\boxed)[^\s{}][^{}\n]{0,120}))[ \t]*$",
     re.MULTILINE,
 )
@@ -134,11 +134,12 @@ _GIVEN = re.compile(r"(?m)^[^\w\n]*([A-Z][\w '/-]{0,40}?)[*_ \t]*:[*_\s]*[\"'`]*
 
 
 class Label(NamedTuple):
-    """A label: the text before its slot, the slot, and where the slot ends."""
+    """A label: the text before its slot, the slot, where the line ends, and the text behind the slot, such as /5."""
 
     before: str
     slot: Slot
     end: int
+    behind: str
 
 
 def labels(source: Source) -> Iterator[Form]:
@@ -147,7 +148,8 @@ def labels(source: Source) -> Iterator[Form]:
     names = [[label.slot.name for label in run] for run in runs]
     for run, named in zip(runs, names, strict=True):
         gaps = ["\n" * (1 + (not source.lines[label.slot.row - 1].strip())) for label in run]
-        parts = [f"{gap}{in_layout(before)}{{{slot.name}}}" for gap, (before, slot, _) in zip(gaps, run, strict=True)]
+        named_parts = zip(gaps, run, strict=True)
+        parts = [f"{gap}{in_layout(each.before)}{{{each.slot.name}}}{each.behind}" for gap, each in named_parts]
         more = re.compile(r"\s*(?:\.\.+|…)\s*\n").match(source.text, run[-1].end)  # dots stand for more labels
         slots = () if more else tuple(label.slot for label in run)
         times = names.count(named)
@@ -185,7 +187,7 @@ def _labelled(found: re.Match[str], source: Source) -> Label:
     shown = (found["slot"] or found["below"] or found["plain"]).strip("[]<>() *_")
     text = "" if explains else f"{extent.rstrip(')')} {shown}".strip()
     slot = Slot(as_name(name), text, source.row(found.start("label")), "text" if explains else "")
-    return Label(found["before"].rstrip() + ("\n" if found["below"] else " "), slot, found.end())
+    return Label(found["before"].rstrip() + ("\n" if found["below"] else " "), slot, found.end(), found["behind"] or "")
 
 
 _RESULT = re.compile(
@@ -243,7 +245,9 @@ def endings(source: Source) -> Iterator[Form]:
             and source.row(each.start("label")) not in taken
         ]
         single = [label for run in runs if len({each.before for each in run}) == 1 for label in run]
-        ends += [End(before, "", slot.text, "", slot.row) for before, slot, _ in single if before[0] != "#"]
+        ends += [
+            End(each.before, "", each.slot.text, each.behind, each.slot.row) for each in single if each.before[0] != "#"
+        ]
     if ends:
         yield _ended(source, ends)
 
