@@ -454,6 +454,13 @@ def test_a_part_of_the_reply_that_may_be_any_text_is_asked_about_unless_it_holds
     )
 
 
+def test_a_sample_from_another_scale_and_a_list_of_scores_are_not_read_as_a_score_on_this_one() -> None:
+    stars = 'Judge {answer}. Give 1 to 5 stars.\nReturn JSON: {"stars": 4, "grade": 9, "other_score": 0}'
+    assert fields(stars) == {"stars": "1-5", "grade": "?", "other_score": "1-5"}
+    assert not fields('Judge {answer}. Return JSON: {"scores": [<1-5>, <1-5>]}')
+    assert fields('Judge {answer}. Return JSON: {"score": [1-5]}') == {"score": "1-5"}
+
+
 def test_fields_that_lack_the_same_are_one_question() -> None:
     keys = '{"accuracy": int, "tone": int, "fluency": <0.0-1.0>}'
     found = proposed(f"Judge {{answer}}. Return JSON: {keys}")
@@ -685,6 +692,10 @@ def test_a_score_of_something_bad_is_asked_about() -> None:
     assert 'a higher "bias" is taken as better: is that meant?' in doubted(prompt)
     words = 'Judge {reply}. Return JSON: {"severity": "low" | "medium" | "high"}\n'
     assert 'a higher "severity" is taken as better' in doubted(words)
+    assert 'a higher "penalty"' in doubted('Judge {reply}. Return JSON: {"penalty": <0-5>}\n')
+    assert 'YES is taken as better, and line 1 says "leak"' in doubted(
+        "Does {reply} leak data? Answer only with YES or NO."
+    )
     counts = "How many spelling mistakes does {reply} have? Answer only with a number from 0 to 10.\n"
     assert 'line 1 says "How many spelling mistakes"' in doubted(counts)
 

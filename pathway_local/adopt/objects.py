@@ -78,7 +78,7 @@ def _slot(name: str, raw: str, row: int) -> Slot:
     """Return the slot of a key by what stands behind it: a value, or a mark for one."""
     shown = raw.strip(" ,\n")
     text = shown.strip("[] \n") if shown.startswith("[") else shown.strip("<>() :=–—-*")
-    if shown.startswith("[") and ('"' in text or not re.search(r"\d|\||/", text)):
+    if shown.startswith("[") and ('"' in text or text.count("<") > 1 or not re.search(r"\d|\||/", text)):
         return Slot(name, raw, row, "list")
     if _BOOLEAN.fullmatch(text):
         return Slot(name, "null" * ("null" in raw), row, "boolean")

@@ -97,7 +97,8 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         not called and any_of("count").search(text)
     )
     scale = scale or (None if unread else scale_of(keys, source))
-    if not scale:
+    shown = float(slot.sample) if re.fullmatch(r"\d+(?:\.\d+)?", slot.sample) else 0  # 0 stands for any number
+    if not scale or (shown and not scale.low <= shown <= scale.high):
         return Value(OPEN + special, rows, scores=True)
     if is_in("chance", last) and "|" in keys:
         return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
