@@ -114,7 +114,8 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         cut = Verdict({"score": Score(2)}, {}, ("cut:reason",))
         add(made, "demo", {case.id: cut for case in rows}, rows=rows)
-    assert reported(run, "--by", "audience", "--min-group", 1).said.count("marked cut:reason") == 1
+    page = reported(run, "--by", "audience", "--min-group", 1).said
+    assert page.count("marked cut:reason") == 1 and "guest, demo" in page
     found = run("summary", "may.run", "--by", "audience").words
     assert "tiny score by audience, rater: demo audience" in found
     assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
@@ -162,6 +163,7 @@ def test_methods_and_coefficients_have_names_in_every_language() -> None:
         for end in ("t", "log-odds and t"):
             assert " and " not in Language(name).text("methods", f"jackknife over {GROUPS} groups with {end}", {})
         assert Language(name).word(COEFFICIENTS["kappa_quadratic"].label) != "kappa quadratic"
+        assert "kappa quadratic" not in Language(name).text("tables", "benchmark", {"coefficient": "kappa quadratic"})
 
 
 def test_small_groups_stay_out_of_a_page(run: Run, tmp_path: Path) -> None:
