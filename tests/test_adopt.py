@@ -467,6 +467,11 @@ def test_what_stands_behind_a_slot_stays() -> None:
     assert proposed(f"{form}\n").layout == "Score: {score}/5"
 
 
+def test_four_of_five_is_no_scale_of_two_values() -> None:
+    assert fields('Rate {{answer}}.\nReturn {"rating": "4/5"}\n') == {"rating": "?"}
+    assert fields('Rate {{answer}}.\nReturn JSON: {"rating": <0/1>}\n') == {"rating": "0-1 by 1"}
+
+
 def test_fields_that_lack_the_same_are_one_question() -> None:
     keys = '{"accuracy": int, "tone": int, "fluency": <0.0-1.0>}'
     found = proposed(f"Judge {{answer}}. Return JSON: {keys}")

@@ -166,7 +166,8 @@ def scales(text: str, row: int) -> Iterator[Scale]:
         said = re.findall(r"(?<![\d.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d)-", " – ", bare))
         values, before = sorted(map(float, said)), text[: found.start()]
         units = any_of("units").match(text[found.end() :].lstrip(" -"))
-        if units or len(set(values)) < len(values) or not 0 < values[-1] - values[0] <= 1000:
+        part = len(values) == 2 and "/" in bare and values[0] > 1  # 4/5 is a score out of 5
+        if units or part or len(set(values)) < len(values) or not 0 < values[-1] - values[0] <= 1000:
             continue
         gaps = {round(second - first, 6) for first, second in pairwise(values)}
         to = re.search(rf"\d\s*(?:[-–—~到至]|\.\.|{any_of('to').pattern})", bare)
