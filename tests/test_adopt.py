@@ -414,6 +414,8 @@ def test_what_looks_like_words_or_a_range_and_is_none_is_not_taken_for_one() -> 
     assert (
         fields('Rate {x}. Return JSON: {"use": <1-5>, "synthesis": null, "why": "In a sentence."}')["synthesis"] == "?"
     )
+    other = 'Rate {x}. Style is from 1 to 5.\nReturn JSON: {"style": 3, "depth": 1, "why": "..."}'
+    assert fields(other) == {"style": "1-5", "depth": "?", "why": "text"}
     bare = 'Call {x} "Floja" or "Mala" if it strays.\n\nDevuelve unicamente una de estas:\nBuena\nFloja\nMala\n'
     assert fields(bare) == {"verdict": "Buena | Floja | Mala"}
 

@@ -97,6 +97,8 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         not called and any_of("count").search(text)
     )
     scale = scale or (None if unread else scale_of(keys, source))
+    if scale and scale.row != slot.row and _names_others(source.lines[scale.row], last, keys):
+        scale = None
     shown = float(slot.sample) if re.fullmatch(r"\d+(?:\.\d+)?", slot.sample) else 0  # 0 stands for any number
     if not scale or (shown and not scale.low <= shown <= scale.high):
         return Value(OPEN + special, rows, scores=True)
@@ -104,6 +106,12 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return Value(f"number {scale.spelled('0.01' if '.' in text + slot.sample or scale.high <= 1 else '1')}", rows)
     asked = "are 1 and 2 a scale, or the first and the second text?" * ((scale.low, scale.high) == (1, 2))
     return Value(_spelled(scale, slot, source) + special, (slot.row, scale.row), scores=True, question=asked)
+
+
+def _names_others(line: str, key: str, keys: str) -> bool:
+    """Return whether a line with a range names other keys of the reply, and not this one; "score" may mean any."""
+    named = [each.lower() for each in re.findall(rf"(?i)(?<!\w)(?:{keys})(?!\w)", line)]
+    return key.lower() not in named and not all(is_in("score", each) for each in named)
 
 
 def _of_text(slot: Slot, last: str, explains: bool) -> Value:
