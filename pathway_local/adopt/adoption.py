@@ -54,7 +54,7 @@ def _asked(names: list[str], spelling: str) -> str:
     if f" by {OPEN}" in spelling:
         return f"how fine {said} Write its steps for the {OPEN} in {spelling}, such as 1, 0.5 or 0.01"
     if spelling == OPEN:
-        return f"what {said} I read no range and no words for it; write 1-5, no < yes or text for the {OPEN}"
+        return f"what {said} I read no range and no words for it; write 1-5, no < yes, list or text for the {OPEN}"
     return f"what {said} Complete {spelling}"
 
 
