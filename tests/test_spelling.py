@@ -337,6 +337,19 @@ def test_an_error_in_a_prompt_beside_a_yaml_names_that_file_and_its_line(
     assert str(refused.value).startswith(str(tmp_path / said.split(" line")[0])) and said in str(refused.value)
 
 
+@pytest.mark.parametrize("mark", ["{{ answer | trim }}", "{{ cut(answer) }}", "{% set x = 1 %}"])
+def test_a_filter_in_a_prompt_beside_a_yaml_is_refused_and_json_in_doubled_braces_is_not(
+    tmp_path: Path, mark: str
+) -> None:
+    (tmp_path / "r.yaml").write_text('prompt: p.txt\noutputs: "grade: I < C"\n')
+    (tmp_path / "p.txt").write_text(f"Judge {mark} by {{{{question}}}}.\n")
+    with pytest.raises(RubricError, match=r"p\.txt line 1: .* is not allowed"):
+        load_rubric(str(tmp_path / "r.yaml"))
+    (tmp_path / "p.txt").write_text('Judge {answer}, such as {{"grade": "I | C"}}.\n')
+    [turn] = load_rubric(str(tmp_path / "r.yaml")).turns
+    assert turn.render({"answer": "A"}, {"answer": "A"}) == 'Judge A, such as {"grade": "I | C"}.'
+
+
 def test_a_program_declares_a_format_by_a_line_or_a_pydantic_model() -> None:
     class Reply(BaseModel):
         why: str

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from pathway_local.errors import RubricError
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.placeholders import Placeholders, find_placeholders
+from pathway_local.prompty.placeholders import JINJA, Placeholders, find_placeholders
 from pathway_local.prompty.prompty_file import (
     ROLE,
     checked_turn,
@@ -30,11 +30,6 @@ _BLOCKS = (
     "Write {{ name }} for an input and {% if name %} to choose, or go through the messages of one.",
 )
 """Marks of other tools that no rubric can have: a pattern, the error about it, and the hint."""
-_TEMPLATE = re.compile(
-    r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw)\b"
-    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]"
-)
-"""Marks of Jinja that do more than insert an input."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +100,7 @@ def read_prompt(data: bytes, where: str) -> Prompt:
             line = source.line(source.row(found.start()))
             raise RubricError(f"{where} line {line}: {found[0][:60]} {said}", hint)
     marks = find_placeholders(source.text, inputs)
-    if marks.syntax != "jinja2" and _TEMPLATE.search(source.text):
+    if marks.syntax != "jinja2" and JINJA.search(source.text):
         checked_turn("user", source.text, where, first_line)  # refuses marks that would reach the judge
     if "template" in front:
         marks = replace(marks, syntax=read_template(front["template"], places).syntax)

@@ -34,6 +34,13 @@ PLACE_PARTS = ("index", "first", "last")
 
 _JINJA = Environment(keep_trailing_newline=True)
 
+JINJA = re.compile(
+    r"\{%-?\s*(?:if|for|set|macro|block|include|import|from|extends|filter|call|with|raw|autoescape)\b"
+    r"|\{\{-?[ \t]*[A-Za-z_]\w*[ \t]*[|(\[]|\{\{(?!\s*[\"'])[^{}|]*\|[^{}]*\}\}"
+)
+"""A statement, a filter, a call or an index of Jinja. Read in another syntax, it would reach the judge as it stands;
+doubled braces around a quote are JSON."""
+
 
 def jinja_turn(role: str, text: str) -> Turn:
     """Return the turn of a Jinja template, without blanks at its ends.

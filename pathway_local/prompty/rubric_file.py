@@ -11,7 +11,7 @@ from pathlib import Path
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.prompty.criteria import criteria_prompty, is_criteria
 from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.placeholders import find_placeholders
+from pathway_local.prompty.placeholders import JINJA, find_placeholders
 from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.declaration import outputs_of_schema
@@ -279,14 +279,11 @@ def with_template(front: str, body: str) -> str:
     """Return front matter that says how the prompt marks its inputs, and which they are, unless it does so already."""
     found, added = find_placeholders(body), dict[str, object]()
     if not re.search(r"(?m)^template:", front):
-        added["template"] = {"format": found.syntax, "parser": "prompty" if ROLE.match(body.lstrip()) else "text"}
+        syntax = "jinja2" if JINJA.search(body) else found.syntax  # as Jinja, what no rubric may have is an error
+        added["template"] = {"format": syntax, "parser": "prompty" if ROLE.match(body.lstrip()) else "text"}
     if not re.search(r"(?m)^inputs:", front) and found.syntax != "none":
         added["inputs"] = {name: {"type": "string"} for name in found.names if name not in found.unsure}
     return front + write_front(added)
-
-
-_JINJA = re.compile(r"\{%-?\s*\w+[^{}]*%\}|\{\{[^{}|]*\|[^{}]*\}\}")
-"""A statement or a filter of Jinja."""
 
 
 def declare_rubric(
@@ -299,10 +296,6 @@ def declare_rubric(
     front: dict[str, object] = {"name": name, "outputs": outputs}
     front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
     front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
-    if _JINJA.search(
-        prompt
-    ):  # as Jinja, what no rubric may have is an error; else the judge would read it as it stands
-        front["template"] = {"format": "jinja2", "parser": "prompty" if ROLE.match(prompt.lstrip()) else "text"}
     try:
         text = f"---\n{with_template(write_front(front), prompt)}---\n{prompt}"
         return parse_rubric(text, name, f"the prompt of {name}")
