@@ -21,7 +21,7 @@ from pathway_local.judges.engine_settings import (
     resolve,
 )
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.model_config import class_names, context, text_config, whole
+from pathway_local.judges.model_config import class_names, context, heads, text_config, whole
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
@@ -320,10 +320,10 @@ def _cpu_cache(config: EngineConfig, sequences: int) -> int:
     """Return the bytes of the cache on the processor. Layers that keep less than every token are not told apart."""
     described, room = read_json(Path(config.model) / "config.json"), free_memory() // CPU_PART
     text, tokens = text_config(described), config.max_model_len or context(described)
-    layers, heads = whole(text, "num_hidden_layers", "n_layer"), whole(text, "num_attention_heads", "n_head")
+    layers, (every, shared) = whole(text, "num_hidden_layers", "n_layer"), heads(described)
     hidden = whole(text, "hidden_size", "n_embd", "d_model")
-    size = whole(text, "head_dim") or (hidden // heads if hidden and heads else None)
-    if not (tokens and layers and heads and size):
+    size = whole(text, "head_dim") or (hidden // every if hidden and every else None)
+    if not (tokens and layers and every and size):
         return room
-    token = 2 * layers * (whole(text, "num_key_value_heads") or heads) * size * (4 if config.dtype == "float32" else 2)
+    token = 2 * layers * (shared or every) * size * (4 if config.dtype == "float32" else 2)
     return min(room, token * (tokens + CPU_FEW * max(1, sequences)))

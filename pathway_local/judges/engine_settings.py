@@ -7,7 +7,7 @@ from pathlib import Path
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, RegistryError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.model_config import context, text_config, whole
+from pathway_local.judges.model_config import context, heads
 from pathway_local.judges.weights import (
     changed_files,
     check_folder,
@@ -49,7 +49,6 @@ CACHE_BYTES = "kv_cache_memory_bytes"
 CPU_PART = 4
 """On the processor, the cache takes at most this fraction of the free memory: 1/CPU_PART."""
 
-_HEADS, _KEY_VALUE_HEADS = ("num_attention_heads", "n_head"), ("num_key_value_heads", "num_kv_heads")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", dict: "a mapping of names"}
 _ENTRY_KEYS = {"dtype": "dtype", "max_model_len": "context", "revision": "revision", "model": "source"}
 
@@ -67,9 +66,7 @@ def resolve(
         _check_kind(name, value, judge)
     resolved = dict(settings)
     if resolved.get(PARALLEL) == "auto":
-        text, here = text_config(config), len(machine.gpus) if uses_gpu() else 0
-        heads = (whole(text, *keys) for keys in (_HEADS, _KEY_VALUE_HEADS))
-        resolved[PARALLEL] = most_parallel(here, *heads)
+        resolved[PARALLEL] = most_parallel(len(machine.gpus) if uses_gpu() else 0, *heads(config))
     return resolved
 
 

@@ -37,7 +37,7 @@ class JudgeCard:
 
     @property
     def room(self) -> str:
-        """Where it runs here, as the end of a sentence."""
+        """The place where it runs here, as the end of a sentence."""
         return f"it runs {self.placement.where}" if self.placement else "it can't run"
 
     def as_json(self) -> dict[str, JsonValue]:
