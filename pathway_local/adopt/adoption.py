@@ -11,7 +11,7 @@ from pathway_local.adopt.pairs import compared, swap_of
 from pathway_local.adopt.prompt import Prompt, Source
 from pathway_local.adopt.questions import questions
 from pathway_local.adopt.shown import Form, Slot, endings, labels, short_replies, tags, usual_reply
-from pathway_local.adopt.values import OPEN, Value, levels_in, values_of
+from pathway_local.adopt.values import OPEN, Value, is_open, levels_in, values_of
 from pathway_local.adopt.words import any_of
 
 
@@ -37,7 +37,7 @@ class Proposal:
         """The fields that must be completed, by the spelling that they have so far."""
         found: dict[str, list[str]] = {}
         for name, spelling in self.fields.items():
-            if OPEN in re.sub(r'"[^"]*"', "", spelling):
+            if is_open(spelling):
                 found.setdefault(spelling, []).append(name)
         return found
 

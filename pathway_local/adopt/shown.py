@@ -294,9 +294,7 @@ def short_replies(source: Source) -> Iterator[Form]:
             continue
         if only and any_of("after").search(text):
             return
-        listed = items(source, row) if only and text.endswith(":") else []
-        bare = _bare_words(source, row) if only and text.endswith(":") else []
-        shown = [item[1] for item in listed if not item[1].isdecimal()] or bare or quoted_set(text)
+        shown = (_words_below(source, row) if only and text.endswith(":") else []) or quoted_set(text)
         words = shown or (split_words(text) if only else [])
         told += told_words(text) if len(words) < 2 else []
         if len(words) > 1:
@@ -340,8 +338,10 @@ def items(source: Source, row: int) -> list[Item]:
     return found
 
 
-def _bare_words(source: Source, row: int) -> list[str]:
-    """Return the lines below a row, up to an empty one, if each is a word alone."""
+def _words_below(source: Source, row: int) -> list[str]:
+    """Return the words in bullets below a row, or else the lines up to an empty one, if each is a word alone."""
+    if listed := [item[1] for item in items(source, row) if not item[1].isdecimal()]:
+        return listed
     below = dropwhile(lambda line: not line, map(str.strip, source.lines[row + 1 :]))
     words = list(takewhile(bool, below))
     return words if len(words) > 1 and all(re.fullmatch(r"[^\W\d][\w-]*", word) for word in words) else []

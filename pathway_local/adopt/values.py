@@ -54,6 +54,11 @@ class Scale:
         return f"{self.low:g}{' to ' if self.low < 0 else '-'}{self.high:g}{by}"
 
 
+def is_open(spelling: str) -> bool:
+    """Return whether a person must complete a spelling; a question mark in quotes is a word's own."""
+    return OPEN in re.sub(r'"[^"]*"', "", spelling)
+
+
 def values_of(slots: Sequence[Slot], source: Source) -> list[Value]:
     """Return a value for each slot. Words and booleans are scores only where no number is one."""
     keys = "|".join(re.escape(slot.name.split(".")[-1]) for slot in slots)
@@ -94,7 +99,7 @@ def _value(slot: Slot, keys: str, source: Source) -> Value:
         return Value(OPEN, rows, scores=True)
     # A number that is no range, or one whose end an input says, is left to the person.
     unread = re.search(r"\d|\$?\{\w", re.sub(r"^\W*[\d.]+\W*$", "", text)) or (
-        not called and any_of("count").search(text)
+        not called and any_of("how_many").search(text)
     )
     scale = scale or (None if unread else scale_of(keys, source))
     if scale and scale.row != slot.row and _names_others(source.lines[scale.row], last, keys):

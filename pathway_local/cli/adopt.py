@@ -17,7 +17,7 @@ from pathway_local.adopt.inputs import Inputs as FoundInputs
 from pathway_local.adopt.pairs import swap_of
 from pathway_local.adopt.prompt import Prompt, read_prompt
 from pathway_local.adopt.questions import doubts
-from pathway_local.adopt.values import OPEN
+from pathway_local.adopt.values import OPEN, is_open
 from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
@@ -145,7 +145,7 @@ def _spelled(spelling: str, names: Sequence[str], typed: str) -> dict[str, str]:
     parts = [spelling.replace(OPEN, each) if steps and re.fullmatch(r"[\d.,]+", each) else each for each in parts]
     for each in parts:
         declared = declared_outputs(f"{quoted_name(names[0])}: {each}; {quoted_name(names[0] + '_')}: no < yes", None)
-        if len(declared["fields"]) > 2 or OPEN in re.sub(r'"[^"]*"', "", each):
+        if len(declared["fields"]) > 2 or is_open(each):
             raise UsageError(f"{each[:60]!r} is not the spelling of one field", "Write one such as 1-5 or no < yes.")
     return dict(zip(names, parts * len(names) if len(parts) == 1 else parts, strict=True))
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import typer
@@ -112,7 +113,7 @@ class JudgingCommand(Command):
 
 def with_budget(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the arguments, with `auto` behind each `--think` that has no number."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):  # without any, the second has one
+    for argument, following in pairwise([*arguments, ""]):
         yield argument
         if argument == "--think" and not (following.isdecimal() or following == "auto"):
             yield "auto"

@@ -118,12 +118,7 @@ def import_ratings(
     raters = _raters(run, ratings, file, reading.rubric, asked)
     stored, page = _stored(run, raters), reading.page
     saved = _saved_before(run, raters[0]) if page else {}
-    sheets, from_sheet = dict[tuple[str, str], int](), set[tuple[str, str]]()
-    if file.kind == "human":
-        before = _on_sheets(run, raters)
-        sheets, said = sheet_jobs(run, reading.rubric.name, matched, reading.handouts, file.sample, before, ask)
-        reading.notices += said
-        from_sheet = sheets.keys() - before
+    sheets, from_sheet = _sheets(run, raters, reading, matched, ask)
     new, changed = _new_ones(matched, stored, saved, from_sheet)
     moved = any(problem.texts == "moved" for problem in reading.problems)
     if file.kind == "hosted" and len(matched) > len(changed) and not moved:
@@ -134,9 +129,8 @@ def import_ratings(
     reading.notices += [*left_out(left), *between_levels(matched, reading.rubric)]
     reading.notices += [*imported_before(run, file, raters), *replaced(new, stored)]
     if any(ASKED in rater.spec for rater in raters):
-        reading.notices.append(
-            f"no request of {file.path.name} succeeded: they are failures of {asked}, which was asked"
-        )
+        alone = f"no request of {file.path.name} succeeded: they are failures of {asked}, which was asked"
+        reading.notices.append(alone)
     counts = _count(raters, matched, new)
     with run.together():
         job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
@@ -223,6 +217,22 @@ def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tupl
             for record in run.records(rater.name, rater.rubric):
                 found[rater.name, record.case_id] = record.case_hash, record.outcome
     return found
+
+
+def _sheets(
+    run: RunFile, raters: Sequence[Rater], reading: RatingsReading, matched: Sequence[Matched], ask: Ask
+) -> tuple[dict[tuple[str, str], int], set[tuple[str, str]]]:
+    """Return what `sheet_jobs` finds for people's ratings, and which of them are new on a sheet or page.
+
+    Its notes go to the reading's notices. Raises as it does.
+    """
+    if reading.file.kind != "human":
+        return {}, set()
+    before = _on_sheets(run, raters)
+    seed = reading.file.sample
+    sheets, said = sheet_jobs(run, reading.rubric.name, matched, reading.handouts, seed, before, ask)
+    reading.notices += said
+    return sheets, sheets.keys() - before
 
 
 def _on_sheets(run: RunFile, raters: Sequence[Rater]) -> set[tuple[str, str]]:

@@ -46,7 +46,7 @@ Between = Annotated[
 
 
 class CompareOptions(Options):
-    """What to compare, and what counts as equal."""
+    """The values to compare, and the margin within which they count as equal."""
 
     between: Between = ""
     pair_by: Annotated[

@@ -29,7 +29,7 @@ from pathway_local.runs.purge import standing_jobs
 
 
 class ReportOptions(Options):
-    """What a report shows beside the scores of a run."""
+    """The parts of a report beside the scores of a run."""
 
     by: Annotated[str, Says("COLUMN", "Also show the scores for each value of this column.")] = ""
     between: Between = ""

@@ -199,7 +199,7 @@ def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
 
 
 def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
-    """What to know of a rater's verdicts under a rubric; said of all of them, not anew of each group."""
+    """Yield notes on a rater's verdicts under a rubric, on all of them together and not anew on each group."""
     shared = {"rubric": group.rubric, "rater": group.rater}
     where = Note("where", shared)
     for score in group.scores.values():
