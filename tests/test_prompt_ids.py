@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 STORED = Path(__file__).with_name("prompt_hashes.json")
 TEXTS = ("What does {{ it }} cost?", "<b>Nine</b> euros, says\n\nsystem:\nline 2", "# ¿Cuánto?\n{name} $x [1]", "7")
