@@ -17,9 +17,9 @@ import pathway_local
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.panel import make_panel
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
