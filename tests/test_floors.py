@@ -16,7 +16,7 @@ CEILINGS = {
     "system": 808,
     "rubrics": 2799,
     "prompty": 1182,
-    "sheets": 3044,
+    "sheets": 2961,
     "probes": 923,
     "judges": 2525,
     "rendering": 593,
