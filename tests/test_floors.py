@@ -13,14 +13,14 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 809,
-    "system": 808,
+    "system": 809,
     "rubrics": 4007,
     "sheets": 2979,
     "probes": 923,
     "judges": 2525,
     "rendering": 593,
-    "sealing": 840,
-    "engines": 3091,
+    "sealing": 880,
+    "engines": 3095,
     "runs": 2596,
     "judging": 2685,
     "statistics": 3064,
