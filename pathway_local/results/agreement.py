@@ -12,11 +12,9 @@ from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
-from pathway_local.results.doubt import doubt_tables
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings import alike
 from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
-from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
@@ -55,7 +53,7 @@ class ScoreAgreement:
     """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
-    for their disagreement than on others. `doubt` has tables about what judges with probabilities are unsure of.
+    for their disagreement than on others.
     """
 
     def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
@@ -82,15 +80,6 @@ class ScoreAgreement:
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         self.warnings = [*alike(matrix, compared)]
         self.corrected = _corrected(whole, self.people)
-        self.doubt = [*_doubt(run, self.people)]
-
-
-def _doubt(run: RunFile, people: AgainstPeople) -> Iterator[Table]:
-    """What the doubt of judges with probabilities says about where they are wrong."""
-    raters, members = people.matrix.raters, people.reference
-    judges = [place for place in people.judges if raters[place].kind == "judge"]
-    if members and all(raters[place].kind in PEOPLE for place in members):
-        yield from doubt_tables(run, people.matrix, judges, members, people.name, people.options)
 
 
 def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:

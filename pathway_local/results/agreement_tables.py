@@ -46,7 +46,7 @@ def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: A
         found = ScoreAgreement(run, matrix, options)
         figures = [*_pairs(found), _together(found), *found.people.tables(families)]
         tables += [_raters(found), *(each for each in figures if each.rows)]
-        tables += [*found.corrected.tables, *found.doubt, *_matrices(found)]
+        tables += [*found.corrected.tables, *_matrices(found)]
     families.fill_in()
     return tables
 
