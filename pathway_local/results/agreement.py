@@ -10,7 +10,6 @@ from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
 from pathway_local.results.ratings import alike
@@ -50,7 +49,7 @@ class Set:
 
 
 class ScoreAgreement:
-    """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
+    """The agreement on one score, on the cases that raters have in common. Raises UsageError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
     for their disagreement than on others.
@@ -65,8 +64,7 @@ class ScoreAgreement:
         matrix, left_out = without_picked(whole)
         self.matrix = matrix
         clusters = matrix.clusters(options.cluster) if options.cluster else None
-        again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
-        chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
+        chosen = _chosen(matrix, named)
         compared = [place for place in chosen if matrix.raters[place].verdicts]
         self.raters = [matrix.raters[place] for place in chosen]
         self.pairs = [
@@ -74,7 +72,6 @@ class ScoreAgreement:
             for first, second in combinations(compared, 2)
             if not _holds(matrix, members, first, second)
         ]
-        self.twice = [_pair(matrix, first, second, clusters) for first, second in again]
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
@@ -111,15 +108,6 @@ def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
     places = matrix.places(names) or range(len(matrix.raters))
     return sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
-
-
-def _single(matrix: RatingsMatrix, name: str) -> int:
-    """The column of one rater. Raises OptionError for a name of several, and UnknownName."""
-    places = matrix.columns(name)
-    if len(places) > 1:
-        said = f"{as_given(name)} is several raters, and {{twice}} is about one person"
-        raise OptionError(said, f"Name one, such as {as_given(name)}/NAME.")
-    return places[0]
 
 
 def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:

@@ -56,9 +56,6 @@ MinGroup = Annotated[
     Says("N", f"With {{by}}: leave out groups of fewer cases (default: mark those under {MIN_GROUP})."),
 ]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Looks = Annotated[
-    int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")
-]
 
 Own = TypeVar("Own", bound=Options)
 
