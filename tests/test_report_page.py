@@ -16,11 +16,11 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.pages.page import warnings
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
@@ -116,7 +116,7 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
         add(made, "demo", {case.id: cut for case in rows}, rows=rows)
     page = reported(run, "--by", "audience", "--min-group", 1).said
     assert page.count("marked cut:reason") == 1 and "guest, demo" in page
-    found = run("summary", "may.run", "--by", "audience").words
+    found = run("summary", "may.run", "--by", "audience", "--min-group", 1).words
     assert "tiny score by audience, rater: demo audience" in found
     assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
 

@@ -40,17 +40,7 @@ class AgreementOptions(Options):
     ] = ""
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
-    min_group: MinGroup = None
-
-    @property
-    def smallest(self) -> int:
-        """Groups of fewer cases get no figures, and are left out if `hides`."""
-        return self.min_group or MIN_GROUP
-
-    @property
-    def hides(self) -> bool:
-        """Whether groups of few cases are left out."""
-        return self.min_group is not None
+    min_group: MinGroup = MIN_GROUP
 
     @property
     def named(self) -> list[str]:
