@@ -7,8 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from pathway_local.rater import JUDGES
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.figure import FloatArray
 from pathway_local.verdict import Number, Score, Verdict
 
