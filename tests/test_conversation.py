@@ -15,13 +15,13 @@ from typed import Desk
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.prompty.placeholders import jinja_turn
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.conversation import BadConversation, conversation_text, messages_in
+from pathway_local.rubrics.placeholders import jinja_turn
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.sheets.cases_file import CasesFile
 
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'

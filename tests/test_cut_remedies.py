@@ -8,10 +8,10 @@ import pytest
 from rated_run import TINY
 
 from pathway_local.cli.show import terminal_words
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
 from pathway_local.results.tally import Group
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"

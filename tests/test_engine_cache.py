@@ -18,8 +18,8 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 
 

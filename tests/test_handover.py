@@ -20,12 +20,12 @@ from typed import COMMAND
 from typed_here import Run
 
 from pathway_local.case import CaseRef
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.doubt import _curve, differs, people_say
 from pathway_local.results.handover import Decision, HandoverOptions, _expected, decisions
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, Interval, Undefined

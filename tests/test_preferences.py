@@ -14,8 +14,8 @@ from statsmodels.stats.proportion import proportion_confint
 from typed_here import Run, rows
 
 from pathway_local.case import Case
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict

@@ -15,9 +15,9 @@ from pathway_local.judges.judge_spec import Chat
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.verdict import Value
 
 pytestmark = pytest.mark.soak

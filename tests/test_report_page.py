@@ -16,11 +16,11 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.pages.page import warnings
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile

@@ -13,7 +13,7 @@ from pathway_local.system.shipped import with_pages
 
 ROOT = Path(__file__).parents[1]
 SHOWN = """
-from pathway_local.prompty.rubric_file import builtin_names
+from pathway_local.rubrics.rubric_file import builtin_names
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.system.shipped import shipped
 import pathway_local

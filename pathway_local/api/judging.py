@@ -22,8 +22,8 @@ from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.pace import duration, progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.rubric import Rubric as FileRubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.in_memory import sheet_or_path

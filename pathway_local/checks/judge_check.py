@@ -17,7 +17,6 @@ from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
 from pathway_local.judges.model_config import text_config, whole
 from pathway_local.judges.weights import read_json
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import (
     LITTLE_ROOM,
@@ -27,6 +26,7 @@ from pathway_local.rendering.rubric_check import (
     example_prompt,
 )
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.system.machine import Machine
 
 SYSTEM_TURN = "system turn"

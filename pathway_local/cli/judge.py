@@ -27,8 +27,8 @@ from pathway_local.judging.pace import duration
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal

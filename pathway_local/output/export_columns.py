@@ -39,6 +39,10 @@ def _marks(record: Record) -> Value:
     return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
 
 
+def _confidence(score: Score) -> Value:
+    return None if score.confidence is None else round(score.confidence, 2)
+
+
 def _row(record: Record) -> int:
     return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
 
@@ -60,7 +64,7 @@ SCORE_COLUMNS = [
         "the probability-weighted score",
         lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
     ),
-    ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+    ScoreColumn("_confidence", "the largest of its probabilities, to two places", lambda score, _: _confidence(score)),
     ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
 ]
 

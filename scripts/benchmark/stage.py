@@ -25,8 +25,8 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.value_probabilities import Distribution, ValueProbabilities
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30

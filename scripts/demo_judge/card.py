@@ -13,7 +13,7 @@ from demo_judge.cases import MAKERS
 from demo_judge.self_test_card import self_test_section
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.system.shipped import packaged_folder
 
 SPLITS = {
