@@ -193,12 +193,12 @@ class AgainstPeople:
             scores, people, mean = (
                 each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
             )
-            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.smallest)
+            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.min_group)
             found += [(rater, names[each.group], each) for each in errors]
         return found
 
     def _is_hidden(self, group: GroupError) -> bool:
-        return self.options.hides and group.cases < self.options.smallest
+        return group.cases < self.options.min_group
 
     @property
     def hidden(self) -> int:

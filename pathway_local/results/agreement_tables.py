@@ -86,7 +86,7 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
         yield Note("for_these_raters")
     yield from found.notices
     if hidden := found.people.hidden:
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     if options.looks > 1 and found.corrected.answers:
         yield Note("looks", {"count": options.looks}, "note")
     yield from found.warnings

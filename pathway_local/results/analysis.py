@@ -8,7 +8,6 @@ from typing import Annotated, Any, Generic, TypeVar, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pathway_local.errors import UsageError
-from pathway_local.results import MIN_GROUP
 from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
 from pathway_local.system.safe_yaml import first_complaint
@@ -50,11 +49,7 @@ Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. 
 PairBy = Annotated[
     str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
 ]
-MinGroup = Annotated[
-    int | None,
-    Field(ge=1),
-    Says("N", f"With {{by}}: leave out groups of fewer cases (default: mark those under {MIN_GROUP})."),
-]
+MinGroup = Annotated[int, Field(ge=1), Says("N", "With {by}: leave out groups of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Looks = Annotated[
     int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")

@@ -35,7 +35,7 @@ class SummaryOptions(Options):
     """How to group a summary."""
 
     by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
-    min_group: MinGroup = None
+    min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
 
 
@@ -44,7 +44,7 @@ def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
     by, cluster = data.column(options.by), data.column(options.cluster)
     whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
     warnings = alike_in(data)
-    for table in summary_tables(data, groups, by, options.min_group or 1, cluster, whole):
+    for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
@@ -54,9 +54,9 @@ def summary_tables(
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
-    A mean of few can reveal what one of them got.
+    A mean of few can reveal what one of them got. Failures reveal nothing of a score, so none is left out.
     """
-    shown = [group for group in groups if not by or group.verdicts >= smallest]
+    shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
     scored = [group for group in shown if not group.preferences]
     about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
     notes = [
@@ -78,7 +78,7 @@ def summary_tables(
         yield _choices(pairs, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
-    yield from _failures(shown, by, str(data.run.path))
+    yield from _failures(groups, shown, by, str(data.run.path))
 
 
 def _is_given(score: ScoreSummary) -> bool:
@@ -100,7 +100,7 @@ def _scores(
     by = shared.get("by", "")
     columns = [
         *_named(by), Column("score", usual="score", below=True), Column("rater", "rater"),
-        Column("n", "count", small=MIN_GROUP if by else 0), Column("mean", "estimate"),
+        Column("n", "count"), Column("mean", "estimate"),
         Column("distribution", "counts"),
         Column("confidence", "number"), Column("failed", "count", usual="0"),
         Column("cases", "count", detail=True), Column("between", "count", detail=True),
@@ -150,14 +150,14 @@ def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str]
     return Table("choices", about, columns, rows, notes, section=SECTION)
 
 
-def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
-    """How many cases failed and why, and the first of them, each reason once."""
+def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str) -> Iterator[Table]:
+    """How many cases failed and why, the marks of the groups that are shown, and the first failures, each once."""
     shared = [*_named(by), Column("rater", "rater")]
-    for key, counts in (("failures", "failures"), ("marks", "marks")):
+    for key, own in (("failures", groups), ("marks", shown)):
         rows: list[dict[str, Cell]] = [
             {**_about(group, by), "kind": kind, "count": count}
-            for group in groups
-            for kind, count in sorted(getattr(group, counts).items())
+            for group in own
+            for kind, count in sorted(getattr(group, key).items())
         ]
         if rows:
             about = {"by": by} if by else {}
@@ -165,12 +165,11 @@ def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
-        {"case": each.case, "row": each.row, "place": each.place, "reason": each.reason}
-        for each, group in reversed(first.values())
+        {"row": each.row, "place": each.place, "reason": each.reason} for each, group in reversed(first.values())
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [Column("case", "case"), Column("row", "count", detail=True), Column("place"), Column("reason")]
+        columns = [Column("row", "count", detail=True), Column("place"), Column("reason")]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
@@ -187,8 +186,8 @@ def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
 
 
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
-    hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    if hidden and smallest > 1:
+    hidden = {group.group for group in groups if by and 0 < group.verdicts < smallest}
+    if hidden:
         yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
 
 

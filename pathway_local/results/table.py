@@ -43,8 +43,7 @@ class Column:
 
     Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
     column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
-    cells, cells like `usual` stay empty, and counts under `small` get a mark. One in `detail` is shown where somebody
-    asks for all.
+    cells, and cells like `usual` stay empty. One in `detail` is shown where somebody asks for all.
     """
 
     name: str
@@ -53,7 +52,6 @@ class Column:
     reading: str = ""
     below: bool = False
     usual: str = ""
-    small: int = 0
     detail: bool = False
 
 
