@@ -20,8 +20,8 @@ from pathway_local.results.analysis import (
     Says,
     as_given,
 )
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.coefficients import comparable
 
 PAIR = "Comparing two judges"
