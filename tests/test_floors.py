@@ -22,7 +22,7 @@ CEILINGS = {
     "sealing": 880,
     "engines": 3095,
     "runs": 2596,
-    "judging": 2685,
+    "judging": 2575,
     "statistics": 3064,
     "words": 182,
     "ratings": 3136,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 603,
     "api": 392,
     "adopt": 1477,
-    "cli": 3593,
+    "cli": 3575,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
