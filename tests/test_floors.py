@@ -17,12 +17,12 @@ CEILINGS = {
     "rubrics": 4007,
     "sheets": 2979,
     "probes": 923,
-    "judges": 2525,
-    "rendering": 593,
+    "judges": 2126,
+    "rendering": 590,
     "sealing": 880,
     "engines": 3095,
     "runs": 2596,
-    "judging": 2685,
+    "judging": 2575,
     "statistics": 2997,
     "words": 182,
     "ratings": 3136,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 858,
     "pages": 1008,
     "viewer": 1022,
-    "checks": 608,
+    "checks": 603,
     "api": 392,
     "adopt": 1477,
-    "cli": 3593,
+    "cli": 3575,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
