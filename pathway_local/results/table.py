@@ -41,7 +41,8 @@ class Column:
 
     Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
     column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
-    cells, and cells like `usual` stay empty. One in `detail` is shown where somebody asks for all.
+    cells, and cells like `usual` stay empty. An
+    estimate in `percent` is a share. One in `detail` is shown where somebody asks for all.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     reading: str = ""
     below: bool = False
     usual: str = ""
+    percent: bool = False
     detail: bool = False
 
 
