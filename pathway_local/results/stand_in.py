@@ -8,9 +8,10 @@ import numpy as np
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
-from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
+from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.alike import alike
 from pathway_local.results.analysis import OptionError, as_given
+from pathway_local.results.label_design import without_picked
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.coefficients import COEFFICIENTS

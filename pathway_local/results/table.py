@@ -100,3 +100,8 @@ def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
     """A warning for each of these raters whose label must stand wherever its scores do."""
     named = [name for name in dict.fromkeys(raters) if name in labels]
     return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
+
+
+def score_title(rubric: str, score: str) -> str:
+    """The rubric's name, and behind it the score's where that says more."""
+    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
