@@ -60,8 +60,6 @@ def test_differences_of_one_plan_share_the_error_and_means_do_not(run: Run) -> N
     assert alone[0]["needed"] < next(each["needed"] for each in found if each["rater"] == "demo")
     words = ok(run("plan", "a.run", *BOTS, "--detect", "0.1"))
     assert "2 differences are planned together, so each needs more" in words
-        run("plan", "a.run", *BOTS, "--detect", "0.1")
-    )
     assert run("plan", "a.run", *MEAN).out.count("planned together") == 0
 
 
