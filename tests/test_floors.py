@@ -26,7 +26,7 @@ CEILINGS = {
     "judging": 2685,
     "statistics": 3064,
     "words": 182,
-    "ratings": 3136,
+    "ratings": 2999,
     "results": 6061,
     "output": 858,
     "pages": 1008,

@@ -116,16 +116,8 @@ def _remarks(found: Imported) -> Iterator[str]:
     for each in found.raters:
         yield from (f"{each.name}: {count} failed ({kind})" for kind, count in sorted(each.failures.items()))
         if each.replies:
-            yield _format_line(each)
+            share = f"{each.broken / each.replies:.1%}"
+            yield f"{each.name}: {each.broken} of {each.replies} replies break the format ({share})"
             yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
     if found.blanks:
         yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"
-
-
-def _format_line(rater: ImportedRater) -> str:
-    share = rater.broken / rater.replies
-    spaced = f", {rater.spaced} differ only in spacing" if rater.spaced else ""
-    return (
-        f"{rater.name}: {rater.broken} of {rater.replies} replies break the format ({share:.1%}), "
-        f"{rater.exact} keep it exactly{spaced}"
-    )
