@@ -11,7 +11,7 @@ from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.verdict import Verdict

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathway_local.adopt.adoption import Proposal, propose, rubric_text
 from pathway_local.adopt.prompt import read_prompt
 from pathway_local.adopt.questions import doubts
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 
 
 def proposed(prompt: str | bytes, where: str = "mine.txt") -> Proposal:

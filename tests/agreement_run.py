@@ -9,9 +9,9 @@ import numpy as np
 import openpyxl
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.ratings.samples import Inclusion, Sample, draw, store_sample
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

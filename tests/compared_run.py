@@ -6,8 +6,8 @@ from pathlib import Path
 from rated_run import add
 
 from pathway_local.case import Case
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.pair import Order, verdict_of_orders
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Number, Score, Verdict
 

@@ -18,10 +18,10 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import EngineConfig, Pass, PassResult
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

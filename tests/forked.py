@@ -31,9 +31,9 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging import job, preparation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import parse_rubric
 
 STEPS = ("open", "os.link", "os.rename", "os.remove")
 KILLED = -signal.SIGKILL

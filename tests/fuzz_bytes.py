@@ -31,7 +31,7 @@ from typed import RUBRIC
 from pathway_local.case import Case
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
-from pathway_local.prompty.rubric_file import builtin_names, rubric_path
+from pathway_local.rubrics.rubric_file import builtin_names, rubric_path
 from pathway_local.system.shipped import shipped
 from pathway_local.verdict import Score, Verdict
 

@@ -7,10 +7,10 @@ from random import Random
 from statistics import fmean
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.ratings.samples import Inclusion, Sample, samples, store_sample
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from pathway_local.errors import PathwayError, RubricError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"

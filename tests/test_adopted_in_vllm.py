@@ -12,8 +12,8 @@ from shared_vllm import type_with
 from test_prompt_corpus import CORPUS
 
 from pathway_local.engines.hosts import Hosts
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"

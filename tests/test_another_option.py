@@ -15,7 +15,7 @@ from pathway_local.errors import RunFileError, UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import plan, planned_rater
 from pathway_local.judging.plan import REPLY, Option
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 USERS = ("pathway_local.cli.judge", "pathway_local.api.judging")
 

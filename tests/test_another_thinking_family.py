@@ -10,9 +10,9 @@ from pathway_local.judges.judge_spec import chat_of, think_budget
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import parse_rubric
 
 TEMPLATE = (
     "{% for m in messages %}<~{{ m.role }}~>{{ m.content }}<~end~>{% endfor %}"

@@ -21,7 +21,7 @@ from benchmark.variants import ENGINES, Load, Measured, groups
 from pathway_local.engines.vllm import engine_options
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 PERFORMANCE = Path(__file__).parents[1] / "docs" / "performance.md"
 BASE = Measured(seconds=2.0, cpu=4.0, cases=10, prompt=1000, cached=800, generated=100)

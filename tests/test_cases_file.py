@@ -156,7 +156,8 @@ def test_other_encodings_of_spreadsheets_are_found_and_told(make: Make, codec: s
         text = text.replace(mark, plain)
     cases = make(f"a.{suffix}", text.encode(codec))
     assert inputs(cases) == [tuple(line.split(",")) for line in text.splitlines()[1:]]
-    assert cases.notes[0].startswith(f"a.{suffix} is read as {name};") and "--encoding NAME" in cases.notes[0]
+    assert cases.notes[0].startswith(f"a.{suffix} is read as {name}")
+    assert ("(copies are UTF-8)" in cases.notes[0]) == (name != "UTF-16") and "--encoding NAME" in cases.notes[0]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])

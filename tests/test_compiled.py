@@ -8,10 +8,10 @@ import pytest
 from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.errors import RubricError, RunDamaged
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.declaration import declaration_of
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.consistency import Condition, FieldCondition, Rule, broken_rules, read_rules
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.system.safe_yaml import Places
 from pathway_local.verdict import Score, Value, Verdict
 

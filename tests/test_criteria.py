@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 
 OWN = Path(__file__).parent / "rubric_files"
 

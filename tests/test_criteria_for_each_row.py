@@ -9,7 +9,7 @@ from shared_vllm import type_with
 from typed import Desk
 
 from pathway_local.engines.hosts import Hosts
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "rubrics.md").read_text()

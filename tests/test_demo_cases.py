@@ -19,7 +19,7 @@ from demo_judge.made_case import MadeCase
 from demo_judge.samples import FOLDER, sample_file
 from demo_judge.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
 from demo_judge.world import KINDS, Split, held_out
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 RUBRIC_AND_SPLIT = [(rubric, split) for rubric in MAKERS for split in Split]
 

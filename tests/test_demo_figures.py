@@ -11,8 +11,8 @@ from demo_judge.figures import figures
 from demo_judge.self_test_card import self_test_section, write_results
 from demo_judge.world import Split
 from pathway_local.case import Case
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.system.shipped import packaged_folder

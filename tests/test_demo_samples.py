@@ -8,8 +8,8 @@ from typed_here import typing_in
 from demo_judge.cases import MAKERS
 from judge_samples import RUBRICS, meant_scores
 from pathway_local.case import CaseRef
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict

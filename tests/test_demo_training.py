@@ -14,9 +14,9 @@ from demo_judge.card import rubrics_digest, stages_of
 from demo_judge.cases import MAKERS, make_cases
 from demo_judge.lessons import CONTEXT, Teacher, corpus, rubric_texts
 from demo_judge.world import Split
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import load_rubric
 
 if TYPE_CHECKING:
     from demo_judge.train import Trainer

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from rated_run import TINY, add, judged_run, said
 
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import LABEL
 from pathway_local.results.divergence import divergence, pattern_of, reason_field
 from pathway_local.results.panel import make_panel
 from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 

@@ -11,8 +11,8 @@ from pathway_local.errors import UsageError
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.tasks import is_drawn
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.reading_list import reading_lists
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile

@@ -7,11 +7,11 @@ import pytest
 from walks import Walker, is_legal
 
 from pathway_local.judging.pool import Replay
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.ending import Ending, cores_of
 from pathway_local.rubrics.form import Form, Reply
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import load_rubric
 
 FIELDS = {"why": {"type": "text", "tokens": 60}, "s": {"type": "score", "min": 1, "max": 5}}
 

@@ -17,9 +17,9 @@ import pathway_local
 from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.panel import make_panel
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
@@ -108,6 +108,14 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
     assert first["hosted.tiny.rest"] == "Sure, here it is."
     assert (first["both.tiny.score_mean"], first["both.tiny.score_spread"]) == ("2.5", "3")
     assert "demo.tiny.notes" not in first
+
+
+def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: RunFile, tmp_path: Path) -> None:
+    rows = [f"{name},the question of {name},the answer of {name}" for name in IDS[1:]]
+    (tmp_path / "cases.csv").write_text("\n".join(["id,question,answer", *rows, "new,q,a"]))
+    sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
+    remarks = export_onto(run, sheet, tmp_path / "out.csv", force=False)
+    assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 4"]
 
 
 def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:
@@ -313,7 +321,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     label = "a demonstration judge; its scores mean nothing"
     with judged_run(tmp_path / "may.run", rows=rows) as run:
         run.set_setting("label:demo", label)
-        verdict = Verdict({"score": Score(4, {4: 0.75, 5: 0.25})}, {"reason": "well " * 40})
+        verdict = Verdict({"score": Score(4, {4: 0.6684, 5: 0.3316})}, {"reason": "well " * 40})
         add(run, "demo", {"s-1": verdict, "s-2": Failure("refused", "it refused")}, rows=rows)
         export(run, tmp_path / "v.xlsx", force=False)
         export(run, tmp_path / "v.csv", force=False)
@@ -324,6 +332,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     cells = dict(zip(head, page[2], strict=True))
     assert page.freeze_panes == "A2" and page.auto_filter.ref.startswith("A1:") and cells["case"].value == "s-1"
     assert all(cell.font.bold for cell in page[1]) and not cells["case"].font.bold
+    assert cells["score_confidence"].value == 0.67  # to two places, whatever the probability
     assert cells["score_expected"].number_format == "0.0#####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20

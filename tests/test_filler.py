@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pathway_local.judging.reply_reading import WINDOW, filler_marks
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rubrics.pair import verdict_of_orders
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.verdict import Score, Value, Verdict
 
 PROMPT = ("Judge {{ answer }}. Reply:\n<S1>[why this score]</S1>\nErrors: <an error or inaccuracy>\n[A] <score>",)

@@ -15,11 +15,11 @@ from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import GREEDY, Pass, Sampling
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 
 CLAIMS = """---
 name: claims

@@ -13,7 +13,7 @@ from typed import RUBRIC
 
 from pathway_local.errors import PathwayError, RegistryError, RubricError
 from pathway_local.judges.registry import load_registry
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, rubric_path
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
 
 REGISTRY = """
 mine:

@@ -25,7 +25,7 @@ from gpu_check.watched import Watched
 from gpu_check.work import ROOT, environment
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judges.weights import weights_hash
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 MACHINE = {"GPU": "none"}
 SAVES = f"""

@@ -16,8 +16,8 @@ from gpu_check.parts.kills import RUBRIC, compare_runs
 from gpu_check.parts.random_judge import complaints
 from gpu_check.samples import stored
 from gpu_check.work import Work
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.system.machine import Device, Machine

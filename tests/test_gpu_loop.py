@@ -18,9 +18,9 @@ from benchmark.work import WorkWriter
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig, Pass, PassResult
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Thinking
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.verdict import NO_TOKENS
 
 CONTEXT = 4096

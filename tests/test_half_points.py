@@ -10,8 +10,8 @@ from rated_run import add, cases
 from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, notes, rows, sentences
 
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 

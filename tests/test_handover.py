@@ -20,13 +20,13 @@ from typed import COMMAND
 from typed_here import Run
 
 from pathway_local.case import CaseRef
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.doubt import _curve, differs, people_say
 from pathway_local.results.handover import Decision, HandoverOptions, _expected, decisions
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import (
@@ -241,7 +241,7 @@ def test_agreement_says_whether_doubt_tells_right_from_wrong(tmp_path: Path, run
 
 def _decided(path: Path, **options: Any) -> Decision:
     with RunFile.read(path) as run:
-        [found] = decisions(Ratings(run), HandoverOptions(against="committee", error=0.1, **options))
+        [found] = decisions(Scores(run), HandoverOptions(against="committee", error=0.1, **options))
     return found
 
 

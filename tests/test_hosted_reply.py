@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathway_local.errors import ReplyError
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import from_columns, to_columns
 from pathway_local.sheets.row import json_text
 from pathway_local.verdict import Failure, Outcome, Score, Verdict

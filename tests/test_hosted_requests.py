@@ -10,7 +10,6 @@ import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
 from pathway_local.errors import CasesError, OutputExists, RaterChanged
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
@@ -18,6 +17,7 @@ from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.sampling import SamplePlan, sample
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

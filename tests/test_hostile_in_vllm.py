@@ -17,13 +17,13 @@ from pathway_local.engines.hosts import Hosts
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Sampling
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.form import Form
 from pathway_local.rubrics.grammar import literal
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.verdict import storable
 
 DRAWS = int(os.environ.get("HOSTILE_DRAWS", "4"))

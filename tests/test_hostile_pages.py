@@ -10,9 +10,9 @@ from rated_run import write_lines
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Score, Verdict

@@ -13,10 +13,10 @@ from pathway_local.judges.engine_settings import checked_hash
 from pathway_local.judges.judge_spec import JudgeSpec, ThinkingSpec
 from pathway_local.judges.registry import complete
 from pathway_local.judges.weights import Fetched, file_hashes, weights_hash, write_record
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import check_room
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.system.machine import Machine
 
 HERE = Machine((), 64 * 10**9)

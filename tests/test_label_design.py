@@ -13,8 +13,8 @@ from pathway_local.case import Case
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.figure import Interval
 from pathway_local.verdict import Score, Verdict

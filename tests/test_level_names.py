@@ -13,8 +13,8 @@ from viewed import viewing
 
 from pathway_local.cli import rubrics
 from pathway_local.cli.terminal import Screen
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.score_text import read_score
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 

@@ -24,9 +24,9 @@ from pathway_local.judging.job import Watcher, _ScoringJob, run_job
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import settings_here
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.system.machine import GB, Device, Machine
 from pathway_local.verdict import Failure

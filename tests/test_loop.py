@@ -18,11 +18,11 @@ from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, Loc
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import SETTING
 from pathway_local.runs.run_file import RunFile

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typed_here import typing_in
 
-from pathway_local.prompty.criteria import phrases
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
+from pathway_local.rubrics.criteria import phrases
+from pathway_local.rubrics.rubric_file import load_rubric
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
 

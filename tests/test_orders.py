@@ -20,12 +20,12 @@ from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.judging.pool import Pool
 from pathway_local.judging.tasks import FirstVerdicts
 from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.pair import Orders, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

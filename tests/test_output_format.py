@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 from walks import Walker
 
 from pathway_local.errors import FormatError, ReplyError
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rubrics.form import Reply, Slot
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.verdict import Value
 
 NAMES = ["one", "two", "three", "four", "five"]

@@ -12,8 +12,8 @@ from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import Limit, cases_of, remember
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric

@@ -11,8 +11,8 @@ from rated_run import add, judged_run
 from typed_here import Run, notes
 
 from pathway_local.case import Case
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.verdict import Score, Verdict
 
 BETWEEN = ("--between", "bot=Alfa,Gama")

@@ -8,10 +8,10 @@ from rated_run import TINY, TWO, add, cases, judged_run, said, scores_of
 
 from pathway_local.case import Case
 from pathway_local.errors import RaterChanged, UnknownName, UsageError
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rater import PanelRule
 from pathway_local.results.panel import PanelResult, make_panel, mean_of
 from pathway_local.results.summary import summary_of
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Score, Verdict
 

@@ -30,8 +30,8 @@ from pathway_local.probes.probe_list import (
     without_sentences,
 )
 from pathway_local.probes.subject import Measured, Subject, phrases, roles_of
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 
 FACTS = parse_rubric(RUBRIC, "facts")
 

@@ -18,11 +18,11 @@ from pathway_local.adopt.adoption import propose, rubric_text
 from pathway_local.adopt.prompt import read_prompt
 from pathway_local.adopt.questions import doubts
 from pathway_local.errors import PathwayError
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.rubric_check import check_grammars, example_inputs
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.kind import FieldKind
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.verdict_list import VerdictListField
 
 FOLDER = Path(__file__).parent / "prompt_corpus"

@@ -11,11 +11,11 @@ from jinja2 import Template
 from pathway_local.case import Case
 from pathway_local.errors import FormatError, MissingInput, RubricError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.verdict import Score
 
 OWN = Path(__file__).parent / "rubric_files"

@@ -8,9 +8,9 @@ from published_families import PROMPTS
 
 from pathway_local.judges.judge_spec import JudgeSpec, chat_of
 from pathway_local.judges.registry import load_registry
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import parse_rubric
 
 JUDGES = [judge for judge in load_registry() if judge.name != "demo"]
 BARE = parse_rubric(

@@ -12,8 +12,8 @@ from typed import Desk
 
 from pathway_local.case import Case, CaseRef, fingerprint, part_of_case
 from pathway_local.errors import RunLocked
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.samples import hand_out, store_handouts
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail, recorded, sha256_of
 from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import purge

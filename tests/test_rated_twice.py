@@ -13,9 +13,9 @@ from pathway_local.results import against_people
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.analysis import OptionError
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 
 COUNT = 90
 AGAIN = ("ann=ann-again",)

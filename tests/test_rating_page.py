@@ -14,8 +14,8 @@ from test_report_page import WIDE
 from typed_here import Run, Said, typing_in
 
 from pathway_local.pages.rating_page import _keys
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.ratings.rating_sheet import scale_lines
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

@@ -8,9 +8,9 @@ import pytest
 from walks import Walker, is_legal
 
 from pathway_local.judging.pool import Replay
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.fields import TextField
+from pathway_local.rubrics.rubric_file import load_rubric
 
 
 @pytest.mark.parametrize("name", ["pathway-answer", "groundedness"])

@@ -16,14 +16,14 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.pages.page import warnings
-from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.resampling import GROUPS
@@ -48,7 +48,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     ids = {attributes.get("id") for _, attributes in page.tags}
     assert {"scores", "comparison", "people", "failures", "provenance"} <= ids
     with RunFile.read(tmp_path / "may.run") as made:
-        [scores, *_] = summary(Ratings(made), SummaryOptions())
+        [scores, *_] = summary(Scores(made), SummaryOptions())
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
     assert f"demo scored 312 of 320 cases under helpful: {mean.value:.2f} on average" in page.said
@@ -116,7 +116,7 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
         add(made, "demo", {case.id: cut for case in rows}, rows=rows)
     page = reported(run, "--by", "audience", "--min-group", 1).said
     assert page.count("marked cut:reason") == 1 and "guest, demo" in page
-    found = run("summary", "may.run", "--by", "audience").words
+    found = run("summary", "may.run", "--by", "audience", "--min-group", 1).words
     assert "tiny score by audience, rater: demo audience" in found
     assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
 
@@ -253,7 +253,7 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     rows = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(5)], audience="staff")]
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
-        data = Ratings(made)
+        data = Scores(made)
         whole, groups = tally(data.run.records(), data.rubrics, ["", "audience"])
         assert list(summary_tables(data, whole, "", whole=whole)) == list(summary(data, SummaryOptions()))
         alone = SummaryOptions(by="audience", min_group=5)

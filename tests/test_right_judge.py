@@ -12,9 +12,9 @@ from pathway_local.case import Case, CaseRef
 from pathway_local.probes.drawing import make_test
 from pathway_local.probes.probe_list import ALONE_AT_MOST
 from pathway_local.probes.subject import Measured, roles_of
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rater import Rater
 from pathway_local.results.self_test import JudgeTest, self_test
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Score, Verdict

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 TABLES = yaml.safe_load((Path(__file__).parent / "rubric_rules.yaml").read_text())
 

@@ -18,10 +18,10 @@ from pathway_local.cli import adopt, rubrics, terminal
 from pathway_local.cli.rubrics import GUIDES
 from pathway_local.cli.terminal import Screen
 from pathway_local.errors import EngineError
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.rendering.prompt import Chat, PromptWriter
 from pathway_local.rendering.rubric_check import LITTLE_ROOM, Inspection, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 
 ROOT = Path(__file__).parents[1]
 OWN = Path(__file__).parent / "rubric_files"

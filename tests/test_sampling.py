@@ -11,13 +11,13 @@ import pytest
 from rated_run import TINY, cases, judged_run, scores_of
 
 from pathway_local.errors import OutputExists, RatingsError, RunFileError, UnknownName, UsageError
-from pathway_local.prompty.rubric_file import load_rubric, parse_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.import_ratings import import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_sheet import RatingRow, write_rating_sheet
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.ratings.sampling import Drawn, SamplePlan, sample
+from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.runs.audit import AuditTrail, file_facts
 from pathway_local.runs.purge import exported
 from pathway_local.runs.run_file import RunFile

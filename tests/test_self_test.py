@@ -19,10 +19,10 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.probes.drawing import ProbeSet
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.probe_result import NO_SCORE
 from pathway_local.results.self_test import SelfTest, self_test, self_test_tables
 from pathway_local.results.table import Table
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile

@@ -1,12 +1,13 @@
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from openpyxl.styles import Font
+from openpyxl.styles import Font, PatternFill
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
@@ -127,6 +128,20 @@ def test_a_workbook_keeps_its_sheets_formats_and_cells(tmp_path: Path) -> None:
     assert new[3] == [None, "it has cells to the right of the last column"]
     assert new[4] == [6, "'=6"]
     assert page["H6"].data_type == "s"
+
+
+def test_new_columns_of_a_workbook_look_like_their_neighbours_and_join_their_filter(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    page: Any = book.active
+    for row in (["id", "question", "answer"], ["1", "q", "a"]):
+        page.append(row)
+    page["C1"].font, page["C1"].fill = Font(bold=True, color="FFFFFFFF"), PatternFill("solid", fgColor="FF336699")
+    page.auto_filter.ref = "A1:C2"
+    book.save(path)
+    page = openpyxl.load_workbook(copied(path)).active
+    assert page["E1"].value == "note" and page["E1"].font.bold and page["E1"].fill.fgColor.rgb == "FF336699"
+    assert page.auto_filter.ref == "A1:E2" and not page["E2"].font.bold
 
 
 def test_long_texts_in_a_workbook_are_counted(tmp_path: Path) -> None:

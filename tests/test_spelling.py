@@ -13,9 +13,9 @@ from typed_here import Run, typing_in
 
 import pathway_local as pl
 from pathway_local.errors import FormatError, RubricError
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.form import AnyField
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.rubrics.spelling import Field as Spelled
 from pathway_local.rubrics.spelling import field_of, fields_in, outputs_in
 

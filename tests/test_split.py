@@ -28,8 +28,8 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import prepare
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.results.summary import summary_of
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.merge import Merged, merge_parts

@@ -9,8 +9,8 @@ from agreement_run import HELPFUL
 from typed_here import Run
 
 from pathway_local.case import BadRow, Case
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 

@@ -143,7 +143,7 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("l.eval", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
+    ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
     assert Choices(Path(name), "en", None).results()[1] == ["pathway-local", "export", "l.run", *words]

@@ -23,11 +23,11 @@ from pathway_local.judging.loop import JudgingLoop, LocalRater, own_seed
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.judging.reply_reading import verdict_of
 from pathway_local.passes import Pass, PassResult, Sampling
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.form import Reading
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.verdict import Verdict
 
 ALWAYS = Family(

@@ -16,9 +16,9 @@ from pathway_local.judges.judge_spec import Chat, JudgeSpec, chat_of
 from pathway_local.judges.registry import complete
 from pathway_local.judging.pool import Completion, Pool, Replay, Request
 from pathway_local.passes import EngineConfig, Pass, Sampling
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import Prompt, PromptWriter, Thinking, thinking_of
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

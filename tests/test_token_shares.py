@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from pathway_local.prompty.rubric_file import declare_rubric, load_rubric
 from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.ratings.hosted_results import Token, read_result, tokens_in, with_shares
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import declare_rubric, load_rubric
 from pathway_local.sheets.row import Row
 from pathway_local.verdict import Number, Verdict
 

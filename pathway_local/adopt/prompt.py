@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.placeholders import JINJA, Placeholders, find_placeholders
-from pathway_local.prompty.prompty_file import (
+from pathway_local.rubrics.front_matter import write_front
+from pathway_local.rubrics.placeholders import JINJA, Placeholders, find_placeholders
+from pathway_local.rubrics.prompty_file import (
     ROLE,
     checked_turn,
     declared_inputs,

@@ -7,9 +7,9 @@ from inspect import cleandoc
 
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.judging.plan import options_of
-from pathway_local.prompty.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
+from pathway_local.rubrics.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
 from pathway_local.system.shipped import with_pages
 from pathway_local.verdict import Number
 

@@ -17,7 +17,6 @@ from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
 from pathway_local.judges.model_config import text_config, whole
 from pathway_local.judges.weights import read_json
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import (
     LITTLE_ROOM,
@@ -27,6 +26,7 @@ from pathway_local.rendering.rubric_check import (
     example_prompt,
 )
 from pathway_local.rendering.tokenizer import NO_TEMPLATE, JudgeTokenizer
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.system.machine import Machine
 
 SYSTEM_TURN = "system turn"
@@ -97,12 +97,7 @@ def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switch
         raise
     except EngineError as error:
         return str(error)
-    at = [text.find(words) for words in (SYSTEM, USER)]
-    if at[0] < 0:
-        return "the chat template drops the system turn's text"
-    if at[1] < 0:
-        return "the chat template drops the user turn's text"
-    return "" if at[0] < at[1] else "the chat template puts the system turn behind the user turn"
+    return "" if text.find(SYSTEM) < text.find(USER) else "the chat template puts the system turn behind the user turn"
 
 
 def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:

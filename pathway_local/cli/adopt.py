@@ -23,11 +23,11 @@ from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_output
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.prompty.criteria import is_criteria
-from pathway_local.prompty.rubric_file import parse_rubric
-from pathway_local.prompty.rubric_file import read_prompt as read_bytes
+from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.declaration import Declaration, lines_of, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.rubric_file import parse_rubric
+from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 

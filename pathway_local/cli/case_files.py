@@ -12,9 +12,9 @@ import typer
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import CasesError, ColumnsError, SealError, UsageError
 from pathway_local.judging.plan import columns_by_input
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.ratings.cases_given import Given
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets

@@ -8,7 +8,7 @@ import typer
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
 from pathway_local.judging.plan import options_of, read_plan, values_by_name
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 OF_JUDGE = ("id", "encoding", "header_row", "map", "models", "engine", "detail", "temperature", "think")
 """Options that `judge` has as well."""

@@ -13,12 +13,12 @@ from pathway_local.cli.command_help import option
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UnknownName, UsageError
-from pathway_local.prompty.criteria import new_rubric, phrases, with_meanings
-from pathway_local.prompty.rubric_file import parse_rubric
 from pathway_local.rendering.rubric_check import inspect
+from pathway_local.rubrics.criteria import new_rubric, phrases, with_meanings
 from pathway_local.rubrics.declaration import declaration_of
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible

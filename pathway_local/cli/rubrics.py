@@ -15,12 +15,12 @@ from pathway_local.errors import WeightsMissing
 from pathway_local.judges.judge_spec import chat_of
 from pathway_local.judges.registry import load_registry
 from pathway_local.judges.weights import find_folder
-from pathway_local.prompty.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import Inspection, budgets, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 

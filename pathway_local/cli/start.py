@@ -19,8 +19,8 @@ from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
 from pathway_local.judges.judge_card import JudgeCard, judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
-from pathway_local.prompty.criteria import phrases
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.rubrics.criteria import phrases
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, labels_and_ids, likely_columns, names_of
 from pathway_local.sheets.header import header_note

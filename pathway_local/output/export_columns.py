@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from pathway_local.rater import Rater
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
@@ -39,6 +39,10 @@ def _marks(record: Record) -> Value:
     return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
 
 
+def _confidence(score: Score) -> Value:
+    return None if score.confidence is None else round(score.confidence, 2)
+
+
 def _row(record: Record) -> int:
     return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
 
@@ -60,7 +64,7 @@ SCORE_COLUMNS = [
         "the probability-weighted score",
         lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
     ),
-    ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+    ScoreColumn("_confidence", "the largest of its probabilities, to two places", lambda score, _: _confidence(score)),
     ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
 ]
 

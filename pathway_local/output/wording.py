@@ -10,7 +10,6 @@ from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-MARK = "†"
 WORDS = ("word", "key", "rater", "raters", "case")
 
 
@@ -32,7 +31,6 @@ class Wording:
         self._reasons: dict[str, int] = {}
         self._methods: dict[str, None] = {}
         self._levels: set[float] = set()
-        self._small = 0
         self._without: dict[tuple[str, str], None] = {}
 
     def table(self, table: Table) -> Worded:
@@ -143,9 +141,7 @@ class Wording:
         if column.kind == "share" and isinstance(value, int | float):
             return self.say.share(value)
         if isinstance(value, int) and column.kind != "word":
-            small = 0 < value < column.small
-            self._small = max(self._small, column.small if small else 0)
-            return f"{self.say.count(value)}{f' {MARK}' if small else ''}"
+            return self.say.count(value)
         return self.say.number(value) if isinstance(value, float) else visible(str(value)) or self.say("empty_group")
 
     def _estimate(self, estimate: Estimate, row: Mapping[str, Cell]) -> str:
@@ -169,10 +165,8 @@ class Wording:
         return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})"
 
     def below(self) -> Iterator[str]:
-        """Yield what must be said below the tables: footnotes, how intervals were made, what the mark means."""
+        """Yield what must be said below the tables: footnotes, and how intervals were made."""
         yield from (f"({place}) {reason}" for reason, place in self._reasons.items())
-        if self._small:
-            yield self.say("small_groups", mark=MARK, smallest=self._small)
         for head, reason in self._without:
             yield self.say("left_out_column", head=head, reason=self.say.reason(reason))
         if self._levels and not self._full:

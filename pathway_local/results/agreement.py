@@ -10,14 +10,14 @@ from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.alike import alike
 from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.doubt import doubt_tables
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
-from pathway_local.results.ratings import alike
-from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import Estimate, IntArray

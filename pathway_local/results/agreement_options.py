@@ -20,8 +20,8 @@ from pathway_local.results.analysis import (
     Says,
     as_given,
 )
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.coefficients import comparable
 
 PAIR = "Comparing two judges"
@@ -44,7 +44,7 @@ class AgreementOptions(Options):
     ] = ""
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
-    min_group: MinGroup = None
+    min_group: MinGroup = MIN_GROUP
     twice: Annotated[
         tuple[str, ...],
         Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
@@ -54,16 +54,6 @@ class AgreementOptions(Options):
         Field(ge=1, le=100),
         Says("K", "How often you look at corrected means while data grow; the looks share the error of 5%."),
     ] = 1
-
-    @property
-    def smallest(self) -> int:
-        """Groups of fewer cases get no figures, and are left out if `hides`."""
-        return self.min_group or MIN_GROUP
-
-    @property
-    def hides(self) -> bool:
-        """Whether groups of few cases are left out."""
-        return self.min_group is not None
 
     @property
     def named(self) -> list[str]:

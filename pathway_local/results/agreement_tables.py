@@ -10,11 +10,11 @@ from pathway_local.results.against_people import Families
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
 from pathway_local.statistics.figure import Undefined
 from pathway_local.verdict import plain
@@ -26,7 +26,7 @@ NO_LEVELS = ("spearman", "mean_difference", "mean_absolute_error")
 """The same where no two raters both keep to levels."""
 
 
-def agree(data: Ratings, options: AgreementOptions) -> Iterator[Table]:
+def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
     """Say whether judges can stand in for people, and show how well all raters agree, with intervals.
 
     The output holds no text and no case id.
@@ -86,7 +86,7 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
         yield Note("for_these_raters")
     yield from found.notices
     if hidden := found.people.hidden:
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     if options.looks > 1 and found.corrected.answers:
         yield Note("looks", {"count": options.looks}, "note")
     yield from found.warnings

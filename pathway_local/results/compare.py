@@ -5,6 +5,7 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
+from pathway_local.results.alike import alike
 from pathway_local.results.analysis import (
     Analysis,
     OptionError,
@@ -20,9 +21,9 @@ from pathway_local.results.comparison import (
 )
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
-from pathway_local.results.ratings import Ratings, alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 
@@ -37,7 +38,7 @@ UNEVEN = 0.5
 """Effective clusters per cluster below which a note says that they are uneven."""
 
 
-def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
+def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
     """Show which chatbots each rater scores higher on the same questions, with intervals, and their order.
 
     Answers are compared question by question, or as groups if they share no questions, such as two languages. With
@@ -65,7 +66,7 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
     yield from comparison_tables([*data.matrices(rubrics)], comparison_plan(data, options))
 
 
-def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
+def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
     """Return what to compare, as these options say. Raises PathwayError for columns and values."""
     name, equals, named = options.between.partition("=")
     if not name.strip() or bool(equals) > bool(named.strip(" ,")):

@@ -17,7 +17,7 @@ from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import Looks, Margin, Options, Raters, Rubric, Says
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
 from pathway_local.statistics.families import at_holm_levels, level_of_looks
 from pathway_local.statistics.figure import (

@@ -9,9 +9,9 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.summary import score_title
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import reliability_points
 from pathway_local.statistics.corrected import Placed, corrected_domain_mean
 from pathway_local.statistics.families import level_of_looks
@@ -199,10 +199,10 @@ def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptio
     groups: list[tuple[str | None, BoolArray | None, int]] = [(None, None, int(labels.inside.sum()))]
     for value, inside in _groups(labels, options):
         size = int(inside.sum())
-        groups += [(value, inside, size)] if size >= (options.smallest if options.hides else 1) else []
+        groups += [(value, inside, size)] if size >= options.min_group else []
     for judge in judges:
         for name, group, cases in groups:
-            found = labels.correct(judge, group, smallest=options.smallest, looks=options.looks)
+            found = labels.correct(judge, group, smallest=options.min_group, looks=options.looks)
             yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
 
 
@@ -227,8 +227,8 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
     if len(labels.matrix.designs) > 1:
         yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
     sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
-    if options.hides and (hidden := sum(0 < size < options.smallest for size in sizes)):
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
+    if hidden := sum(0 < size < options.min_group for size in sizes):
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     for part in parts:
         found = part.found.mean
         if part.group is None:

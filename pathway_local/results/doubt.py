@@ -11,9 +11,9 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import LabelDesign, design_weights, own_design, weights_of
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import doubt_figures
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
 from pathway_local.statistics.intervals import wilson

@@ -12,6 +12,7 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
 from pathway_local.results.agreement_options import AgreementOptions
+from pathway_local.results.alike import alike
 from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, PairBy, Raters, Rubric, Says
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, CorrectedComparison, comparisons
@@ -19,9 +20,9 @@ from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.doubt import By
 from pathway_local.results.handover import HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.ratings import Ratings, alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import Aim, Goal, Spread, needed
 from pathway_local.statistics.prediction_powered import Correction
@@ -135,7 +136,7 @@ class Planned:
         return self.spread.now if isinstance(self.spread, Spread) else 0
 
 
-def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
     """Say how many labels, questions or students a figure needs, from the run's own spread.
 
     Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
@@ -175,7 +176,7 @@ def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
     yield Table("plan", about, columns, [_row(each, planned) for each in found], notes)
 
 
-def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
+def _handover(data: Scores, options: PlanOptions) -> Iterator[Table]:
     """Yield the shares that judges can be expected to keep. Raises OptionError."""
     if not options.against or len(options.rater) > 1:
         raise OptionError("{error} needs {against}, and one {rater} at most", "Such as {against} people.")
@@ -234,7 +235,7 @@ def _notes(found: Sequence[Planned], people: str) -> Iterator[Note]:
 
 
 def _differences(
-    data: Ratings, matrices: Sequence[RatingsMatrix], options: PlanOptions
+    data: Scores, matrices: Sequence[RatingsMatrix], options: PlanOptions
 ) -> tuple[list[Planned], list[Note], Note]:
     """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
     asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}

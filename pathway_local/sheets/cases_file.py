@@ -311,9 +311,7 @@ class CasesFile:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""
         known = self.pseudonyms.of(id) if self.pseudonyms else id
         named = f" {known}" if len(known) <= SHORT and len(known.split()) == 1 and known.isprintable() else ""
-        # Logs of Inspect repeat a sample's id in each epoch.
-        epochs = {"epoch", "uuid"} <= set(self.columns) and self.id_column != "uuid"
-        return f"duplicate id{named}: {first} already has it{'; --id uuid tells epochs apart' if epochs else ''}"
+        return f"duplicate id{named}: {first} already has it"
 
     def _texts(self, row: Row) -> tuple[dict[str, str], str]:
         """Return the row's inputs, and why it can't be a case, apart from its id; "" if it can."""

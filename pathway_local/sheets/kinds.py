@@ -19,7 +19,6 @@ KINDS = {
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
     ".json": "pathway_local.sheets.json_lines.JSON_LIST",
-    ".eval": "pathway_local.sheets.inspect_log.INSPECT_LOG",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }

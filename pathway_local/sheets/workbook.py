@@ -5,6 +5,7 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
 from datetime import date
 from io import BytesIO
 from itertools import chain, islice, repeat
@@ -16,6 +17,7 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import Cell
 from openpyxl.styles import Alignment, Font
 from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.utils.cell import coordinate_from_string
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
@@ -217,7 +219,11 @@ class WorkbookSheet(Sheet):
         for line, cells in [(self.header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
-                _format(page.cell(line, column))
+                if line == self.header_row:
+                    page.cell(line, column)._style = copy(page.cell(line, len(self.columns))._style)
+                else:
+                    _format(page.cell(line, column))
+        _extend_filter(page, len(self.columns), first - 1 + len(columns))
         # A width may be that of all columns on: a second one for some of these would be an error in the file.
         if all((each.max or 0) < first for each in page.column_dimensions.values()):
             for place, name in enumerate(columns):
@@ -313,8 +319,9 @@ def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
     try:
         cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
     except BaseException:
-        for sheet in book.worksheets:
-            sheet.close()  # left open, it would write a warning to stderr when it is collected
+        for sheet in book.worksheets:  # left open, each would write to stderr when it is collected
+            with suppress(OSError):  # on a full disk closing fails as well; the first error is the one to tell
+                sheet.close()
         raise
     save_book(book, file)
     return cut
@@ -352,6 +359,14 @@ def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[
         sheet.append(cells)
     sheet.auto_filter.ref = f"A1:{get_column_letter(max(len(columns), 1))}{number + 1}"
     return cut
+
+
+def _extend_filter(page: Any, last: int, wanted: int) -> None:
+    """Let a filter that ends at the `last` of the sheet's own columns end at the `wanted` one."""
+    first, _, end = (page.auto_filter.ref or "").partition(":")
+    column, row = coordinate_from_string(end) if end else ("", 0)
+    if column == get_column_letter(last):
+        page.auto_filter.ref = f"{first}:{get_column_letter(wanted)}{row}"
 
 
 def _widen(sheet: Any, place: int, name: str, cells: Iterable[CellValue]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from pathway_local.prompty.rubric_file import load_rubric, rubric_path
+from pathway_local.rubrics.rubric_file import load_rubric, rubric_path
 
 SHARED = ("question", "ideal_answer", "retrieved_content", "query", "context", "gold_answer", "user_question")
 """Inputs that two cases with the same question share."""

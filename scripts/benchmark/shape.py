@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 
 END, START, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
 TEMPLATE = (

@@ -25,8 +25,8 @@ from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.value_probabilities import Distribution, ValueProbabilities
 from pathway_local.passes import EngineConfig
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rubrics.output_format import Detail
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.system.machine import this_machine
 
 GIB = 1 << 30
@@ -148,7 +148,7 @@ class Stage:
 class _Loading(Watcher):
     """Notes how long the engine took to load, and the GPUs' memory in use then."""
 
-    def loading(self, judge: str, seconds: float | None) -> None:
+    def loading(self, judge: str) -> None:
         """Start the clock."""
         self._began = time.perf_counter()
 

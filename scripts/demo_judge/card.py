@@ -13,7 +13,7 @@ from demo_judge.cases import MAKERS
 from demo_judge.self_test_card import self_test_section
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.system.shipped import packaged_folder
 
 SPLITS = {
@@ -75,7 +75,7 @@ meant score to
 Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
 
 ## Why it is still this judge
-A low-rank adapter on a real model, SmolLM2-135M-Instruct (`judges fetch smollm2-135m`), was tried in its place: rank
+A low-rank adapter on a real model, SmolLM2-135M-Instruct, was tried in its place: rank
 16 in the upper 15 of 30 layers, 4.9 MB, trained on the same lessons, 1,614 cases in 289 steps, two hours and a quarter
 on a busy machine of two cores. On the cases worded by hand the adapted model gave the meant score to 6 of 16 under
 `pathway-answer`, 6 of 16 under `groundedness`, 7 of 18 under `contextual-relevance`, and 4 and 6 of 16 under

@@ -11,10 +11,10 @@ from demo_judge.varied import VariedWorld
 from demo_judge.world import Split, World
 from pathway_local.errors import CaseError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.prompty.rubric_file import load_rubric
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.rubrics.turn import placed_turn
 
 CONTEXT = 8192

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.words.language import ENGLISH, Language
 
 RESULTS = "self_test.json"

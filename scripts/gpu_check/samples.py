@@ -13,7 +13,7 @@ from gpu_check.work import ROOT
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.seal import Wanted
 

@@ -15,7 +15,7 @@ from gpu_check.processes import Process, alive
 from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
 from gpu_check.work import QUICK, Work
-from pathway_local.prompty.rubric_file import load_rubric
+from pathway_local.rubrics.rubric_file import load_rubric
 
 RUBRIC = "pathway-answer"
 CASES, FEW = 1200, 150

@@ -10,8 +10,8 @@ from benchmark.shape import make_judge
 from gpu_check.findings import Figure, Table
 from gpu_check.samples import SAMPLES
 from gpu_check.work import QUICK, Work
-from pathway_local.prompty.rubric_file import builtin_names, load_rubric
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 

@@ -9,15 +9,15 @@ from functools import cache
 from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
-from pathway_local.prompty.criteria import criteria_prompty, is_criteria
-from pathway_local.prompty.front_matter import write_front
-from pathway_local.prompty.placeholders import JINJA, find_placeholders
-from pathway_local.prompty.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
 from pathway_local.rubrics.consistency import read_rules
+from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.declaration import outputs_of_schema
 from pathway_local.rubrics.fields import ScoreField
+from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
+from pathway_local.rubrics.placeholders import JINJA, find_placeholders
+from pathway_local.rubrics.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.shipped import shipped

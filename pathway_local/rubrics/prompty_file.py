@@ -9,8 +9,8 @@ from typing import cast
 from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.front_matter import ModelBlock, read_model
-from pathway_local.prompty.placeholders import jinja_turn
+from pathway_local.rubrics.front_matter import ModelBlock, read_model
+from pathway_local.rubrics.placeholders import jinja_turn
 from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
 from pathway_local.system.safe_yaml import Places, load_yaml
 

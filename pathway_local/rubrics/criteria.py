@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from pathway_local.errors import RubricError
-from pathway_local.prompty.front_matter import ModelBlock, write_front
-from pathway_local.prompty.prompty_file import Prompty, people_in
 from pathway_local.rubrics.declaration import spelling_of
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.front_matter import ModelBlock, write_front
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
+from pathway_local.rubrics.prompty_file import Prompty, people_in
 from pathway_local.rubrics.turn import placed_turn
 from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
 

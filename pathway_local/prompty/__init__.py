@@ -1,1 +1,0 @@
-"""Reads Prompty files, front matter and turns, without knowing what they judge."""
