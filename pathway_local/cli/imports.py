@@ -14,7 +14,7 @@ from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
+from pathway_local.ratings.import_ratings import Imported, import_ratings, import_with_cases
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
