@@ -29,10 +29,7 @@ Ask = Callable[[str], bool]
 """Asks the user a question; without a person to ask, it returns False."""
 
 _SHEETS = """
-    SELECT cases.case_id, outcomes.job_id, sheet_job
-    FROM outcomes JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater_id
-    JOIN rubrics ON rubrics.id = raters.rubric_id
-    WHERE superseded = 0 AND sheet_job IS NOT NULL AND raters.name = ? AND rubrics.name = ?
+    SELECT case_id, job_id, sheet_job FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?
 """
 """The jobs that imported a rater's ratings, and those that handed out the sheets or pages with them."""
 
