@@ -37,7 +37,7 @@ def _effective(hits: FloatArray, value: float, heavy: FloatArray, codes: IntArra
     parts = cluster_sums(heavy * (hits - value), codes) / heavy.sum()
     variance = count / (count - 1) * float(np.sum(parts**2))
     freedom = max(float(sums.sum() ** 2 / np.sum(sums**2)) - 1, 1.0)
-    lost = (NormalDist().inv_cdf((1 + LEVEL) / 2) / t_quantile(LEVEL, freedom)) ** 2
+    lost: float = (NormalDist().inv_cdf((1 + LEVEL) / 2) / t_quantile(LEVEL, freedom)) ** 2
     return lost * min(most, value * (1 - value) / variance if variance else most)
 
 
@@ -64,8 +64,9 @@ def corrected_share(
     if isinstance(found.corrected.value, Undefined) or found.labelled == found.cases:
         return found.corrected
     inside = np.isfinite(people) & (True if survey.inside is None else survey.inside)
-    value, spread = min(1.0, max(0.0, found.corrected.value)), found.spread
-    variance, errors = spread.fixed + spread.each / spread.now, np.sum((judge != people)[inside])
+    value, pilot = min(1.0, max(0.0, found.corrected.value)), found.pilot
+    each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
+    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
     cases = float(inside.sum())
     if survey.strata is not None:
         whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
