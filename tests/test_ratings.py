@@ -17,11 +17,11 @@ from pathway_local.ratings.rating_rows import Problem
 from pathway_local.ratings.samples import hand_out, store_handouts
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Failure, Tokens, Verdict
 from pathway_local.words.language import Language
 

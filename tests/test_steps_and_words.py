@@ -8,11 +8,11 @@ from typed_here import typing_in
 
 from pathway_local.errors import FormatError, ReplyError, RubricError
 from pathway_local.ratings.score_text import read_score
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
 SCALE = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"

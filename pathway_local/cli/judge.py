@@ -20,10 +20,9 @@ from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, ta
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast, dry_run
+from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.pace import duration
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
@@ -47,21 +46,12 @@ def show_dry_run(found: DryRun) -> None:
         data.say(f"{judge.judge}: {judge.room}; {most}, or fewer if the engine lacks the memory")
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
-        data.say(f"{judge.judge}: {_time(judge)}")
     data.say("dry run: nothing was judged or stored")
 
 
 def print_dry_run(found: DryRun) -> None:
     """Print the same as JSON."""
-    judges = [asdict(judge) | {"seconds": judge.seconds} for judge in found.judges]
-    print_json(
-        {
-            "rows": found.rows,
-            "limit": asdict(found.limit) if found.limit else None,
-            "part": str(found.part) if found.part else None,
-            "judges": judges,
-        }
-    )
+    print_json(asdict(found) | {"part": str(found.part) if found.part else None})
 
 
 def _show_rater(found: RaterForecast) -> None:
@@ -80,13 +70,6 @@ def _show_rater(found: RaterForecast) -> None:
             f"replies: at most {found.reply_tokens:,} tokens",
             indent=2,
         )
-
-
-def _time(judge: JudgeForecast) -> str:
-    if judge.seconds is None or judge.pace is None:
-        return "no estimate of the time: no job like this was measured on this machine"
-    rate, pace = 1 / judge.pace.seconds, judge.pace
-    return f"about {duration(judge.seconds)} ({rate:.1f} cases/s over {pace.cases:,} cases here on {pace.day})"
 
 
 app = App()

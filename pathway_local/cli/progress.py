@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pathway_local.cli.terminal import notice, talk, tell
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.pace import duration, figures, progress_line
+from pathway_local.judging.pace import figures, progress_line
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
 
@@ -51,13 +51,12 @@ class JobProgress(Watcher):
             self._bar.start()
             self._bar.add_task(visible(rater), start=False, total=total, figures="")  # it pulses until it starts
 
-    def loading(self, judge: str, seconds: float | None) -> None:
-        """Show that a judge is being loaded, and for how long if that is known."""
-        said = f"loading {judge}" + (f", about {duration(seconds)}" if seconds is not None else "")
+    def loading(self, judge: str) -> None:
+        """Show that a judge is being loaded."""
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], description=visible(said))
+            self._bar.update(self._bar.task_ids[0], description=visible(f"loading {judge}"))
         else:
-            tell(said)
+            tell(f"loading {judge}")
 
     def ready(self) -> None:
         """Measure the pace from now on, without the time for loading."""

@@ -46,10 +46,10 @@ class _Once(Watcher):
     def begin(self, rater: str, total: int | None) -> None:
         self._watcher.begin(rater, total)
 
-    def loading(self, judge: str, seconds: float | None) -> None:
+    def loading(self, judge: str) -> None:
         if judge not in self._said:
             self._said.add(judge)
-            self._watcher.loading(judge, seconds)
+            self._watcher.loading(judge)
 
     def ready(self) -> None:
         self._watcher.ready()

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from pathway_local.rater import Rater
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pathway_local.note import Note
 from pathway_local.rater import PEOPLE
-from pathway_local.results.ratings_matrix import ANY_SHEET, Design, RatingsMatrix
+from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
 

@@ -17,8 +17,6 @@ from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.analysis import RATERS, Cluster, OptionError, Options, PairBy, Says
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import Between, CompareOptions
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
@@ -26,6 +24,8 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import standing_jobs
+from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
+from pathway_local.scores.scores import Scores
 
 
 class ReportOptions(Options):
@@ -60,7 +60,7 @@ class Report:
     head: str
 
 
-def report(data: Ratings, options: ReportOptions) -> Report:
+def report(data: Scores, options: ReportOptions) -> Report:
     """Read a run for a report. Raises OptionError, and UsageError for columns and values that the run lacks."""
     if options.pair_by and not options.between:
         raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
@@ -105,7 +105,7 @@ def report(data: Ratings, options: ReportOptions) -> Report:
 
 
 def _summaries(
-    data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
+    data: Scores, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
 ) -> Iterator[Table]:
     yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
     for groups in parts:

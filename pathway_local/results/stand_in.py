@@ -9,10 +9,10 @@ from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
 from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
+from pathway_local.results.alike import alike
 from pathway_local.results.analysis import OptionError, as_given
-from pathway_local.results.ratings import alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.equal_judge import People, Power, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined

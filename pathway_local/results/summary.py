@@ -7,8 +7,8 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
+from pathway_local.results.alike import alike_in
 from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
-from pathway_local.results.ratings import Ratings, alike_in
 from pathway_local.results.table import Cell, Column, Level, Table
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
@@ -16,6 +16,7 @@ from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_cases import shares_judged
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
@@ -39,7 +40,7 @@ class SummaryOptions(Options):
     cluster: Cluster = ""
 
 
-def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
+def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
     whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
@@ -50,7 +51,7 @@ def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
 
 
 def summary_tables(
-    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
+    data: Scores, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
@@ -174,7 +175,7 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
 
-def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
+def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
     """Which cases the intervals take as depending on each other, or which columns may group such cases."""
     if cluster:
         yield Note("together", {"column": cluster})
@@ -191,7 +192,7 @@ def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
         yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
 
 
-def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
+def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
         removed = purged(data.run)
         yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
@@ -288,7 +289,7 @@ def _remedy(group: Group, name: str) -> Note:
 
 def summary_of(run: RunFile) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, Ratings(run), {})
+    return found_by(ANALYSIS, Scores(run), {})
 
 
 ANALYSIS = Analysis(

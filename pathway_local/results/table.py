@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pathway_local.note import Note
-from pathway_local.rater import LABEL
-from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate, Undefined
 
 ColumnKind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
@@ -100,9 +98,3 @@ def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
     """A warning for each of these raters whose label must stand wherever its scores do."""
     named = [name for name in dict.fromkeys(raters) if name in labels]
     return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
-
-
-def labels_of(run: RunFile) -> dict[str, str]:
-    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
-    return {name: label for name, label in labels.items() if isinstance(label, str) and label}

@@ -14,14 +14,13 @@ from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.ratings import MOST_GROUPS
 from pathway_local.results.reading_list import Said, given_by, said_by
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.scores import MOST_GROUPS, labels_of
 from pathway_local.verdict import Failure, Outcome, storable
 
 

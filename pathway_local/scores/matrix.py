@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import PEOPLE, Rater, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
-from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
@@ -23,7 +22,7 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import Number, Verdict, plain
+from pathway_local.verdict import MEAN, Number, Verdict, plain
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -343,3 +342,9 @@ def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, f
 
 def _is_mean(rater: Rater) -> bool:
     return rater.kind == "panel" and rater.spec.get("rule") == "mean"
+
+
+def mean_of(verdict: Verdict, score: str) -> float | None:
+    """The mean that a panel gave in place of a score on the scale."""
+    value = verdict.fields.get(f"{score}{MEAN}") if score not in verdict.scores else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
