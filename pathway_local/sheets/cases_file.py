@@ -241,7 +241,7 @@ class CasesFile:
         input's column, unless the sheet has no other columns.
         """
         filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
-        if not self._source.header_row or not filled:
+        if not self._source.header_row or not self.inputs or not filled:
             return ""
         if len(filled) > 1 and all(text.strip() == column.strip() for column, text in filled.items()):
             return HEADER_AGAIN
