@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from typed import Desk
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError
@@ -70,6 +71,18 @@ def test_many_rows_are_counted(path: Path) -> None:
     cases = sheet(path, CASES[0], *[("TOTAL", "", "", "3")] * 8)
     assert len(list(cases)) == 1
     assert cases.remarks == ("rows 3, 4, 5, 6, 7 and 3 more are left out, as no case: the inputs are empty",)
+
+
+def test_judge_names_them_once_and_ends_at_all(tmp_path: Path, tiny_judge: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge)
+    sheet(desk.work / "a.csv", CASES[0], ("v2", "When?", "Then.", "2"), ("TOTAL", "", "", "3"))
+    given = ["judge", "a.csv", "-r", "small.prompty", "-j", "scripted", "--engine", "scripted", "--keep", "chatbot"]
+    given += ["--models", "models.yaml", "--run", "a.run"]
+    said = " ".join(desk.typed(*given, "--dry-run").stderr.split())
+    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1
+    said = " ".join(desk.typed(*given).stderr.split())
+    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
+    assert "TOTAL" not in desk.typed("summary", "a.run", "--by", "chatbot").stdout
 
 
 def test_a_file_of_totals_alone_is_refused(path: Path) -> None:

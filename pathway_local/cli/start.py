@@ -23,7 +23,7 @@ from pathway_local.rubrics.criteria import phrases
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import columns_present, folded, names_of
+from pathway_local.sheets.columns import columns_present, folded, is_row_of_texts, names_of
 from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.system.machine import this_machine
@@ -217,6 +217,8 @@ class Dialog:
             if not sheet.header_row:
                 return
             if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
+                if is_row_of_texts(sheet.columns):
+                    self.choices.header_row = sheet.header_row
                 return
             row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
             open_sheet(self.choices.file, header_row=row)

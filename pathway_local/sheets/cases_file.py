@@ -11,6 +11,7 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageErr
 from pathway_local.sheets.columns import (
     has_column,
     is_known,
+    is_row_of_texts,
     match_columns,
     means_the_same,
     names_of,
@@ -183,6 +184,10 @@ class CasesFile:
         self.pseudonyms: Pseudonyms | None = None
         self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row, title)
         self.path, self.columns, given = self.sheet.path, self.sheet.columns, mapping or {}
+        if self.sheet.header_row and not header_row and is_row_of_texts(self.columns):
+            # A column that an option names is stored in the run, and this name may be a text of a case.
+            said = f"{self.path.name} seems to have no header: its names are unknown, and some look like texts"
+            raise CasesError(said, f"If row {self.sheet.header_row} names the columns, say so with --header-row.")
         self.pair_by = self.column(pair_by) if pair_by else ""
         if self.pair_by:
             self.sheet = PairedRows(self.sheet, self.pair_by)

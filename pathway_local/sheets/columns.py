@@ -178,6 +178,11 @@ def names_among(columns: Sequence[str], known: Sequence[str] = (), guessed: bool
     return alike if recognized or len(alike) == len(columns) else []
 
 
+def is_row_of_texts(columns: Sequence[str]) -> bool:
+    """Whether a header may be a row of cells: none of its names is known, and some look like texts."""
+    return not any(map(is_known, columns)) and not all(map(is_like_a_name, columns))
+
+
 def has_column(name: str, columns: Sequence[str]) -> bool:
     """Whether one of the columns has that name, in any spelling."""
     return any(_is_spelled_alike(name, column) for column in columns)
