@@ -48,6 +48,7 @@ class Scores:
     def __init__(self, run: RunFile) -> None:
         self.run = run
         self.notices: list[Note] = []
+        self._matrices: dict[str, list[RatingsMatrix]] = {}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
@@ -72,9 +73,11 @@ class Scores:
         return rated
 
     def matrices(self, rubrics: Sequence[Rubric]) -> Iterator[RatingsMatrix]:
-        """Yield the matrix of each score of these rubrics."""
+        """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
-            yield from ratings_matrices(self.run, rubric)
+            if rubric.name not in self._matrices:
+                self._matrices[rubric.name] = ratings_matrices(self.run, rubric)
+            yield from self._matrices[rubric.name]
 
     def column(self, asked: str) -> str:
         """Return the run's own spelling of a metadata column; "" for none.
