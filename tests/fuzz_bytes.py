@@ -272,7 +272,6 @@ def _run(folder: Path) -> bytes:
     with judged_run(folder / "whole.run", rows=rows) as made:
         add(made, "ann", said(*(1, 5, 4, 2) * 3, ids=IDS), kind="human", rows=rows)
         add(made, "bob", judged | said(1, 0, 5, ids=IDS), kind="human", rows=rows)
-        made.commit()
         made.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     return (folder / "whole.run").read_bytes()
 

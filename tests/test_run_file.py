@@ -87,7 +87,6 @@ def test_awkward_texts_are_stored(run: RunFile) -> None:
     item = CaseRef(odd + "\ud83d", 1, metadata={odd + "\udfff": "\ud800" + odd}, hash="h")
     run.put(1, item, Verdict({odd: Score(1)}, {"text": odd + "\ud800", "list": [odd, {odd: None}]}, (odd,)), keep=None)
     run.put(1, case("b", 2), Failure("unreadable-reply", odd + "\ud800"))
-    run.commit()
     with RunFile.read(run.path) as reader:
         first, second = reader.records()
     assert first.case_id == odd + "\ufffd"
@@ -106,7 +105,6 @@ def test_a_number_that_is_not_finite_is_refused_and_leaves_no_trace(run: RunFile
 def test_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
     run.put(1, case("a", chatbot="v1", student="SECRET-1"), VERDICT, keep=["chatbot"])
     run.put(1, case("b", 2, chatbot="v2", student="SECRET-2"), VERDICT)
-    run.commit()
     on_disk = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert b"SECRET" not in on_disk
     assert [record.metadata for record in run.records()] == [{"chatbot": "v1"}, {}]
@@ -322,11 +320,9 @@ def test_an_interrupt_between_two_statements_undoes_both(
 
 def test_what_a_reader_reads_in_one_block_is_of_one_moment(path: Path, run: RunFile) -> None:
     run.put(1, case("a"), VERDICT)
-    run.commit()
     with RunFile.read(path) as reader:
         with reader.database.snapshot():
             assert len(list(reader.records())) == 1
             run.put(1, case("b", 2), VERDICT)
-            run.commit()
             assert len(list(reader.records())) == 1
         assert len(list(reader.records())) == 2

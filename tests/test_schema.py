@@ -90,7 +90,6 @@ def test_a_value_that_is_none_of_its_column_is_refused(path: Path, spoil: str) -
 
 def test_a_schema_that_changes_while_a_command_writes_stops_it(path: Path) -> None:
     with RunFile.open(path) as run:
-        run.commit()
         planted(path, f"CREATE TRIGGER helper AFTER INSERT ON outcomes BEGIN {REWRITES}; END")
         with pytest.raises(RunFileError, match='changed its schema: trigger "helper"'):
             run.put(1, case("b", 2), VERDICT)

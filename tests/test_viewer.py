@@ -195,9 +195,9 @@ def test_undo_takes_back_the_last_agreed_score(desk: Desk, run: Path) -> None:
         [record] = opened.records("demo", "tiny", [case.id])
     for value in (4, 5):
         adjudicate(run, "tiny", case.ref(record.case_hash), "Eve Ö", {"score": value}, "", ["pathway-local", "view"])
-    assert undo_import(run, ["undo"]).restored == 1
+    assert undo_import(run, ["undo"], print).restored == 1
     assert agreed(desk, run) == {"s-2": 4}
-    undo_import(run, ["undo"])
+    undo_import(run, ["undo"], print)
     with RunFile.read(run) as opened:
         assert "adjudicated/Eve Ö" not in {rater.name for _, rater in opened.raters()}
 
@@ -326,7 +326,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
 def test_an_open_viewer_is_named_where_it_blocks_an_undo(desk: Desk, run: Path) -> None:
     desk.sent("/case/0/2", FORM)
     with pytest.raises(RunLocked, match="another process, such as a viewer, has it open"):
-        undo_import(run, ["undo"])
+        undo_import(run, ["undo"], print)
     assert agreed(desk, run) == {"s-2": 4}
 
 

@@ -107,7 +107,7 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
         with run_file_errors(path), closing(connect(path, "rw")) as connection:
             check_schema(path, connection)
             db = Database(path, connection, None)
-            with db.writing(commit=True):
+            with db.writing():
                 AuditTrail(db).append(event, facts)
     except RunFileError:
         return False

@@ -64,7 +64,7 @@ class Jobs:
     def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
         """Record that a command starts to write, with facts for the manifest; return the job's id."""
         said = recorded(command)
-        with self._db.writing(commit=True):
+        with self._db.writing():
             found = {FOUND: content_hash(self._db)}
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
@@ -73,14 +73,14 @@ class Jobs:
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
         """Add facts that a command learned while it ran."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             [(known,)] = self._db.rows("SELECT facts FROM jobs WHERE id = ?", job)
             self._db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (to_json(json.loads(known) | facts), job))
             self._trail.append("job goes on", {"job": job, **facts})
 
     def end(self, job: int, status: str, counts: Mapping[str, int]) -> None:
         """Record how a command ended."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
             left = {LEFT: content_hash(self._db)}

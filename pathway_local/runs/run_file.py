@@ -20,7 +20,7 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, UnknownName
 from pathway_local.rater import ASKED, Rater, RaterKind
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import AMONG, Database, placeholders
+from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
 from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
 from pathway_local.runs.jobs import Jobs
 from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns, to_json
@@ -76,11 +76,10 @@ class StoredRubric(NamedTuple):
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits at least once a second; a killed process loses only the changes after the last commit. Lone
-    surrogates, which UTF-8 can't hold, are stored as U+FFFD.
+    What a method changed is on the disk once it returns; within `together`, once that block ends. Lone surrogates,
+    which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After an error that undid uncommitted outcomes, the writer raises that error again at each write.
     """
 
     key: bytes
@@ -121,6 +120,7 @@ class RunFile:
         A split gives the `key` of its run, and fills each part before the file has a name.
         """
         path = Path(path)
+        refuse_left_files(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             for statement in SCHEMA:
@@ -151,17 +151,13 @@ class RunFile:
         self.close()
 
     def close(self) -> None:
-        """Commit, close the file and let the next writer in. A second call does nothing."""
+        """Close the file and let the next writer in. A second call does nothing."""
         self._db.close()
-
-    def commit(self) -> None:
-        """Commit now."""
-        self._db.commit()
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        with self._db.together():
+        with self._db.writing():
             yield
 
     def add_rubric(self, name: str, text: str, compiled: str) -> str:
@@ -170,7 +166,7 @@ class RunFile:
         Raises RaterChanged if the run has outcomes under another text of that name, or under another reading of it.
         """
         sha256 = _sha256(text)
-        with self._db.writing(commit=True):
+        with self._db.writing():
             known = self._db.rows("SELECT id, sha256, compiled FROM rubrics WHERE name = ?", name)
             if not known:
                 added = "INSERT INTO rubrics (name, sha256, text, compiled) VALUES (?, ?, ?, ?)"
@@ -198,7 +194,7 @@ class RunFile:
         Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
         outcomes of another rater with that name and rubric.
         """
-        with self._db.writing(commit=True):
+        with self._db.writing():
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
             if rater.rubric not in rubric_id:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
@@ -339,7 +335,7 @@ class RunFile:
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:

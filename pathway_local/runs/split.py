@@ -76,7 +76,7 @@ def split_run(path: Path, parts: int, command: Sequence[str]) -> list[Path]:
     with RunFile.open(path) as run:
         if own := part_of(run):
             raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
-        with run.database.writing(commit=True), recorded_change(run.database, SPLIT, command) as facts:
+        with run.database.writing(), recorded_change(run.database, SPLIT, command) as facts:
             facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
         for number, file in enumerate(files, start=1):
             _write_part(run, Part(number, parts), file)
@@ -88,7 +88,7 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
     settings = {"of": str(part), "head": AuditTrail(run.database).head()}
 
     def fill(db: Database) -> None:
-        with db.writing(commit=True):
+        with db.writing():
             for table, source in _COPIED.items():
                 columns = [name for (name,) in run.database.rows("SELECT name FROM pragma_table_info(?)", table)]
                 at = columns.index({"cases": "key", "outcomes": "case_key"}.get(table, columns[0]))
