@@ -103,7 +103,7 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
 
 def test_a_purge_rewrites_the_file_and_it_still_opens(path: Path) -> None:
     with RunFile.open(path) as run:
-        with run.database.shredding():
+        with run.database.shredding(print):
             pass
         run.put(1, case("b", 2), VERDICT)
     with RunFile.read(path) as read:

@@ -102,7 +102,7 @@ LONGEST = 60
 
 def audit(
     run: Run,
-    head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    head: Annotated[str | None, option("HASH", "A hash that you stored: check that the trail still has it.")] = None,
     file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,6 +1,5 @@
 """Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
 
-import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,7 +76,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
         _tell_left(run, part, notify)
         _take_settings(run, part)
         _take_jobs(run, part)
-        rubrics = part.rubrics()
+        rubrics = part.stored_rubrics()
         taken = 0
         for id, rater in part.raters():
             if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
@@ -263,8 +262,7 @@ def _counts(new: Record, current: Record, replaced: set[str]) -> bool:
 
 
 def _case(record: Record) -> CaseRef:
-    kinds = json.loads(record.kinds) if record.kinds else None
-    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, kinds)
+    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, record.kinds)
 
 
 def _versions_that_differ(run: RunFile) -> str:

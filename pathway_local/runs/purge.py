@@ -1,7 +1,6 @@
 """Removes ratings, texts, or everything about cases, from a run file: overwritten, not only marked as free."""
 
 import hashlib
-import json
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN, Job
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import PARTS, part_of
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
 
@@ -122,7 +122,7 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     found = dict.fromkeys(ids)
     if where:
         rows = run.database.rows("SELECT case_id, metadata FROM cases")
-        cells = [(case_id, json.loads(kept)) for case_id, kept in rows]
+        cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
         columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
         wanted: dict[str, str] = {}
         for column, value in where.items():

@@ -4,7 +4,6 @@ This module turns values into rows and back; `schema` has the tables, `database`
 """
 
 import hashlib
-import json
 import os
 import secrets
 import sqlite3
@@ -17,16 +16,18 @@ from typing import Any, NamedTuple, Self, get_args
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, UnknownName
+from pathway_local.errors import RaterChanged, RubricError, UnknownName
 from pathway_local.rater import ASKED, Rater, RaterKind
+from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
-from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
+from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns, to_json
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns
 from pathway_local.runs.schema import SCHEMA
+from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
-from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
+from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 
 KEY_BYTES = 32
 TEXTS, DRAWS = "texts", "draws"
@@ -179,12 +180,20 @@ class RunFile:
                 self._db.execute(changed, (sha256, text, compiled, name))
         return sha256
 
-    def rubrics(self) -> dict[str, StoredRubric]:
+    def rubrics(self) -> dict[str, Rubric]:
         """Return the run's rubrics by name, in the order they came."""
+        return {name: self._read_rubric(stored) for name, stored in self.stored_rubrics().items()}
+
+    def _read_rubric(self, stored: StoredRubric) -> Rubric:
+        try:
+            return read_compiled(*stored)
+        except RubricError as error:
+            raise damaged(self.path, f"a rubric in it was changed: {error}") from None
+
+    def stored_rubrics(self) -> dict[str, StoredRubric]:
+        """Return the run's rubrics by name, as it stores them."""
         rows = self._db.rows("SELECT name, text, compiled, sha256 FROM rubrics ORDER BY id")
-        with decoding(self.path):
-            changed = any(_sha256(text) != sha256 for _, text, _, sha256 in rows)
-        if changed:
+        if any(_sha256(text) != sha256 for _, text, _, sha256 in rows):
             raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
@@ -219,10 +228,8 @@ class RunFile:
         """
         found = []
         for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
-            with decoding(self.path):
-                rater = Rater(name, kind, rubric, json.loads(spec))
-                known = rater.fingerprint
-            if known != fingerprint or kind not in get_args(RaterKind):
+            rater = Rater(name, kind, rubric, VALUES_BY_NAME.read(self.path, spec))
+            if rater.fingerprint != fingerprint or kind not in get_args(RaterKind):
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found
@@ -323,15 +330,12 @@ class RunFile:
     def get_setting(self, name: str) -> Value:
         """Return a stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
-        with decoding(self.path):
-            value: Value = json.loads(rows[0][0]) if rows else None
-        return value
+        return SETTING.read(self.path, rows[0][0]) if rows else None
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
         rows = self._db.rows("SELECT name, value FROM settings ORDER BY name")
-        with decoding(self.path):
-            return {name: json.loads(value) for name, value in rows}
+        return {name: SETTING.read(self.path, value) for name, value in rows}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
@@ -343,14 +347,19 @@ class RunFile:
         if cases is not None:
             among = {key for (key,) in self._db.rows_among(_KEYS, [storable(case_id) for case_id in cases])}
             keys = [key for key in keys if key in among]
+        scores = {name: rubric.format.scores.keys() for name, rubric in self.rubrics().items()}
         for rater_id, *columns in self._db.stream(_RECORDS.format(placeholders(raters)), to_json(keys), *raters):
-            yield self._record(raters[rater_id], *columns)
+            record = self._record(raters[rater_id], *columns)
+            if isinstance(record.outcome, Verdict) and not record.outcome.scores.keys() <= scores[record.rubric]:
+                raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
+            yield record
 
     def _record(self, rater: Rater, case_id: str, row: int, metadata: str, kinds: str, *rest: Any) -> Record:
         case_hash, *columns = rest
-        with decoding(self.path):
-            kept, outcome, tokens = dict(json.loads(metadata)), from_columns(columns[:-3]), Tokens(*columns[-3:])
-        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, kinds)
+        kept = TEXTS_BY_NAME.read(self.path, metadata)
+        read = TEXTS_BY_NAME.read(self.path, kinds) if kinds else None
+        outcome, tokens = from_columns(self.path, columns[:-3]), Tokens(*columns[-3:])
+        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, read)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")
