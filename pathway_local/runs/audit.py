@@ -82,7 +82,7 @@ class AuditTrail:
     def check(self, head: str | None = None) -> int:
         """Check every hash and find the entry whose hash is `head`; return how many entries follow it.
 
-        Raises TrailChanged, which names the first entry with a wrong hash, and UsageError for a `head` that is no hash.
+        Raises TrailChanged, which names the first entry with a wrong hash; UsageError for a `head` that is no hash.
         """
         if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
             raise UsageError(

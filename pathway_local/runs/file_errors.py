@@ -13,8 +13,8 @@ from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.system.private_file import LOCKED_HINT
 
 _DAMAGED = (
-    "Put a copy back (first remove the -wal, -shm and -journal files beside it), or start a new run under another name; "
-    "`sqlite3 FILE .recover` may save the undamaged part."
+    "Put a copy back (first remove the -wal, -shm and -journal files beside it), or start a new run under another "
+    "name; `sqlite3 FILE .recover` may save the undamaged part."
 )
 _FULL = "Free some space and run the same command again: committed outcomes are still there."
 _FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
