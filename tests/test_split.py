@@ -464,7 +464,7 @@ def counted(original):
             os.kill(os.getpid(), signal.SIGKILL)
         return original(*args, **options)
     return step
-for name in ("execute", "execute_all", "rows", "commit"):
+for name in ("execute", "execute_all", "rows", "_check_place"):
     setattr(Database, name, counted(getattr(Database, name)))
 if sys.argv[1] == "split":
     split.split_run(Path("new.run"), 3, ["split"])

@@ -236,7 +236,9 @@ def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytes
     desk.get("/table/0")
     decoded: list[object] = []
     real = verdict_index.from_columns
-    monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+    monkeypatch.setattr(
+        verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
+    )
     with RunFile.open(run) as writer:
         add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
         add(writer, "late", {"s-1": Failure("odd", "why")})
@@ -254,7 +256,9 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         index = verdict_index.VerdictIndex(opened, None)
         decoded: list[object] = []
         real = verdict_index.from_columns
-        monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+        monkeypatch.setattr(
+            verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
+        )
         assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
         assert [row.case.id for row in index.page(8)] == many[1754::5]
         assert len(decoded) == verdict_index.PAGE
