@@ -102,6 +102,7 @@ class RatingsMatrix:
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
+    names: Mapping[Number, str] = field(default_factory=dict)
     halves: tuple[Number, ...] = ()
 
     @property
@@ -279,6 +280,7 @@ class _Gathered:
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
+                    names={**declared.written, **declared.levels},
                     halves=halves,
                 )
             )
