@@ -22,16 +22,15 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from pathway_local.statistics.equal_judge import People, people_like, power
 
 from pathway_local.results.stand_in import TENTATIVE
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import corrected_difference
-from pathway_local.statistics.equal_judge import People, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import human_benchmark, mean_of_people
 from pathway_local.statistics.intervals import (
     Effect,
-    contrast_error,
     difference_effect,
     mean_effect,
     scale_mean,
