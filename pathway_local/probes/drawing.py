@@ -1,0 +1,108 @@
+"""Draws cases for a self-test and yields the rows to judge: each case, and its changed twins."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import nsmallest
+
+from pathway_local.case import BadRow, Case, rank
+from pathway_local.errors import CasesError, UnknownName, UsageError
+from pathway_local.probes.probe_list import PROBES, Probe
+from pathway_local.probes.subject import Role, Subject
+from pathway_local.rubrics.rubric import Rubric
+
+BASES = {"gold": "ideal", "stranger": "other"}
+"""The only change of each probe with whose twins others are compared."""
+
+SEED = 0
+"""Draws the cases: a test of more cases contains the smaller one."""
+
+SPARE = 4
+"""Cases drawn for each case wanted, since several may have the same question."""
+
+COLUMNS = ("probe", "change", "twin_of")
+"""The columns of a row beside its id and inputs; they are empty for a case itself."""
+
+ID = "changed case"
+"""The column of the ids; a blank keeps it apart from any input's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What is tested: a rubric, the input in each role, a score, the probes, and the language of what they add."""
+
+    rubric: Rubric
+    roles: Mapping[Role, str]
+    score: str
+    probes: Sequence[Probe]
+    language: str = "en"
+
+
+def chosen_score(rubric: Rubric, asked: str) -> str:
+    """Return the score to test: the one asked for, or the only one whose levels have an order. Raises UsageError."""
+    ordered = [name for name, field in rubric.format.scores.items() if field.scale == "ordinal"]
+    if rubric.pair or not ordered:
+        raise UsageError(f"{rubric.name} has no score with levels from worse to better", "A self-test needs one.")
+    if asked and asked not in ordered:
+        raise UnknownName("score", asked, ordered)
+    if not asked and len(ordered) > 1:
+        raise UsageError(f"{rubric.name} has several scores: {', '.join(ordered)}", "Name one: --score NAME.")
+    return asked or ordered[0]
+
+
+def chosen_probes(roles: Mapping[Role, str], leave_out: Collection[str]) -> list[Probe]:
+    """Return the probes that the roles allow and that are not left out, nor built on one that is.
+
+    Raises UnknownName.
+    """
+    for name in leave_out:
+        if name not in PROBES:
+            raise UnknownName("probe", name, PROBES)
+    chosen = [each for each in PROBES.values() if {*each.needs} <= roles.keys() and each.name not in leave_out]
+    return [each for each in chosen if each.base not in leave_out]
+
+
+def draw(cases: Iterable[Case | BadRow], tested: Tested, size: int) -> list[Subject]:
+    """Return `size` drawn cases, each with its own question and another one's ideal answer. Raises CasesError."""
+    read = (
+        Subject(case.id, tested.rubric.texts_of(case), tested.rubric, tested.roles, tested.score, tested.language)
+        for case in cases
+        if isinstance(case, Case)
+    )
+    usable = (each for each in read if tested.rubric.can_read(Case(each.id, each.answered(each.own))))
+    drawn = nsmallest(size * SPARE, usable, key=lambda case: rank(case.id, SEED))
+    # Two cases with the same question and reference would have the same twins, and count one judgement twice.
+    by_question = {(case.text("question"), case.ideal): case for case in reversed(drawn)}
+    chosen = [*by_question.values()][::-1][:size]
+    if not chosen:
+        raise CasesError("no case has what the rubric needs", "Name a file with the rubric's inputs.")
+    return [
+        replace(case, stranger=_stranger(case, [*chosen[at + 1 :], *chosen[:at]])) for at, case in enumerate(chosen)
+    ]
+
+
+def rows(subjects: Sequence[Subject], probes: Sequence[Probe]) -> Iterator[dict[str, str]]:
+    """Yield each case as a row, and its changed twins behind it."""
+    for case in subjects:
+        yield {ID: case.id, **case.answered(case.own), "probe": "", "change": "", "twin_of": ""}
+    for probe in probes:
+        for case in subjects:
+            for change, answer in probe.make(case).items():
+                texts = case.answered(answer, backed="gold" in (probe.name, probe.base))
+                told = {"probe": probe.name, "change": change, "twin_of": twin_of(case.id, probe)}
+                yield {ID: f"{case.id} {probe.name}: {change}", **texts, **told}
+
+
+def twin_of(case: str, probe: Probe) -> str:
+    """Return the id of the row with which a probe's twins of a case are compared."""
+    if probe.base in ("", "own"):
+        return case
+    return f"{case} {probe.base}: {BASES[probe.base]}"
+
+
+def _stranger(case: Subject, others: Sequence[Subject]) -> str:
+    """Return the first ideal answer that differs, to another question; empty if there is none."""
+    for other in others:
+        asked = {each.text("question").strip().casefold() for each in (case, other)}
+        if (len(asked) == 2 or not any(asked)) and other.ideal.strip() not in ("", case.ideal.strip()):
+            return other.ideal
+    return ""
