@@ -16,7 +16,7 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan, options_of, read_plan, values_by_name
-from pathway_local.probes.drawing import Tested, chosen_probes, chosen_score
+from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
 from pathway_local.probes.subject import roles_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -66,7 +66,7 @@ def test(
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
     probes = chosen_probes(roles, leave_out)
-    tested = Tested(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, lang)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, lang)
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)

@@ -8,14 +8,14 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.probes.drawing import COLUMNS, ID, Tested, draw, rows
+from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
 from pathway_local.sheets.row import shown
 
 
 def run_self_test(
-    plan: Plan, tested: Tested, size: int, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None
+    plan: Plan, tested: SelfTest, size: int, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None
 ) -> list[Tally]:
     """Judge `size` cases of the plan's file and their twins with its judges; return a tally for each.
 

@@ -27,7 +27,7 @@ ID = "changed case"
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class SelfTest:
     """What is tested: a rubric, the input in each role, a score, the probes, and the language of what they add."""
 
     rubric: Rubric
@@ -61,7 +61,7 @@ def chosen_probes(roles: Mapping[Role, str], leave_out: Collection[str]) -> list
     return [each for each in chosen if each.base not in leave_out]
 
 
-def draw(cases: Iterable[Case | BadRow], tested: Tested, size: int) -> list[Subject]:
+def draw(cases: Iterable[Case | BadRow], tested: SelfTest, size: int) -> list[Subject]:
     """Return `size` drawn cases, each with its own question and another one's ideal answer. Raises CasesError."""
     read = (
         Subject(case.id, tested.rubric.texts_of(case), tested.rubric, tested.roles, tested.score, tested.language)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.probes.drawing import Tested
+from pathway_local.probes.drawing import SelfTest
 from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, PROBES, Expected
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
@@ -15,7 +15,7 @@ from pathway_local.statistics.intervals import mean_effect, wilson
 from pathway_local.verdict import Verdict
 
 MARGIN, TOP, LOW = 1 / 16, 1 / 8, 3 / 8
-"""Shares of the scale: 0.25, 0.5 and 1.5 on 1 to 5. A score moves if it differs by more than the first, or by more than
+"""Shares of the scale: 0.25, 0.5 and 1.5 on 1 to 5. A score moves if it differs by more than the first, and by more than
 twice the spread of repeats. It is at the top within the second of the highest level, and low within the third of the
 lowest."""
 
@@ -67,7 +67,7 @@ class _Scale:
         }[expected]
 
 
-def self_test_table(run: RunFile, tested: Tested, judges: Sequence[str], file: str) -> Table:
+def self_test_table(run: RunFile, tested: SelfTest, judges: Sequence[str], file: str) -> Table:
     """Return what each change did to each judge's scores, as a self-test's run shows it."""
     rows, notes, failures = list[dict[str, Cell]](), [Note("necessary", kind="answer")], 0
     for judge in judges:
@@ -92,7 +92,7 @@ _Values = Mapping[str, float | None]
 """Each row's expected score by its id; None off the scale."""
 
 
-def _read(run: RunFile, tested: Tested, judge: str) -> tuple[_Twins, _Values, int]:
+def _read(run: RunFile, tested: SelfTest, judge: str) -> tuple[_Twins, _Values, int]:
     """Return the changed rows, all scores, and the number of rows without a verdict."""
     twins, values, failed = dict[str, tuple[str, str, str]](), dict[str, float | None](), 0
     special = tested.rubric.format.scores[tested.score].special
@@ -109,13 +109,13 @@ def _read(run: RunFile, tested: Tested, judge: str) -> tuple[_Twins, _Values, in
 
 
 def _spread(twins: _Twins, values: _Values) -> float:
-    """Return the standard deviation of a score that is given twice with no change; 0 without repeats."""
+    """Return the standard deviation of the shifts of scores that were given again with no change; 0 without repeats."""
     pairs = [(values.get(row), values.get(base)) for row, (probe, _, base) in twins.items() if probe == "repeat"]
     shifts = [after - before for after, before in pairs if after is not None and before is not None]
-    return float(np.sqrt(np.mean(np.square(shifts)) / 2)) if shifts else 0.0
+    return float(np.sqrt(np.mean(np.square(shifts)))) if shifts else 0.0
 
 
-def _rows(tested: Tested, twins: _Twins, values: _Values, spread: float) -> Iterator[dict[str, Cell]]:
+def _rows(tested: SelfTest, twins: _Twins, values: _Values, spread: float) -> Iterator[dict[str, Cell]]:
     """Yield a row for each change: the share of cases that do what is expected, and the mean shift."""
     scored = tested.rubric.format.scores[tested.score]
     levels = [float(value) for value in scored.values if value not in scored.special]

@@ -11,7 +11,7 @@ from pathway_local.api.judging import LineProgress
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.output.plain import as_json
-from pathway_local.probes.drawing import Tested, chosen_probes
+from pathway_local.probes.drawing import SelfTest, chosen_probes
 from pathway_local.probes.subject import roles_of
 from pathway_local.results.self_test import self_test_table
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -34,7 +34,7 @@ def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, 
     loaded = load_rubric(rubric)
     plan = Plan(cases, run, rubric=(loaded,), judge=(judge,), models=models, id="id")
     roles = roles_of(loaded, {})
-    what = Tested(loaded, roles, RUBRICS[rubric], chosen_probes(roles, ()))
+    what = SelfTest(loaded, roles, RUBRICS[rubric], chosen_probes(roles, ()))
     run_self_test(plan, what, size, LineProgress(shown=True), ("self-test",))
     with RunFile.read(run, "self-test") as read:
         table, labels = self_test_table(read, what, [judge], cases.name), labels_of(read)
