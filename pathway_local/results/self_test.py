@@ -15,9 +15,9 @@ from pathway_local.statistics.intervals import mean_effect, wilson
 from pathway_local.verdict import Verdict
 
 MARGIN, TOP, LOW = 1 / 16, 1 / 8, 3 / 8
-"""Shares of the scale: 0.25, 0.5 and 1.5 on 1 to 5. A score moves if it differs by more than the first, and by more than
-twice the spread of repeats. It is at the top within the second of the highest level, and low within the third of the
-lowest."""
+"""Shares of the scale: 0.25, 0.5 and 1.5 on 1 to 5. A score moves if it differs by more than the first and than twice
+the spread of repeats. It is at the top within the second of the highest level, and low within the third of the lowest.
+"""
 
 _ROUNDING = 1e-9
 """Expected scores sum up probabilities."""
