@@ -36,15 +36,21 @@ def roles_of(rubric: Rubric, given: Mapping[str, str]) -> dict[Role, str]:
             raise UnknownName("role", role, [*get_args(Role), "none"])
         if role != "none" and list(given.values()).count(role) > 1:
             raise UsageError(f"--role gives the role {role} twice", "Each role belongs to one input.")
+    found = named_roles(rubric, given)
+    if "answer" not in found:
+        hint = f"Say which of {', '.join(rubric.inputs)} is judged: --role INPUT=answer."
+        raise UsageError(f"the names of {rubric.name}'s inputs do not tell which of them is judged", hint)
+    return found
+
+
+def named_roles(rubric: Rubric, given: Mapping[str, str]) -> dict[Role, str]:
+    """Return the input in each role that is given or told by its name."""
     found: dict[Role, str] = {}
     for role in get_args(Role):
         named = [name for name, own in given.items() if own == role]
         usual = [name for name, wanted in rubric.inputs.items() if _usual_role(wanted, rubric) == role]
         if free := [*named, *(name for name in usual if name not in given)]:
             found[role] = free[0]
-    if "answer" not in found:
-        hint = f"Say which of {', '.join(rubric.inputs)} is judged: --role INPUT=answer."
-        raise UsageError(f"the names of {rubric.name}'s inputs do not tell which of them is judged", hint)
     return found
 
 
