@@ -27,7 +27,10 @@ def run_self_test(
     optional = {name for name, wanted in inputs.items() if wanted.default is not None}
     optional |= {tested.roles["answer"]} if "reference" in tested.roles else set()
     needed = {tested.rubric.name: [*inputs]}
-    cases = CasesFile(plan.cases, needed, plan.map, plan.id, optional, plan.encoding, header_row=plan.header_row)
+    talks = {name for name, wanted in inputs.items() if wanted.conversation}
+    cases = CasesFile(
+        plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
+    )
     for note in cases.notes:
         watcher.notice(note)
     for name, column in cases.aliases_used.items():
@@ -37,5 +40,6 @@ def run_self_test(
     sheet = InMemorySheet([*rows(subjects, tested.probes)], [ID, *inputs, *COLUMNS])
     sheet.path = plan.cases
     watcher.notice(f"{len(subjects):,} cases drawn; {sheet.count():,} rows for each judge")
-    own = replace(plan, cases=sheet, rubric=(tested.rubric,), map={}, encoding="", header_row=None, id=ID, keep=COLUMNS)
-    return run_job(replace(own, kind="self-test", without_text=True), watcher, command, loaded)
+    own = replace(plan, cases=sheet, rubric=(tested.rubric,), map={}, id=ID, keep=COLUMNS, without_text=True)
+    read = replace(own, encoding="", header_row=None, sheet="", kind="self-test")
+    return run_job(read, watcher, command, loaded)

@@ -103,6 +103,7 @@ class RatingsMatrix:
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
+    names: Mapping[Number, str] = field(default_factory=dict)
     halves: tuple[Number, ...] = ()
 
     @property
@@ -281,6 +282,7 @@ class _Gathered:
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
+                    names={**declared.written, **declared.levels},
                     halves=halves,
                 )
             )

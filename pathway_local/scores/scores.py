@@ -16,11 +16,14 @@ from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
-from pathway_local.sheets.columns import FEWEST_VALUES, means_the_same, same_column
+from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
 
 MOST_GROUPS = 50
 """Values of a column that divides cases into groups; one with more tells single cases apart."""
+
+FEWEST_VALUES = 5
+"""A column of fewer values holds groups to compare, such as chatbots or languages."""
 
 OFTEN = 1.2
 """Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
@@ -45,6 +48,7 @@ class Scores:
     def __init__(self, run: RunFile) -> None:
         self.run = run
         self.notices: list[Note] = []
+        self._matrices: dict[str, list[RatingsMatrix]] = {}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
@@ -69,9 +73,11 @@ class Scores:
         return rated
 
     def matrices(self, rubrics: Sequence[Rubric]) -> Iterator[RatingsMatrix]:
-        """Yield the matrix of each score of these rubrics."""
+        """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
-            yield from ratings_matrices(self.run, rubric)
+            if rubric.name not in self._matrices:
+                self._matrices[rubric.name] = ratings_matrices(self.run, rubric)
+            yield from self._matrices[rubric.name]
 
     def column(self, asked: str) -> str:
         """Return the run's own spelling of a metadata column; "" for none.
