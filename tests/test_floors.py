@@ -19,7 +19,7 @@ CEILINGS = {
     "probes": 923,
     "judges": 2525,
     "rendering": 593,
-    "sealing": 880,
+    "sealing": 1013,
     "engines": 3095,
     "runs": 2596,
     "judging": 2685,
