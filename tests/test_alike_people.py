@@ -6,10 +6,10 @@ import pytest
 from rated_run import add, cases, judged_run
 from typed_here import Run
 
-from pathway_local.results.ratings import alike, names_one_person
-from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.alike import alike, names_one_person
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
 NAMES = tuple(f"s-{number}" for number in range(1, 25))

@@ -24,12 +24,12 @@ from pathway_local.errors import RunLocked
 from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import undo_import
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdict_index
 from pathway_local.viewer.server import Gate

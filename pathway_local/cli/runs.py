@@ -209,9 +209,9 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
+    from pathway_local.results.alike import alike
     from pathway_local.results.panel import make_panel
-    from pathway_local.results.ratings import alike
-    from pathway_local.results.ratings_matrix import ratings_matrices
+    from pathway_local.scores.matrix import ratings_matrices
 
     members = [member.strip() for member in of.split(",") if member.strip()]
     with RunFile.open(run) as opened:

@@ -21,13 +21,13 @@ from pathway_local.output.export_columns import (
 from pathway_local.output.plain import sheet_of
 from pathway_local.results.divergence import NOTES, reason_field
 from pathway_local.results.summary import SECTION, summary_of
-from pathway_local.results.table import labels_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.scores import labels_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV

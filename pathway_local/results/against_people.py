@@ -11,8 +11,8 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.label_design import design_weights, uneven_strata
-from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.results.table import Column, Table
+from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate

@@ -13,9 +13,9 @@ from pathway_local.note import Note, NoteKind
 from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.doubt import SIGNS, By, signs_of, wrong_by
 from pathway_local.results.label_design import EVEN, own_design
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.corrected import corrected_domain_mean
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined
 from pathway_local.statistics.handover import Handover, error_model, hand_over, least_labels, prospects
@@ -100,7 +100,7 @@ class Decision:
         return np.asarray(~self.above & ~self.rated)
 
 
-def handover(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
+def handover(data: Scores, options: HandoverOptions) -> Iterator[Table]:
     """Choose which cases a judge keeps and which it hands over to people, so that few of those it keeps are wrong.
 
     At 95% confidence, at most {error} of the kept cases differ from people's scores; without such a choice, it says
@@ -117,7 +117,7 @@ def tables_of(found: Iterable[Decision]) -> Iterator[Table]:
         yield from _further(each)
 
 
-def planned(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
+def planned(data: Scores, options: HandoverOptions) -> Iterator[Table]:
     """Yield the share of the cases that each judge can be expected to keep with several numbers of labels."""
     for each in decisions(data, options):
         made, now = _expected(each), int(np.isfinite(each.wrong).sum())
@@ -130,7 +130,7 @@ def planned(data: Ratings, options: HandoverOptions) -> Iterator[Table]:
         yield _prospects(each, answer, detail=False)
 
 
-def decisions(data: Ratings, options: HandoverOptions) -> list[Decision]:
+def decisions(data: Scores, options: HandoverOptions) -> list[Decision]:
     """The decision for each judge and score. Raises UsageError, OptionError."""
     rubrics = data.rated(options.rubric, [options.against, *([options.judge] if options.judge else [])])
     cluster = data.column(options.cluster)
@@ -155,7 +155,7 @@ _DRAW = "Draw cases with `pathway-local sample`, and import their sheets or page
 
 
 def _decision(
-    data: Ratings, matrix: RatingsMatrix, judge: int, people: tuple[int, ...], options: HandoverOptions, cluster: str
+    data: Scores, matrix: RatingsMatrix, judge: int, people: tuple[int, ...], options: HandoverOptions, cluster: str
 ) -> Decision:
     if matrix.nominal and options.within:
         raise OptionError(f"{as_given(matrix.score)} is nominal, so its levels have no distance", "Leave {within} out.")
@@ -197,9 +197,7 @@ def _number(case: str) -> float:
     return int.from_bytes(rank(case, -1)[:8]) / 2**64
 
 
-def _order(
-    data: Ratings, matrix: RatingsMatrix, judge: int, by: By, wrong: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _order(data: Scores, matrix: RatingsMatrix, judge: int, by: By, wrong: FloatArray) -> tuple[FloatArray, FloatArray]:
     """How sure the judge is of each case, and the labels that may test it."""
     signs = signs_of(data.run, matrix, judge)
     if by != "model":

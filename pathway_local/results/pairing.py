@@ -13,11 +13,11 @@ from pathway_local.note import Note
 from pathway_local.probes.subject import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import IntArray
 
 Question = int | str
@@ -47,7 +47,7 @@ class Pairing:
         return codes, int(codes.max(initial=-1)) + 1
 
 
-def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
+def pairing(data: Scores, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
     """Return how to pair cases with these values of the kept column `between`.
 
     They are paired by the column or input that is `asked` for, else by their questions if each two sides of at least

@@ -7,15 +7,17 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
-from pathway_local.results.ratings import Ratings, alike_in
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.alike import alike_in
+from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_cases import shares_judged
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
@@ -37,20 +39,27 @@ class SummaryOptions(Options):
     by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
     min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
+    bad: Bad = ""
+    against: Against = ""
 
 
-def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
+def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
+    options = options.model_copy(update={"by": by, "cluster": cluster})
     whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
+    matrices = [*data.matrices([*data.rubrics.values()])]
+    check_bad(matrices, options.bad)
+    found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
     warnings = alike_in(data)
+    yield from bad_table(found, by)
     for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
+    data: Scores, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
@@ -174,7 +183,7 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
 
-def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
+def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
     """Which cases the intervals take as depending on each other, or which columns may group such cases."""
     if cluster:
         yield Note("together", {"column": cluster})
@@ -191,7 +200,7 @@ def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
         yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
 
 
-def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
+def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
         removed = purged(data.run)
         yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
@@ -288,7 +297,7 @@ def _remedy(group: Group, name: str) -> Note:
 
 def summary_of(run: RunFile) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, Ratings(run), {})
+    return found_by(ANALYSIS, Scores(run), {})
 
 
 ANALYSIS = Analysis(
@@ -304,11 +313,6 @@ MANY_FAILURES = 0.05
 
 FEW_LABELS = 50
 """With fewer labelled cases, intervals of agreement are wide."""
-
-
-def score_title(rubric: str, score: str) -> str:
-    """The rubric's name, and behind it the score's where that says more."""
-    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
 
 
 def findings(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from pathway_local.errors import NotKept, UnknownName
 from pathway_local.rater import PEOPLE, Rater, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
-from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
@@ -23,13 +22,13 @@ from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import Number, Verdict, plain
+from pathway_local.verdict import MEAN, Number, Verdict, plain
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
     SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, sheet_job
-    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
+    FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
 
 ANY_SHEET = -1
@@ -104,6 +103,7 @@ class RatingsMatrix:
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
+    names: Mapping[Number, str] = field(default_factory=dict)
     halves: tuple[Number, ...] = ()
 
     @property
@@ -282,6 +282,7 @@ class _Gathered:
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
+                    names={**declared.written, **declared.levels},
                     halves=halves,
                 )
             )
@@ -343,3 +344,9 @@ def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, f
 
 def _is_mean(rater: Rater) -> bool:
     return rater.kind == "panel" and rater.spec.get("rule") == "mean"
+
+
+def mean_of(verdict: Verdict, score: str) -> float | None:
+    """The mean that a panel gave in place of a score on the scale."""
+    value = verdict.fields.get(f"{score}{MEAN}") if score not in verdict.scores else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
