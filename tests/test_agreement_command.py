@@ -224,7 +224,6 @@ def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path
 
 def test_a_mean_of_others_gets_no_kappa(run: Run, small: RunFile) -> None:
     make_panel(small, "people", ["ann", "bob"], "mean", [])
-    small.commit()
     shown = run("agreement", small.path, "--rater", "demo", "--rater", "people", "--full")
     assert "people: a mean of others is no level, so figures that count levels" in shown.words
     assert "not defined, because people is a mean" not in shown.words

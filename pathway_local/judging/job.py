@@ -226,7 +226,6 @@ class _ScoringJob:
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
             if now or time.monotonic() - shown >= SHOW_SECONDS:
-                self.run.commit()  # before the user sees a verdict as done: then it is never lost
                 self.watcher.watch(tally)
                 shown = time.monotonic()
 
