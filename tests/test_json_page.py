@@ -15,7 +15,6 @@ from pathway_local.results.panel import make_panel
 from pathway_local.results.table import Column, Table
 from pathway_local.verdict import Score, Verdict
 
-AGAIN = ("--twice", "committee/Ann=committee/Bob", "--cluster", "student")
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 COMMANDS = {
     "summary": (
@@ -25,7 +24,7 @@ COMMANDS = {
         ("pairs.run",),
     ),
     "agreement": (
-        ("answers.run", "--by", "audience", *AGAIN),
+        ("answers.run", "--by", "audience", "--cluster", "student"),
         ("small.run",),
         ("drawn.run",),
     ),

@@ -43,9 +43,7 @@ def test_the_width_is_reached_in_as_many_files_as_it_says(pilot: int) -> None:
     assert plain / 400 < 0.65
 
 
-def test_looks_cost_labels_and_what_labels_can_not_change_may_be_too_much() -> None:
-    one, eight = (needed(Goal("detect", 0.2, looks), Spread(0.0, 1.0, 10)) for looks in (1, 8))
-    assert isinstance(one, int) and isinstance(eight, int) and 1.5 * one < eight < 1.7 * one
+def test_what_labels_can_not_change_may_be_too_much() -> None:
     assert needed(Goal("half-width", 3.0), Spread(0.0, 1.0, 10)) == LEAST
     assert isinstance(needed(Goal("half-width", 0.1), Spread(0.01, 1.0, 10)), Undefined)
     assert needed(Goal("half-width", 2.0), Spread(-0.07, 1.0, 0, 15)) == 15, "a file may have fewer than the least"

@@ -1,4 +1,4 @@
-"""`plan` says how many labels or questions a figure needs; `--looks` divides the error in it and in `compare`."""
+"""`plan` says how many labels or questions a figure needs."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from agreement_run import answers_run
 from rated_run import add, cases, judged_run
 from rated_run import said as given
-from typed_here import Run, Said, rows, typing_in
+from typed_here import Run, Said, typing_in
 
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 MEAN = ("--against", "committee", "--half-width", "0.1")
@@ -35,12 +35,6 @@ def ok(said: Said) -> Any:
     return json.loads(said.out) if said.out.startswith(("[", "{")) else said.words
 
 
-def difference(run: Run, *more: str, figure: str = "difference") -> dict[str, Any]:
-    table, _ = ok(run("compare", "a.run", *BOTS, "--rater", "demo", "--json", *more))
-    said = {note["key"]: note["text"] for note in table["notes"]}
-    return {**table["rows"][0][figure], "said": said}
-
-
 def planned(run: Run, *options: str) -> list[dict[str, Any]]:
     """The rows of a plan, each with what all of them share."""
     [table] = ok(run("plan", "a.run", *options, "--json"))
@@ -60,50 +54,6 @@ def test_without_a_local_judge_the_hosted_one_is_planned(run: Run) -> None:
     assert [row["rater"] for row in planned(run, *MEAN)] == ["demo"]
     assert run("runs", "remove-rater", "a.run", "demo", "--yes").code == 0
     assert [row["rater"] for row in planned(run, *MEAN)] == ["gpt"]
-
-
-def test_several_looks_share_the_error_in_the_plan_and_in_what_it_plans(run: Run) -> None:
-    def needed(*looks: str) -> int:
-        [found] = planned(run, *BOTS, "--rater", "demo", "--detect", "0.1", *looks)
-        return int(found["planned"])
-
-    three = ("--looks", "3")
-    assert needed() < needed(*three)
-    assert "Look up to 3 times, each time with `compare --looks 3`." in ok(
-        run("plan", "a.run", *BOTS, "--rater", "demo", "--detect", "0.1", *three)
-    )
-    plain, looked = difference(run), difference(run, *three)
-    assert looked["level"] == pytest.approx(1 - 0.05 / 3) and looked["value"] == plain["value"]
-    assert looked["low"] < plain["low"] < plain["high"] < looked["high"]
-    assert "(98.3% interval of v1 minus v2" in looked["said"]["compared"]
-    assert "because you look 3 times (--looks)" in looked["said"]["looks"]
-    corrected = {name: difference(run, *more, figure="corrected") for name, more in (("", ()), ("3", three))}
-    assert corrected["3"]["low"] < corrected[""]["low"]
-
-
-def test_the_looks_at_a_corrected_mean_share_the_error(run: Run) -> None:
-    def figures(*looks: str) -> list[dict[str, Any]]:
-        said = run(
-            "agreement", "a.run", "--against", "committee", "--rater", "demo", "--by", "chatbot", *looks, "--json"
-        )
-        return [row["corrected"] for row in rows(said.out, "corrected")]
-
-    plain, looked = figures(), figures("--looks", "4")
-    assert len(plain) == len(looked) == 3
-    for one, four in zip(plain, looked, strict=True):
-        assert four["level"] == pytest.approx(1 - 0.05 / 4) and four["low"] < one["low"] and one["high"] < four["high"]
-    shown = ok(run("agreement", "a.run", "--against", "committee", "--looks", "4"))
-    assert "on average (98.8% interval" in shown and "because you look 4 times (--looks)" in shown
-
-
-def test_looks_and_a_family_of_tests_both_widen_an_interval(run: Run) -> None:
-    found = ok(run("compare", "a.run", *BOTS, "--looks", "2", "--json"))
-    family = found[0]["rows"][0]["family"]
-    assert max(row["difference"]["level"] for row in found[0]["rows"]) == pytest.approx(1 - 0.05 / 2 / family)
-    said = " ".join(note["text"] for note in found[0]["notes"])
-    assert f"These are {family} comparisons" in said and "because you look 2 times" in said
-    refused = run("compare", "a.run", "--pairs", "a,b", "--looks", "2")
-    assert refused.code == 2 and "--looks" in refused.err
 
 
 def test_figures_of_one_plan_share_the_error(run: Run) -> None:
@@ -151,10 +101,8 @@ def test_without_enough_cases_plan_asks_for_more(labels: tuple[str, ...], run: R
         ((*BOTS, "--detect", "nan"), "nan"),
         (("--against", "committee", "--detect", "1"), "--detect does not go with --against"),
         ((*MEAN, "--within", "1"), "--within does not go with --against"),
-        (("--against", "committee", "--error", "0.1", "--looks", "5"), "--looks does not go with --error"),
         ((*MEAN, "--labels"), "--labels does not go with --against"),
         (("--stand-in", *MEAN), "--half-width does not go with --stand-in"),
-        (("--stand-in", "--looks", "2"), "--looks does not go with --stand-in"),
         (("--stand-in", "--against", "committee", "--error", "0.1"), "--error does not go with --stand-in"),
     ],
 )

@@ -68,7 +68,7 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
     ):
         assert words in page.said
     _check_tables_behind_charts(page)
-    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 3  # five raters, groups, comparison, correction, three diagrams
+    assert len(page.of("svg")) == 5 + 1 + 1 + 1 + 2  # five raters, groups, comparison, correction, two diagrams
     assert {attributes["class"] for attributes in page.of("table") if attributes} == {"matrix"}
 
 

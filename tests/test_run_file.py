@@ -134,32 +134,34 @@ def test_judged_gives_the_hashes_of_verdicts_only(run: RunFile) -> None:
     assert run.judged(1, []) == {}
 
 
-def current_and_superseded(run: RunFile) -> list[tuple[object, ...]]:
-    return run._db.rows("SELECT case_hash, failure_kind, superseded FROM outcomes ORDER BY id")
+def stored_outcomes(run: RunFile) -> list[tuple[object, ...]]:
+    """Each outcome's hash and failure, and whether it is current."""
+    now = "(case_key, rater_id, number) IN (SELECT case_key, rater_id, number FROM current)"
+    return run._db.rows(f"SELECT case_hash, failure_kind, {now} FROM outcomes")
 
 
 def test_one_outcome_is_current_and_a_verdict_on_other_texts_is_kept(run: RunFile) -> None:
     run.put(1, case("a", hash="h1"), Failure("engine", "it ended"))
     run.put(1, case("a", hash="h1"), VERDICT)
-    assert current_and_superseded(run) == [("h1", None, 0)]
+    assert stored_outcomes(run) == [("h1", None, 1)]
     changed = Verdict({"score": Score(1)})
     run.put(1, case("a", hash="h2"), changed)
-    assert current_and_superseded(run) == [("h1", None, 1), ("h2", None, 0)]
+    assert stored_outcomes(run) == [("h1", None, 0), ("h2", None, 1)]
     assert [record.outcome for record in run.records()] == [changed]
     assert run.judged(1, ["a"]) == {"a": "h2"}
     run.put(1, case("a", hash="h2"), VERDICT)
     assert [record.outcome for record in run.records()] == [VERDICT]
-    assert len(current_and_superseded(run)) == 2
+    assert len(stored_outcomes(run)) == 2
 
 
 def test_a_failure_never_wipes_a_verdict_out(run: RunFile) -> None:
     run.put(1, case("a"), VERDICT)
     run.put(1, case("a"), Failure("engine", "it ended"))
-    assert current_and_superseded(run) == [("h", None, 1), ("h", "engine", 0)]
+    assert stored_outcomes(run) == [("h", None, 0), ("h", "engine", 1)]
     assert run.judged(1, ["a"]) == {}
 
 
-def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFile) -> None:
+def test_what_a_bad_row_replaced_is_current_again_when_the_bad_row_is_forgotten(run: RunFile) -> None:
     run.put(1, case("a"), VERDICT)
     for name in ("a", "b"):
         bad = BadRow(name, 1, "x.csv", "line 2", "it is broken")
@@ -167,8 +169,8 @@ def test_what_a_bad_row_replaced_stays_when_the_bad_row_is_forgotten(run: RunFil
     elsewhere = BadRow("c", 1, "x.csv y.csv", "line 2", "it is broken")
     run.put(1, elsewhere.ref, elsewhere.failure)
     run.forget_bad_rows(1, "x.csv", ["b"])
-    assert current_and_superseded(run) == [("h", None, 1), ("", "bad-row", 0), ("", "bad-row", 0)]
-    assert [record.case_id for record in run.records()] == ["b", "c"]
+    assert stored_outcomes(run) == [("h", None, 1), ("", "bad-row", 1), ("", "bad-row", 1)]
+    assert {record.case_id for record in run.records()} == {"a", "b", "c"}
 
 
 def test_the_same_rater_keeps_its_id_and_another_is_refused_with_what_differs(run: RunFile) -> None:
@@ -307,7 +309,7 @@ def test_an_interrupt_between_two_statements_undoes_both(
     statement = run._db.execute_all
 
     def interrupted(query: str, rows: Sequence[Sequence[object]]) -> None:
-        if "INSERT OR REPLACE INTO outcomes" in query:
+        if "INSERT INTO outcomes" in query:
             raise KeyboardInterrupt
         statement(query, rows)
 
@@ -315,7 +317,7 @@ def test_an_interrupt_between_two_statements_undoes_both(
     with pytest.raises(KeyboardInterrupt):
         run.put(1, case("a", hash="new"), VERDICT)
     run.close()
-    assert stored(path, "SELECT case_hash, superseded FROM outcomes ORDER BY id") == [("old", 0), ("h", 0)]
+    assert stored(path, "SELECT case_hash FROM outcomes ORDER BY case_key") == [("old",), ("h",)]
 
 
 def test_what_a_reader_reads_in_one_block_is_of_one_moment(path: Path, run: RunFile) -> None:

@@ -60,7 +60,7 @@ REWRITES = "UPDATE outcomes SET scores = replace(scores, '4', '5')"
         (["CREATE TABLE more (x)"], 'table "more"'),
         (["CREATE INDEX more ON outcomes (reason)"], 'index "more"'),
         (["DROP TRIGGER audit_keeps"], 'no trigger "audit_keeps"'),
-        (["DROP INDEX current_outcomes"], 'no index "current_outcomes"'),
+        (["DROP VIEW current"], 'no view "current"'),
         (["ALTER TABLE outcomes ADD COLUMN more TEXT"], 'table "outcomes"'),
         (["CREATE VIRTUAL TABLE more USING fts5(x)"], 'table "more"'),
     ],

@@ -85,7 +85,7 @@ _METADATA = """
         MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
             AND MAX(kinds) IS NULL
     FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
-    WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
+    WHERE EXISTS (SELECT 1 FROM current WHERE case_key = cases.key)
     GROUP BY each.key ORDER BY 2, 3
 """
 _TYPED = """
@@ -93,15 +93,15 @@ _TYPED = """
 """
 _FIELDS = """
     SELECT rater_id, each.key, MIN(row), each.id
-    FROM outcomes JOIN cases ON cases.key = case_key, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
-    WHERE superseded = 0 GROUP BY rater_id, each.key ORDER BY 3, 4
+    FROM current, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
+    GROUP BY rater_id, each.key ORDER BY 3, 4
 """
 
 
 _FILLED = """
     SELECT rater_id, MAX(failure_kind IS NOT NULL), MAX(COALESCE(marks, '[]') <> '[]'),
         MAX(COALESCE(scores, '') LIKE '%"probabilities"%'), MAX(COALESCE(scores, '') LIKE '%"mass"%')
-    FROM outcomes WHERE superseded = 0 GROUP BY rater_id
+    FROM current GROUP BY rater_id
 """
 
 

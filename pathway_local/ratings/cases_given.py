@@ -139,7 +139,7 @@ def _sha256(file: BinaryIO) -> str:
 TOGETHER = 1_000
 """Cases that are stored in one step."""
 
-_HASHES = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE superseded = 0"
+_HASHES = "SELECT case_id, case_hash FROM current"
 
 
 @dataclass(frozen=True, slots=True)

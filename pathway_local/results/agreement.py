@@ -11,11 +11,8 @@ from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike import alike
-from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
-from pathway_local.results.doubt import doubt_tables
 from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
-from pathway_local.results.table import Table
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
@@ -52,10 +49,10 @@ class Set:
 
 
 class ScoreAgreement:
-    """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
+    """The agreement on one score, on the cases that raters have in common. Raises UsageError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
-    for their disagreement than on others. `doubt` has tables about what judges with probabilities are unsure of.
+    for their disagreement than on others.
     """
 
     def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
@@ -67,8 +64,7 @@ class ScoreAgreement:
         matrix, left_out = without_picked(whole)
         self.matrix = matrix
         clusters = matrix.clusters(options.cluster) if options.cluster else None
-        again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
-        chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
+        chosen = _chosen(matrix, named)
         compared = [place for place in chosen if matrix.raters[place].verdicts]
         self.raters = [matrix.raters[place] for place in chosen]
         self.pairs = [
@@ -76,21 +72,11 @@ class ScoreAgreement:
             for first, second in combinations(compared, 2)
             if not _holds(matrix, members, first, second)
         ]
-        self.twice = [_pair(matrix, first, second, clusters) for first, second in again]
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         self.warnings = [*alike(matrix, compared)]
         self.corrected = _corrected(whole, self.people)
-        self.doubt = [*_doubt(run, self.people)]
-
-
-def _doubt(run: RunFile, people: AgainstPeople) -> Iterator[Table]:
-    """What the doubt of judges with probabilities says about where they are wrong."""
-    raters, members = people.matrix.raters, people.reference
-    judges = [place for place in people.judges if raters[place].kind == "judge"]
-    if members and all(raters[place].kind in PEOPLE for place in members):
-        yield from doubt_tables(run, people.matrix, judges, members, people.name, people.options)
 
 
 def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
@@ -122,15 +108,6 @@ def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
     places = matrix.places(names) or range(len(matrix.raters))
     return sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
-
-
-def _single(matrix: RatingsMatrix, name: str) -> int:
-    """The column of one rater. Raises OptionError for a name of several, and UnknownName."""
-    places = matrix.columns(name)
-    if len(places) > 1:
-        said = f"{as_given(name)} is several raters, and {{twice}} is about one person"
-        raise OptionError(said, f"Name one, such as {as_given(name)}/NAME.")
-    return places[0]
 
 
 def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:

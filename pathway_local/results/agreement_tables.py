@@ -46,7 +46,7 @@ def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: A
         found = ScoreAgreement(run, matrix, options)
         figures = [*_pairs(found), _together(found), *found.people.tables(families)]
         tables += [_raters(found), *(each for each in figures if each.rows)]
-        tables += [*found.corrected.tables, *found.doubt, *_matrices(found)]
+        tables += [*found.corrected.tables, *_matrices(found)]
     families.fill_in()
     return tables
 
@@ -87,14 +87,12 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
     yield from found.notices
     if hidden := found.people.hidden:
         yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
-    if options.looks > 1 and found.corrected.answers:
-        yield Note("looks", {"count": options.looks}, "note")
     yield from found.warnings
 
 
 def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     matrix, nominal = found.matrix, found.matrix.nominal
-    levels = any(pair.first.on_scale and pair.second.on_scale for pair in (*found.pairs, *found.twice))
+    levels = any(pair.first.on_scale and pair.second.on_scale for pair in found.pairs)
     of_pairs = coefficients(of_pairs=True, nominal=nominal, levels=levels)
     columns = [*TWO, Column("cases", "count")]
     columns += [Column(f"{side}_coverage", "share", detail=True) for side in ("first", "second")]
@@ -106,9 +104,6 @@ def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     counts = [Column(name, "count") for name in ("both", "first_only", "second_only", "neither")]
     own = [COEFFICIENTS[name] for name in ("exact", "kappa")]
     yield table("special", [*TWO, *counts, *_figures(own)], rows, detail=True, about={"levels": list(matrix.special)})
-    brief = ("exact", "kappa") if nominal else ("exact", "within_one", "kappa_quadratic", "mean_difference")
-    columns = [*TWO, Column("cases", "count"), *_figures(of_pairs, brief if levels else NO_LEVELS)]
-    yield table("twice", columns, [_pair(found, pair) for pair in found.twice])
 
 
 def _pair(found: ScoreAgreement, pair: RaterPair) -> Row:

@@ -39,7 +39,7 @@ def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator
         both = both[np.isfinite(both).all(axis=1)]
         told: dict[str, object] = {"first": first, "second": second}
         if names_one_person(first, second):
-            yield Note("alike_names", {**told, "twice": f"{first}={second}"}, "warning")
+            yield Note("alike_names", told, "warning")
         if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and (both[:, 0] == both[:, 1]).all():
             yield Note("alike_scores", {**told, "cases": len(both)}, "warning")
 

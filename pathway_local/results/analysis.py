@@ -51,9 +51,6 @@ PairBy = Annotated[
 ]
 MinGroup = Annotated[int, Field(ge=1), Says("N", "With {by}: leave out groups of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Looks = Annotated[
-    int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")
-]
 
 Own = TypeVar("Own", bound=Options)
 

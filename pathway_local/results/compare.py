@@ -48,8 +48,6 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
         for name in ("between", "pair_by"):
             if getattr(options, name):
                 raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
-        if options.looks > 1:
-            raise OptionError("{looks} is for {between}: a ranking has no tests", "Leave {looks} out.")
         if options.margin:
             raise OptionError("{margin} is for {between}: a choice between two has no points", "Leave {margin} out.")
         columns = [name.strip() for name in options.pairs.split(",")]
@@ -89,7 +87,7 @@ def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
         raise OptionError(said, f"Name those to compare: {{between}} {as_given(quote(f'{column}=A,B,C'))}.")
     by = pairing(data, options.pair_by, column, values, options.min_group)
     return ComparisonPlan(
-        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group, options.looks,
+        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group,
         0 if equals else counted[""],
     )  # fmt: skip
 
@@ -197,8 +195,6 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
         yield Note("family", {"count": family})
     if plan.pairing.note:
         yield plan.pairing.note
-    if plan.looks > 1:
-        yield Note("looks", {"count": plan.looks}, "note")
     if plan.without:
         yield Note("without_value", {"count": plan.without, "column": plan.between}, "note")
 

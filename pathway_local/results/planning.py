@@ -13,7 +13,7 @@ from pathway_local.rater import JUDGES, raters_named
 from pathway_local.results import handover, stand_in
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike import alike
-from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, PairBy, Raters, Rubric, Says
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, CorrectedComparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
@@ -43,8 +43,8 @@ AIMS = ("half_width", "detect", "margin", "error")
 GOES_WITH = {
     "error": ("against", "within", "by", "rubric", "rater"),
     "stand_in": ("margin", "against", "rubric"),
-    "against": ("half_width", "looks", "rubric", "rater"),
-    "between": ("half_width", "detect", "margin", "looks", "pair_by", "labels", "cluster", "rubric", "rater"),
+    "against": ("half_width", "rubric", "rater"),
+    "between": ("half_width", "detect", "margin", "pair_by", "labels", "cluster", "rubric", "rater"),
 }
 """The quantity that each option plans, and the options that go with it."""
 
@@ -73,7 +73,6 @@ class PlanOptions(Options):
             AIM,
         ),
     ] = False
-    looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
     pair_by: PairBy = ""
@@ -110,7 +109,7 @@ class PlanOptions(Options):
     def goal(self) -> Goal:
         """The aim at a mean or a difference."""
         named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
-        return next(Goal(aim, points, self.looks) for aim, points in named.items() if points is not None)
+        return next(Goal(aim, points) for aim, points in named.items() if points is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
     """Say how many labels, questions or students a figure needs, from the run's own spread.
 
     Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
-    false one far too often. For several looks, give the same {looks} here and to the command that shows the figure.
+    false one far too often.
     """
     what = options.planned
     if what == "error":
@@ -169,7 +168,7 @@ def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
         Column("rubric"), Column("score"), Column("rater", "rater"), Column("now", "count"), Column("needed", "count"),
         Column("planned", "count"), Column("spread_from", "key"),
     ]  # fmt: skip
-    about: dict[str, object] = {"aim": goal.aim, "points": goal.points, "looks": goal.looks, "alpha": goal.alpha}
+    about: dict[str, object] = {"aim": goal.aim, "points": goal.points, "alpha": goal.alpha}
     about["counted"] = units.key.removeprefix("unit_")
     about |= {"cluster": options.cluster} if options.cluster else {}
     notes = [*_answer(found, goal, units, planned, options), *_notes(found, options.against), *warnings]
@@ -208,10 +207,7 @@ def _answer(found: Sequence[Planned], goal: Goal, units: Note, planned: int, opt
     now = min(each.now for each in found if isinstance(each.spread, Spread))
     told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
     yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
-    if goal.looks > 1:
-        told = {"looks": goal.looks, "command": "agreement" if options.against else "compare"}
-        yield Note("plan_looks", told, "answer")
-    elif now < planned:
+    if now < planned:
         yield Note("plan_looks_once", {}, "answer")
 
 
@@ -333,6 +329,6 @@ ANALYSIS = Analysis(
     plan,
     (
         "pathway-local plan my.run --against author --half-width 0.2",
-        "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5 --looks 3",
+        "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5",
     ),
 )

@@ -90,7 +90,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
     if comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on
-    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
+    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
     return Report(
         name=run.path.stem,
         cases=cases,

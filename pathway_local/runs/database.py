@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
-from pathway_local.runs.schema import FORM, keep_sum, schema_form, strangers
+from pathway_local.runs.schema import FORM, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
 from pathway_local.system.similar_file import similar_file
 
@@ -26,6 +26,9 @@ BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database while it is in use."""
 
 IDS_PER_QUERY = 5_000
+AMONG = "case_key IN (SELECT key FROM cases WHERE case_id IN ({}))"
+"""The condition by which a query of `current` finds the outcomes of some cases, for `rows_among`."""
+
 TYPES = ("integer", "real", "text", "blob")
 
 
@@ -64,7 +67,6 @@ class Database:
             # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            keep_sum(connection)
             undo.pop_all()
         return cls(path, connection, lock)
 

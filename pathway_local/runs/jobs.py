@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.runs.audit import AuditTrail, now, recorded
-from pathway_local.runs.content import found_facts, left_facts
+from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.database import Database
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import to_json
@@ -65,7 +65,7 @@ class Jobs:
         """Record that a command starts to write, with facts for the manifest; return the job's id."""
         said = recorded(command)
         with self._db.writing(commit=True):
-            found = found_facts(self._db)
+            found = {FOUND: content_hash(self._db)}
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
             self._trail.append("job begins", {"job": job, "command": said, **facts, **found})
@@ -83,7 +83,7 @@ class Jobs:
         with self._db.writing(commit=True):
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
-            left = left_facts(self._db)
+            left = {LEFT: content_hash(self._db)}
             self._trail.append("job ends", {"job": job, "status": status, **counts, **left})
 
     def all(self) -> list[Job]:

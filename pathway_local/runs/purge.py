@@ -63,7 +63,7 @@ _RECOUNT = """
 def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     """Remove texts or everything from the run at `path` and record it in the audit trail; return counts by name.
 
-    "text" removes the texts of raters, current and superseded; scores, probabilities, ids and kept metadata stay.
+    "text" removes the texts of raters, in earlier outcomes, too; scores, probabilities, ids and kept metadata stay.
     With "all", only rubrics, raters, jobs without their command lines and the audit trail stay, and the run gets
     a new key, so that nobody can compare its old fingerprints with texts. Raises RunLocked if another process has the
     run open.
@@ -185,10 +185,10 @@ def _written(run: RunFile, event: str = "") -> Iterator[tuple[Value, str]]:
                 yield entry.facts.get("job"), str(file)
 
 
-# An outcome with a greater key is a later one. Where a run still has the current one, none is restored.
-_RESTORE = """
-    UPDATE outcomes SET superseded = 0 WHERE id IN (
-        SELECT MAX(id) FROM outcomes WHERE rater_id IN ({0}) GROUP BY case_key, rater_id HAVING MIN(superseded) = 1
+_RESTORED = """
+    SELECT COUNT(*) FROM current WHERE job_id = ? AND EXISTS (
+        SELECT 1 FROM outcomes AS before WHERE before.case_key = current.case_key
+            AND before.rater_id = current.rater_id AND before.job_id IS NOT current.job_id
     )
 """
 
@@ -252,8 +252,8 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
         ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
         file = str(job.fact("import").get("file", ""))
         with run.database.shredding(), recorded_change(run.database, REMOVED, command) as recorded:
+            [(restored,)] = run.database.rows(_RESTORED, job.id)
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
-            restored = run.database.change(_RESTORE.format(placeholders(ids)), ids)
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
             _forget(run, [*ids, *of_panels])
             removed = Removed(counts, restored, panels, file, job.started, job.id)
@@ -297,7 +297,7 @@ def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
 
 
 def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
-    """Count the outcomes of each of these raters who has some, superseded ones too; with `job`, of that import."""
+    """Count the outcomes of each of these raters who has some, earlier ones too; with `job`, of that import."""
     query = f"""
         SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
         WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)

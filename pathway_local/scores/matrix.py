@@ -28,7 +28,7 @@ from pathway_local.verdict import MEAN, Number, Verdict, plain
 # decoded only where a score is among them.
 _OUTCOMES = """
     SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, sheet_job
-    FROM outcomes CROSS JOIN cases ON key = case_key WHERE superseded = 0 AND rater_id IN ({}) ORDER BY outcomes.id DESC
+    FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
 
 ANY_SHEET = -1

@@ -33,8 +33,8 @@ _NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,
 # A row that is no case has no metadata to keep.
 _METADATA = """
     SELECT metadata FROM cases WHERE EXISTS (
-        SELECT 1 FROM outcomes
-        WHERE case_key = key AND superseded = 0 AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
+        SELECT 1 FROM current
+        WHERE case_key = key AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
     )
 """
 

@@ -20,7 +20,7 @@ from pathway_local.statistics.figure import (
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
 LEVEL = 0.95
-"""The confidence level of every interval but those that Holm's procedure or several looks make wider."""
+"""The confidence level of every interval but those that Holm's procedure makes wider."""
 
 
 def cluster_codes(clusters: IntArray | None, cases: int) -> IntArray:

@@ -49,7 +49,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """An `aim` in `points` of the scale, how many `looks` share the error (Bonferroni), and that error, `alpha`.
+    """An `aim` in `points` of the scale, and the error `alpha`.
 
     Each holds in 80% of the files. "half-width": the interval reaches at most so far to either side. "detect": it
     excludes zero if the difference is so large. "margin": it lies between minus and plus so many points if nothing
@@ -58,15 +58,13 @@ class Goal:
 
     aim: Aim
     points: float
-    looks: int = 1
     alpha: float = 1 - LEVEL
 
 
 def needed(goal: Goal, spread: Spread) -> int | Undefined:
-    """The least number of units that reaches the goal at its last look.
+    """The least number of units that reaches the goal.
 
-    The interval's factor is Student's at the level of a look, with one degree of freedom less than there are units.
-    Earlier looks only add to the power, which leaves the number a little too large.
+    The interval's factor is Student's, with one degree of freedom less than there are units.
     """
     least = LEAST if spread.most is None else min(LEAST, spread.most)
     count = MANY
@@ -85,9 +83,8 @@ def needed(goal: Goal, spread: Spread) -> int | Undefined:
 
 def _reach(goal: Goal, count: int) -> float:
     """Return the number of standard errors that fit into the aim."""
-    level = 1 - goal.alpha / goal.looks
     beyond = {"half-width": 0.0, "detect": NORMAL.inv_cdf(POWER), "margin": NORMAL.inv_cdf((1 + POWER) / 2)}
-    return t_quantile(level, count - 1) + beyond[goal.aim]
+    return t_quantile(1 - goal.alpha, count - 1) + beyond[goal.aim]
 
 
 def _chance(spread: Spread, count: int) -> float:
