@@ -29,10 +29,9 @@ COMMANDS = {
         ("drawn.run",),
     ),
     "plan": (
-        ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
-        ("answers.run", *BOTS, "--half-width", "0.3", "--cluster", "student"),
+        ("answers.run", *BOTS, "--detect", "0.3"),
+        ("answers.run", *BOTS, "--detect", "0.3", "--cluster", "student"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
-        ("handed.run", "--stand-in"),
     ),
     "compare": (
         ("answers.run", *BOTS),
@@ -84,8 +83,8 @@ def test_the_page_has_the_keys_that_are_printed_and_what_they_hold(run: Run, mon
 
 def test_a_page_that_lacks_a_key_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WRITE_PAGES", raising=False)
-    further = Table("plan", {"aim": "x"}, [Column("novel", "count")], [{"novel": 1}])
+    further = Table("plan", {"points": 1}, [Column("novel", "count")], [{"novel": 1}])
     with pytest.raises(AssertionError, match="MEANING"):
         check_section("plan", [further])
     with pytest.raises(AssertionError, match="is stale in plan"):
-        check_section("plan", [Table("plan", {"aim": "x"}, [], [])])
+        check_section("plan", [Table("plan", {"points": 1}, [], [])])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,16 +57,16 @@ def effective_clusters(codes: IntArray) -> float:
     return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1.0))
 
 
-def t_quantile(level: float, freedom: float) -> float:
-    """Student's quantile for a two-sided interval of that level (Student 1908)."""
+def t_quantile(level: float, freedom: Any) -> Any:
+    """Student's quantile for a two-sided interval of that level (Student 1908), or those for several freedoms."""
     from scipy import special  # scipy.stats would take seconds to import, and most commands need no interval
 
-    return float(special.stdtrit(freedom, (1 + level) / 2))
+    return special.stdtrit(freedom, (1 + level) / 2)
 
 
 def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = LEVEL) -> Interval:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
-    reach = t_quantile(level, freedom) * error
+    reach = float(t_quantile(level, freedom)) * error
     return Interval(value - reach, value + reach, "t", clusters, level)
 
 
@@ -80,7 +80,7 @@ def log_odds_interval(
     no log-odds: it gets the plain t interval, cut at the ends.
     """
     low, high = scale
-    reach = t_quantile(level, freedom) * error
+    reach = float(t_quantile(level, freedom)) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
         return Interval(max(low, value - reach), min(high, value + reach), "t", clusters, level)
