@@ -27,7 +27,7 @@ from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsM
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import (
     PACKAGE,
-    TAKEN,
+    SETTINGS,
     Fetched,
     check_folder,
     file_hashes,
@@ -92,7 +92,13 @@ def registry_line(spec: JudgeSpec, record: Fetched) -> str:
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     """Download what is missing and return the commit. The first call only lists the files."""
-    take = partial(download, spec.source, local_dir=folder, allow_patterns=list(TAKEN), ignore_patterns=list(NOT_TAKEN))
+    take = partial(
+        download,
+        spec.source,
+        local_dir=folder,
+        allow_patterns=["*.safetensors", *SETTINGS],
+        ignore_patterns=list(NOT_TAKEN),
+    )
     try:
         with _no_bars():
             planned = take(revision=spec.revision, dry_run=True)
