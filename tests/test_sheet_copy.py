@@ -67,9 +67,11 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
 
 def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"question": "q", "answer": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}')
+    path.write_text(
+        '{"question": "q", "answer": "a", "n": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}'
+    )
     lines = copied(path).read_text().split("\n")
-    assert lines[:3] == ['{"question": "q", "answer": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
+    assert lines[:3] == ['{"question": "q", "answer": "a", "n": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
     assert json.loads(lines[3])["note"].startswith("the input question is missing")
     assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 5, "note": "=5"}'
 
@@ -210,6 +212,6 @@ def test_a_workbook_too_large_to_change_is_refused(tmp_path: Path, monkeypatch: 
     with zipfile.ZipFile(path) as archive:
         size = sum(part.file_size for part in archive.infolist())
     cases = CasesFile(path, NEEDED)
-    monkeypatch.setattr("pathway_local.sheets.workbook.KEPT_LIMIT", size - 1)
+    monkeypatch.setattr("pathway_local.sheets.workbook_outline.KEPT_LIMIT", size - 1)
     with pytest.raises(CasesError, match="too large to be copied"):
         add_columns(cases, tmp_path / "b.xlsx", NEW, cells)

@@ -66,7 +66,7 @@ def import_(
     if sample is not None and kind != "human":
         raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
-    form = {name: given.pop(name) for name in ("encoding", "header_row") if name in given}
+    form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
     wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
     with _problems_told():
         if cases:

@@ -31,6 +31,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED
 
@@ -130,7 +131,7 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
-        chosen = ask_columns(plan.cases, plan.encoding, plan.header_row, error)
+        chosen = ask_columns(open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet), error)
     return _heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 

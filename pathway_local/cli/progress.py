@@ -68,8 +68,10 @@ class JobProgress(Watcher):
     def watch(self, tally: Tally) -> None:
         """Show how many cases are done."""
         now = time.monotonic()
+        self._total = tally.done if tally.complete else self._total
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=figures(tally, now - self._began))
+            told = figures(tally, now - self._began)
+            self._bar.update(self._bar.task_ids[0], completed=tally.done, total=self._total, figures=told)
         else:
             self._untold = tally
             if now - self._shown >= self._gap:

@@ -141,7 +141,7 @@ class _Forecast:
         self.watcher.begin(f"{judge} (dry run)", total * len(local) if total is not None else None)
         found = [RaterForecast(name, each.writer.rubric.name) for name, each in zip(names, local, strict=True)]
         tally, self.rows = Tally(), 0
-        for batch in batches(self.prepared.rows()):
+        for batch in batches(self.prepared.rows(self.watcher.stopped)):
             self.rows += len(batch)
             for forecast, rater in zip(found, local, strict=True):
                 self._count(forecast, rater, batch)
@@ -149,6 +149,9 @@ class _Forecast:
             self.watcher.watch(tally)
             if self.watcher.stopped():
                 break
+        else:
+            for remark in self.prepared.cases.remarks:
+                self.watcher.notice(remark)
         return tuple(found)
 
     def _count(self, forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow]) -> None:

@@ -113,6 +113,8 @@ class _ScoringJob:
             for own in by_engine(raters):
                 tallies.append(self._judge_with_one_engine(own))
             status = "stopped" if self.watcher.stopped() else "done"
+            for remark in self.prepared.cases.remarks:
+                self.watcher.notice(remark)
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
                 name = self.prepared.cases.path.name
@@ -224,7 +226,6 @@ class _ScoringJob:
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
             if now or time.monotonic() - shown >= SHOW_SECONDS:
-                self.run.commit()  # before the user sees a verdict as done: then it is never lost
                 self.watcher.watch(tally)
                 shown = time.monotonic()
 
@@ -238,7 +239,7 @@ class _ScoringJob:
             stopped=self.watcher.stopped,
         )
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        tally = judging.judge(self.prepared.rows())
+        tally = judging.judge(self.prepared.rows(self.watcher.stopped))
         show(tally, now=True)
         return tally
 

@@ -40,6 +40,7 @@ class Given:
     pseudonyms: Path | None = None
     encoding: str = ""
     header_row: int | None = None
+    sheet: str = ""
 
 
 class CasesGiven:
@@ -64,6 +65,7 @@ class CasesGiven:
             key,
             given.encoding,
             header_row=given.header_row,
+            sheet=given.sheet,
         )
 
     @classmethod
