@@ -32,7 +32,7 @@ CEILINGS = {
     "viewer": 1022,
     "checks": 608,
     "api": 392,
-    "declare": 600,
+    "declare": 560,
     "cli": 3593,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
