@@ -70,19 +70,12 @@ class CasesError(PathwayError):
 class ColumnsError(CasesError):
     """The columns of a cases file don't match what the rubrics need.
 
-    `missing` has the inputs without a column, each with the columns that it may be, and `likely` those of them whose
-    cells look like one.
+    `missing` has the inputs without a column, each with the columns that it may be.
     """
 
-    def __init__(
-        self,
-        message: str,
-        hint: str = "",
-        missing: Mapping[str, Sequence[str]] | None = None,
-        likely: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, message: str, hint: str = "", missing: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(message, hint)
-        self.missing, self.likely = missing or {}, likely or {}
+        self.missing = missing or {}
 
 
 class RatingsError(PathwayError):

@@ -15,8 +15,7 @@ from gpu_check.processes import engine_of
 from gpu_check.watched import OnTerminal
 
 _OUTCOMES = """
-    SELECT case_id, scores, fields, marks, failure_kind FROM outcomes JOIN cases ON case_key = key
-    WHERE superseded = 0 ORDER BY case_id
+    SELECT case_id, scores, fields, marks, failure_kind FROM current ORDER BY case_id
 """
 
 Outcomes = list[tuple[str, ...]]
@@ -29,7 +28,7 @@ def outcomes(run: Path) -> Outcomes:
 
 def superseded(run: Path) -> int:
     """How many verdicts were put aside for others."""
-    return int(_query(run, "SELECT COUNT(*) FROM outcomes WHERE superseded = 1")[0][0])
+    return int(_query(run, "SELECT (SELECT COUNT(*) FROM outcomes) - (SELECT COUNT(*) FROM current)")[0][0])
 
 
 def _query(run: Path, query: str) -> Outcomes:

@@ -81,6 +81,17 @@ def look(item: Pass) -> Reply:
     return (umask, core, dumped, ignored, len(socket.if_nameindex()), *reached)
 
 
+def working_folder(item: Pass) -> Reply:
+    """Files in the working folder, its permissions, and how many variables name it by an empty part."""
+    from pathway_local.sealing.launch import drop_empty_parts
+
+    found = sum(1 for _ in Path().iterdir()), Path().stat().st_mode & 0o777
+    given = sum("" in os.environ[name].split(":") for name in ("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"))
+    os.environ["LD_LIBRARY_PATH"] = "/lib/of/cv2:"  # as OpenCV does
+    drop_empty_parts()
+    return (*found, given, int(os.environ["LD_LIBRARY_PATH"] != "/lib/of/cv2"))
+
+
 def switches(item: Pass) -> Reply:
     """Whether the off-switches are set, others unset, and whether any heavy library is loaded."""
     import sys

@@ -36,7 +36,7 @@ HOLDS: Mapping[ColumnKind, str] = {
     "estimate": "figure",
     "counts": "counts by level",
 }
-FIGURES = ("pairs", "special", "twice", "together")
+FIGURES = ("pairs", "special", "together")
 """Tables of agreement with a column for each coefficient."""
 
 

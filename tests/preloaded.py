@@ -48,7 +48,6 @@ AT_START = (
 APART = (
     "pathway_local.cli",
     "pathway_local.engines.vllm",
-    "pathway_local.sheets.inspect_log",
     "pathway_local.sheets.parquet",
 )
 """Modules that are not preloaded: they look at streams, load torch, or start a thread, which a fork would lose."""

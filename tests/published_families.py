@@ -17,12 +17,6 @@ _CHATML_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 _ASKS = "{% if add_generation_prompt %}<|im_start|>assistant\n"
 
 CHATML = Family("chatml", "<|im_end|>", _CHATML_TOKENS, _CHATML + _ASKS + "{% endif %}")
-SMOLLM_2 = Family(  # DEFAULT stands for the system turn that it writes where there is none
-    "smollm2",
-    "<|im_end|>",
-    ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
-    "{% if messages[0].role != 'system' %}DEFAULT{% endif %}" + _CHATML + _ASKS + "{% endif %}",
-)
 QWEN_35 = Family(
     "qwen3.5",
     "<|im_end|>",
@@ -157,7 +151,6 @@ class Published:
 
 
 PROMPTS = {
-    "smollm2-135m": Published(SMOLLM_2, _CHATML_CASE),
     "qwen3-0.6b": Published(_BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n"),
     "qwen3-4b-instruct-2507": Published(CHATML, _CHATML_CASE, seen="base"),
     "qwen3-8b": Published(_BY_NAME["qwen"], _CHATML_CASE + "<think>\n\n</think>\n\n", _CHATML_CASE + "<think>\n"),

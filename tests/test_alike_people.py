@@ -6,10 +6,10 @@ import pytest
 from rated_run import add, cases, judged_run
 from typed_here import Run
 
-from pathway_local.results.ratings import alike, names_one_person
-from pathway_local.results.ratings_matrix import ratings_matrices
+from pathway_local.results.alike import alike, names_one_person
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
 NAMES = tuple(f"s-{number}" for number in range(1, 25))
@@ -73,7 +73,6 @@ def test_a_plan_names_only_the_people_whose_labels_it_plans(run: Run, rated: Pat
     with RunFile.open(rated) as opened:
         for old, new in names.items():
             opened.database.rows("UPDATE raters SET name = ? WHERE name = ?", new, old)
-        opened.commit()
     assert "committee/A and committee/a. count as two" in run("plan", rated, "--against", "committee", *goal).words
 
 

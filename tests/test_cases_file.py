@@ -112,12 +112,30 @@ def test_a_tsv_of_one_column_may_hold_commas(make: Make) -> None:
     ]
 
 
-@pytest.mark.parametrize("row", [None, 1])
 @pytest.mark.parametrize("header", ["question, verbatim; whole\tanswer, verbatim", "Eingabe, ganz, wörtlich\tAntwort"])
-def test_names_in_a_tsv_may_hold_commas(make: Make, header: str, row: int | None) -> None:
+def test_names_in_a_tsv_may_hold_commas(make: Make, header: str) -> None:
     question, answer = header.split("\t")
     mapping = {"question": question, "answer": answer}
-    assert inputs(make("a.tsv", f"{header}\na, b; c\tx\n", mapping=mapping, header_row=row)) == [("a, b; c", "x")]
+    assert inputs(make("a.tsv", f"{header}\na, b; c\tx\n", mapping=mapping, header_row=1)) == [("a, b; c", "x")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_a_case_s_text_is_no_name_of_a_column(tmp_path: Path, name: str) -> None:
+    """Without a header the first case stands in its place, and what an option names is stored."""
+    rows = [["When does my sister's visa end?", "I can't say."], ["Where is it?", "Here."]]
+    if name == "a.csv":
+        (tmp_path / name).write_text("\n".join(";".join(row) for row in rows))
+    else:
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.worksheets[0].append(row)
+        book.save(tmp_path / name)
+    mapping = dict(zip(NEEDED["r"], rows[0], strict=True))
+    for given in ({}, mapping):
+        with pytest.raises(CasesError, match="seems to have no header") as refused:
+            CasesFile(tmp_path / name, NEEDED, given)
+        assert "--header-row" in refused.value.hint and "visa" not in str(refused.value) + refused.value.hint
+    assert inputs(CasesFile(tmp_path / name, NEEDED, mapping, header_row=1)) == [("Where is it?", "Here.")]
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
@@ -156,7 +174,8 @@ def test_other_encodings_of_spreadsheets_are_found_and_told(make: Make, codec: s
         text = text.replace(mark, plain)
     cases = make(f"a.{suffix}", text.encode(codec))
     assert inputs(cases) == [tuple(line.split(",")) for line in text.splitlines()[1:]]
-    assert cases.notes[0].startswith(f"a.{suffix} is read as {name};") and "--encoding NAME" in cases.notes[0]
+    assert cases.notes[0].startswith(f"a.{suffix} is read as {name}")
+    assert ("(copies are UTF-8)" in cases.notes[0]) == (name != "UTF-16") and "--encoding NAME" in cases.notes[0]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
@@ -272,10 +291,10 @@ def test_a_row_is_read_anew_each_time(make: Make) -> None:
 
 
 def test_jsonl_values_become_text(make: Make) -> None:
-    row = {"question": [{"role": "user", "content": "hé"}], "answer": None, "n": 5, "ok": True, "x": 2.5}
+    row = {"question": "hé", "answer": None, "n": 5, "ok": True, "x": 2.5}
     cases = make("a.jsonl", json.dumps(row) + "\n\n")
     (case,) = cases
-    assert case.inputs == {"question": '[{"role":"user","content":"hé"}]', "answer": ""}
+    assert case.inputs == {"question": "hé", "answer": ""}
     assert case.metadata == {"n": "5", "ok": "true", "x": "2.5"}
     assert cases.count() == 1 and blank_rows(cases) == 1
 
@@ -520,9 +539,8 @@ def test_a_bad_row_keeps_its_metadata(make: Make) -> None:
 
 
 def test_a_json_list_is_rows(make: Make) -> None:
-    listed = (
-        '\ufeff[\n {"question": "q, ]", "answer": "a"},\n {"question": 2,\n  "answer": null}, 5, {"question": "x"}\n]\n'
-    )
+    first = '{"question": "q, ]", "answer": "a"}'
+    listed = f'\ufeff[\n {first},\n {{"question": "2",\n  "answer": null}}, 5, {{"question": "x"}}\n]\n'
     found = inputs(make("a.json", listed))
     assert found[:2] == [("q, ]", "a"), ("2", "")] and "not a JSON object" in found[2] and "missing" in found[3]
     for damaged, said in (

@@ -1,6 +1,9 @@
 """A judge's chat template is rendered by itself, within limits, from hashed files; the result fits every case."""
 
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 from families import FAMILIES, Family, write_tokenizer
 from stored_judge import spec_of, store_judge
+from typed import Desk
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
@@ -97,8 +101,45 @@ def test_a_template_that_takes_too_much_or_fails_is_one_line(template: str) -> N
     ],
 )
 def test_a_template_that_changes_a_text_is_refused(change: str) -> None:
-    with pytest.raises(EngineError, match="changes the text of a turn"):
+    with pytest.raises(EngineError, match=r"changes the text of a turn|drops the system turn"):
         chat(PLAIN.replace("m.content", change))
+
+
+LATER = """---
+name: later
+inputs: {answer: {type: string}}
+outputs: "score: 1-5"
+---
+user:
+{{answer}}
+system:
+1 is bad, 5 is good.
+"""
+FEW = LATER.replace("{{answer}}", 'Example: hello\nassistant:\n{"score": 3}\nuser:\n{{answer}}')
+LOSES = {
+    "a system turn that comes later": "{% for m in messages if m.role != 'system' or m == messages[0] %}",
+    "all but the last turn": "{% for m in messages[-1:] %}",
+    "no turn, but the last comes twice": "{% for m in messages + messages[-1:] %}",
+}
+
+
+@pytest.mark.parametrize("rubric", [LATER, FEW], ids=["two turns", "an example first"])
+@pytest.mark.parametrize("loses", LOSES)
+def test_a_template_that_loses_or_doubles_a_turn_is_refused_before_anything_is_judged(
+    loses: str, rubric: str, tiny_judge: Path, tmp_path: Path
+) -> None:
+    judge = Path(shutil.copytree(tiny_judge, tmp_path / "judge"))
+    config = json.loads((judge / "tokenizer_config.json").read_text())
+    turns = f"{LOSES[loses]}<|im_start|>{{{{ m.role }}}}\n{{{{ m.content }}}}<|im_end|>\n{{% endfor %}}"
+    (judge / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": turns}))
+    desk = Desk(tmp_path / "desk", judge)
+    (desk.work / "small.prompty").write_text(rubric)
+    judging = desk.judging(desk.cases(2))
+    check = ("rubrics", "check", "small.prompty", "--judge", "scripted", "--models", "models.yaml")
+    for command in (check, (*judging, "--dry-run"), judging):
+        said = " ".join(desk.typed(*command, code=5).stderr.split())
+        assert re.search(r"chat template (drops|doubles) the (system|user) turn, number \d of \d", said), said
+    assert not (desk.work / "may.run").exists()
 
 
 TRIMS = [

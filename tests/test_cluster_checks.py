@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from local_cluster import token_in
@@ -26,7 +25,6 @@ from pathway_local.engines.wire import FROM_ENGINE, Failed, Found, Frames, Load,
 from pathway_local.engines.worker import Worker
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judging.pace import Timings
 from pathway_local.passes import EngineConfig
 from pathway_local.sealing.seal import caution_about
 from pathway_local.system.machine import GB, Device, Machine
@@ -293,18 +291,3 @@ def test_a_cluster_that_asks_for_no_token_is_refused(
     monkeypatch.setattr("ray._raylet.Config", SimpleNamespace(initialize=lambda given: None))
     assert relay._token_check("h:1").status == status
     assert [*modes, os.environ["RAY_AUTH_MODE"]] == ["disabled", "token"]
-
-
-def test_each_machine_has_its_own_times_of_a_cluster_on_loopback(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    names = ("engine", "dtype", "weights", "options", "rubric", "detail", "replies", "think")
-    rater: Any = SimpleNamespace(**dict.fromkeys(names, ""))
-    for where, shared in (("10.0.0.7:1", True), ("127.0.0.1:1", False), ("", False)):
-        monkeypatch.setattr("platform.node", lambda: "one")
-        timings = Timings([rater], 2, where)
-        timings.begin()
-        timings.judged(10)
-        monkeypatch.setattr("platform.node", lambda: "other")
-        assert bool(Timings([rater], 2, where).pace()) is shared

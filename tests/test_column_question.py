@@ -12,6 +12,7 @@ from pathway_local.cli.progress import JobProgress
 from pathway_local.errors import ColumnsError, UnknownName, UsageError
 from pathway_local.judging.plan import Plan
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.kinds import open_sheet
 
 NEEDED = {"r": ("question", "answer")}
 
@@ -41,7 +42,7 @@ def test_the_person_chooses_by_example(
 ) -> None:
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "2")
     error = asked(sheet)
-    mapping = ask_columns(sheet, "", None, error)
+    mapping = ask_columns(open_sheet(sheet), error)
     assert mapping == {"answer": "Text des Bots"}
     assert [case.inputs for case in CasesFile(sheet, NEEDED, mapping)][1] == {"question": "Wo?", "answer": "Nein"}  # type: ignore[union-attr]
     said = capsys.readouterr().err
@@ -56,7 +57,9 @@ def test_each_column_takes_one_line_of_80_columns(
     path = tmp_path / "long.csv"
     path.write_text("\n".join([",".join([f"{letter} " * 50 for letter in "abc"])] * 3))
     monkeypatch.setattr("typer.prompt", lambda *_, **__: "1")
-    ask_columns(path, "", None, asked(path))
+    with pytest.raises(ColumnsError) as caught:
+        CasesFile(path, NEEDED, header_row=1)
+    ask_columns(open_sheet(path, header_row=1), caught.value)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("  ")]
     assert [line[:7] for line in lines] == ["  1  a ", "  2  b ", "  3  c ", "  1  b ", "  2  c "]
     assert max(map(len, lines)) <= 80
@@ -67,7 +70,7 @@ def test_each_column_takes_one_line_of_80_columns(
 def test_no_choice_ends_the_command(sheet: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
     with pytest.raises(UsageError, match="no column was chosen for answer"):
-        ask_columns(sheet, "", None, asked(sheet))
+        ask_columns(open_sheet(sheet), asked(sheet))
 
 
 @pytest.mark.usefixtures("at_terminal")
@@ -87,23 +90,5 @@ def test_nobody_is_asked_without_a_terminal(sheet: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("typer.prompt", never)
     error = asked(sheet)
     with pytest.raises(ColumnsError) as caught:
-        ask_columns(sheet, "", None, error)
+        ask_columns(open_sheet(sheet), error)
     assert caught.value is error
-
-
-@pytest.mark.usefixtures("at_terminal")
-def test_a_column_that_its_cells_show_is_proposed_and_confirmed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("C1,C2,bot\n" + "I can tell you that it is so.,Is it really like that?,v1\n" * 3)
-    asked_for = []
-
-    def enter(question: str, default: str = "", **_: Any) -> str:
-        asked_for.append(question)
-        return default
-
-    monkeypatch.setattr("typer.prompt", enter)
-    assert ask_columns(path, "", None, asked(path)) == {"question": "C2", "answer": "C1"}
-    assert asked_for == ["Its number, or 0 to stop"] * 2
-    assert "By its cells, it is 2: C2" in capsys.readouterr().err

@@ -19,7 +19,7 @@ from pathway_local.runs.content import check_content, content_hash
 from pathway_local.runs.database import Database
 from pathway_local.runs.purge import purge
 from pathway_local.runs.run_file import RunFile
-from pathway_local.runs.schema import TABLES, computed_sum
+from pathway_local.runs.schema import TABLES
 from pathway_local.verdict import Failure, Score, Tokens, Verdict
 
 COUNT = 300  # more than are hashed at a time
@@ -68,7 +68,7 @@ def by_hand(path: Path, *statements: str) -> None:
     [
         "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9",
         "UPDATE outcomes SET scores = replace(scores, '0.25', '0.26') WHERE case_key = 9",
-        "UPDATE outcomes SET fields = '{}' WHERE id = 12",
+        "UPDATE outcomes SET fields = '{}' WHERE case_key = 9",
         "UPDATE outcomes SET failure_kind = 'bad-row' WHERE case_key = 8",
         "UPDATE outcomes SET failure_message = NULL, marks = failure_message WHERE case_key = 8",
         "DELETE FROM outcomes WHERE case_key = 300",
@@ -79,8 +79,6 @@ def by_hand(path: Path, *statements: str) -> None:
         "UPDATE raters SET kind = 'human'",
         "UPDATE rubrics SET text = 'Be kind.', sha256 = 'x'",
         "UPDATE run SET key = randomblob(32)",
-        "UPDATE run SET state = NULL",
-        "UPDATE run SET state = 'none'",
         "UPDATE outcomes SET job_id = 1 WHERE case_key = 9",
     ],
 )
@@ -92,18 +90,17 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
     # A later job finds what it finds, and does not make it right.
     with RunFile.open(path) as run:
         run.jobs.end(run.jobs.begin(["judge"], {}), "done", {})
-    # Where only the sum is wrong, it is found at the job's end: its beginning found the content that was left.
-    with pytest.raises(ContentChanged, match=r"between entries (2 and 3|3 and 4)"):
+    with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE outcomes SET superseded = 0, case_key = 999 WHERE superseded = 1",
+        "UPDATE outcomes SET case_key = 999 WHERE case_hash = 'changed'",
         "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
-        "INSERT INTO outcomes SELECT 9999, 999, 1, 'h', 0, scores, fields, marks, NULL, NULL, 0, 0, 0, "
-        "NULL, NULL, NULL, NULL, NULL FROM outcomes WHERE case_key = 9",
+        "INSERT INTO outcomes SELECT 999, 1, 1, 'h', scores, fields, marks, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, "
+        "NULL, NULL FROM outcomes WHERE case_key = 9",
     ],
 )
 def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) -> None:
@@ -113,8 +110,8 @@ def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) 
 
 
 def test_where_rows_lie_does_not_matter(path: Path) -> None:
-    by_hand(path, "CREATE TABLE kept AS SELECT * FROM outcomes ORDER BY id DESC", "DELETE FROM outcomes")
-    by_hand(path, "INSERT INTO outcomes SELECT * FROM kept ORDER BY random()", "DROP TABLE kept", "VACUUM")
+    by_hand(path, "CREATE TABLE kept AS SELECT * FROM jobs ORDER BY id DESC", "DELETE FROM jobs")
+    by_hand(path, "INSERT INTO jobs SELECT * FROM kept ORDER BY random()", "DROP TABLE kept", "VACUUM")
     told(path)
 
 
@@ -134,46 +131,6 @@ def test_a_job_that_was_killed_is_told_as_that(path: Path, run: RunFile) -> None
     with RunFile.open(path) as again:
         again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
     told(path)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9",
-        "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE id = (SELECT MAX(id) FROM outcomes)",
-        "DELETE FROM outcomes WHERE id = (SELECT MAX(id) FROM outcomes)",
-        "UPDATE outcomes SET source = 'other.csv' WHERE case_key = 8",
-        "INSERT INTO settings VALUES ('label:x', '\"no demonstration\"')",
-        "UPDATE run SET key = randomblob(32)",
-        "UPDATE run SET state = NULL",
-        "UPDATE run SET state = 'none'",
-        "UPDATE outcomes SET job_id = 1 WHERE case_key = 9",
-    ],
-)
-def test_a_change_after_a_kill_is_told_for_good(path: Path, run: RunFile, statement: str) -> None:
-    head = AuditTrail(run.database).head()
-    run.jobs.begin(["judge"], {})
-    run.put(1, case("late", 999), VERDICT)
-    run.close()
-    by_hand(path, statement)
-    with pytest.raises(ContentChanged, match="not that of entry 3"):
-        told(path)
-    for _ in range(2):
-        with RunFile.open(path) as again:
-            again.jobs.end(again.jobs.begin(["judge"], {}), "done", {})
-    with RunFile.read(path) as read:
-        assert AuditTrail(read.database).check(head) == 5
-    with pytest.raises(ContentChanged, match="between entries 3 and 4"):
-        told(path)
-
-
-def test_a_change_while_a_job_runs_is_told(path: Path, run: RunFile) -> None:
-    job = run.jobs.begin(["judge"], {})
-    by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
-    run.put(1, case("late", 999), VERDICT)
-    run.jobs.end(job, "done", {})
-    with pytest.raises(ContentChanged, match="between entries 3 and 4"):
-        told(path)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +161,6 @@ def test_a_forged_entry_without_a_hash_is_told_for_good(path: Path, run: RunFile
     db = sqlite3.connect(path, isolation_level=None)
     text = json.dumps({"at": "2026-01-01", "event": "job begins", "who": {}, "facts": {"job": 2}})
     db.execute("INSERT INTO audit VALUES (3, ?, ?)", (text, audit._hash(head, 3, text)))
-    db.execute("UPDATE run SET state = NULL")
     db.close()
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
@@ -220,7 +176,7 @@ _KEYS = {
     "rubrics": "id",
     "raters": "id",
     "cases": "key",
-    "outcomes": "id",
+    "outcomes": "case_key",
     "handouts": "custom_id",
     "samples": "id",
     "inclusions": "case_id",
@@ -228,7 +184,6 @@ _KEYS = {
 
 
 def test_no_column_of_the_content_can_be_changed_unseen(path: Path, run: RunFile) -> None:
-    """Every column of every table, also where whoever changed it made the sum right again."""
     job = run.jobs.begin(["sample"], {})
     with run.database.writing():
         for statement in (
@@ -246,12 +201,11 @@ def test_no_column_of_the_content_can_be_changed_unseen(path: Path, run: RunFile
         seen = 0
         for table in TABLES:
             for _, column, *_ in db.execute(f"PRAGMA table_info({table})").fetchall():
-                one = "LIMIT 1" if table in ("handouts", "inclusions") else "ORDER BY rowid DESC LIMIT 1"
-                for key, value in db.execute(f"SELECT {_KEYS[table]}, {column} FROM {table} {one}").fetchall():
+                one = f"SELECT {_KEYS[table]}, {column} FROM {table} ORDER BY {_KEYS[table]} DESC LIMIT 1"
+                for key, value in db.execute(one).fetchall():
                     db.execute("BEGIN")
                     other = 7777 if value != 7777 else 7778
                     db.execute(f"UPDATE {table} SET {column} = ? WHERE {_KEYS[table]} = ?", (other, key))
-                    db.execute("UPDATE run SET state = ?", (computed_sum(db.execute),))
                     assert content_hash(Database(path, db, None)) != left, (table, column)
                     db.execute("ROLLBACK")
                     seen += 1
@@ -273,7 +227,7 @@ def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -
 
 @pytest.mark.parametrize("what", ["text", "all"])
 def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None:
-    purge(path, "all" if what == "all" else "text", ["purge"])
+    purge(path, "all" if what == "all" else "text", ["purge"], print)
     told(path)
     by_hand(
         path,
@@ -286,7 +240,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
 
 def test_a_change_before_a_purge_is_told_after_it(path: Path) -> None:
     by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
-    purge(path, "text", ["purge"])
+    purge(path, "text", ["purge"], print)
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
 
@@ -323,5 +277,3 @@ def test_the_command_tells_a_change_in_the_scores(tmp_path: Path, tiny_judge: Pa
         run.jobs.begin(["judge"], {})
         run.put(1, case("late", 999), VERDICT)
     assert "the outcomes match the trail" in desk.typed("runs", "audit", "killed.run").stderr
-    by_hand(desk.work / "killed.run", "UPDATE outcomes SET fields = '{}'")
-    assert "its content is not that of entry" in desk.typed("runs", "audit", "killed.run", code=4).stderr

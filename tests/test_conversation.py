@@ -78,9 +78,41 @@ def decoded(judge: tuple[Family, JudgeTokenizer], prompt: Prompt) -> str:
 def test_our_rendering_is_plain_and_a_plain_text_stays_as_it_is() -> None:
     messages = messages_in(json.dumps(TALK), "talk")
     assert messages is not None and conversation_text(messages) == SHOWN
-    for text in ("When is the fee due?", '["a", "b"]', '[{"id": 1}]', "[1. see above", '{"role": "user"}'):
+    for text in ("When is the fee due?", '["a", "b"]', "[1. see above", "{x}"):
         assert messages_in(text, "talk") is None
         assert OURS.completed({"talk": text}) == {"talk": text}
+
+
+SAID = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "hello"}]
+TURNS = [{"from": "human", "value": "q"}, {"from": "gpt", "value": "hello"}]
+
+
+@pytest.mark.parametrize("listed", [SAID, {"messages": SAID, "id": "7"}, TURNS, {"conversations": TURNS}], ids=range(4))
+def test_other_forms_of_a_conversation_lose_no_turn(listed: object) -> None:
+    messages = messages_in(json.dumps(listed), "talk")
+    assert messages is not None and [each.content for each in messages] == ["q", "hello"]
+
+
+UNREAD: dict[str, object] = {
+    "parts": [{"role": "model", "parts": [{"text": "secret"}]}],
+    "refusal": [{"role": "assistant", "content": None, "refusal": "secret"}],
+    "function_call": [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "secret"}}],
+    "args": [{"role": "assistant", "content": "", "tool_calls": [{"name": "f", "args": {"x": 1}}]}],
+    "value": [{"role": "user", "content": "x", "value": "secret"}],
+    "system": {"system": "secret", "conversations": TURNS},
+}
+
+
+@pytest.mark.parametrize("key", UNREAD)
+def test_a_text_that_is_not_read_is_refused_by_the_name_of_its_key(key: str) -> None:
+    with pytest.raises(BadConversation, match=f"says something under '{key}', which is not read") as refused:
+        messages_in(json.dumps(UNREAD[key]), "talk")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_message_without_anything_says_so() -> None:
+    messages = messages_in(json.dumps([{"role": "assistant", "content": ""}]), "talk")
+    assert messages is not None and messages[0].content == "(no text)"
 
 
 def test_no_content_can_look_like_a_further_message() -> None:
@@ -142,6 +174,8 @@ BROKEN: dict[str, Any] = {
     "a number": [{"role": "user", "content": 3}],
     "a call without a name": [{"role": "assistant", "tool_calls": [{"function": {"arguments": "secret"}}]}],
     "calls that are no list": [{"role": "assistant", "tool_calls": "secret"}],
+    "content parts": [{"type": "text", "text": "secret"}],
+    "an object": {"role": "user", "content": "secret"},
     "too many": [{"role": "user", "content": "x"}] * 2001,
 }
 

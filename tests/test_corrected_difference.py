@@ -92,19 +92,6 @@ def test_the_interval_covers_the_difference_as_often_as_it_says() -> None:
     assert stats.binomtest(held, replications, 0.95).pvalue > 0.001
 
 
-def test_its_spread_says_how_sure_more_labels_make_it() -> None:
-    told, made = [], []
-    for seed in range(40):
-        people, judge = scores(seed)
-        spread = found(judge, labelled(people, seed, 60)).spread
-        assert spread and (spread.now, spread.most) == (60, 2 * QUESTIONS)
-        told.append(spread.fixed + spread.each / 150)
-        made.append(found(judge, labelled(people, seed, 150)).corrected.error ** 2)
-    assert np.mean(told) == pytest.approx(np.mean(made), rel=0.1)
-    people, judge = scores(1)
-    assert found(judge, labelled(people, 1, 12)).spread is None
-
-
 def test_groups_that_share_no_question_are_compared_by_their_means() -> None:
     people, judge = scores(5)
     given = labelled(people, 5, 120)

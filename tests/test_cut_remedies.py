@@ -8,11 +8,11 @@ import pytest
 from rated_run import TINY
 
 from pathway_local.cli.show import terminal_words
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
 from pathway_local.results.tally import Group
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 
 CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
 CLAIMS = """---
@@ -37,7 +37,7 @@ user:
 def remarks(run: RunFile, text: str, name: str, count: int = 3) -> list[str]:
     found = Group("demo", "mine", "", {}, verdicts=40, definition=parse_rubric(text, "mine"))
     found.marks = Counter({f"cut:{name}": count, "cut:thinking": 40, "truncated:answer": 40})
-    tables = summary_tables(Ratings(run), [found], "", whole=[found])
+    tables = summary_tables(Scores(run), [found], "", whole=[found])
     return [terminal_words().note(note) for table in tables for note in table.notes]
 
 

@@ -67,7 +67,7 @@ def test_noise_is_that_of_the_mean_alone_and_the_level_that_of_the_share_as_well
     told = (judge, people, judged_special.astype(bool), special.astype(bool), (1.0, 5.0))
     plain, look = corrected_domain_mean(*told), corrected_domain_mean(*told, survey)
     assert isinstance(plain.special, Correction) and isinstance(look.special, Correction)
-    assert (plain.special == look.special) == (survey.level == 0.95)
+    assert (plain.special.corrected == look.special.corrected) == (survey.level == 0.95)
     assert isinstance(plain.mean, Correction) and isinstance(look.mean, Correction)
     narrow, wide = plain.mean.corrected.interval, look.mean.corrected.interval
     assert isinstance(narrow, Interval) and isinstance(wide, Interval)

@@ -5,6 +5,7 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -40,11 +41,19 @@ def _judge(folder: Path, registry: Path, judge: str, seed: int, loaded: EngineCa
     rubric = load_rubric("pathway-answer")
     cases = write_cases(folder / f"{seed}.csv", rubric.inputs, 5, seed)
     plan = Plan(cases, folder / f"{seed}.run", rubric=[rubric], judge=[judge], models=registry, engine=INSTANT.name)
-    [tally] = run_job(plan, Watcher(), ["test"], loaded)
+    [tally] = run_job(plan, _Loadings(), ["test"], loaded)
     return tally.judged
 
 
+class _Loadings(Watcher):
+    told: ClassVar[list[str]] = []
+
+    def loading(self, judge: str) -> None:
+        self.told.append(judge)
+
+
 def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path, registry: Path) -> None:
+    _Loadings.told.clear()
     with EngineCache() as loaded:
         assert _judge(tmp_path, registry, "one", 1, loaded) == 5
         first = loaded.engine_now
@@ -54,6 +63,7 @@ def test_a_second_job_finds_the_engine_and_another_judge_ends_it(tmp_path: Path,
         assert _judge(tmp_path, registry, "other", 3, loaded) == 5
         assert loaded.engine_now is not first
         assert first.hosts[0].pid is None
+        assert _Loadings.told == ["one", "other"], "an engine that stays loaded is not loaded again"
     assert loaded.engine_now is None
 
 

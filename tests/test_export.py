@@ -110,6 +110,14 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
     assert "demo.tiny.notes" not in first
 
 
+def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: RunFile, tmp_path: Path) -> None:
+    rows = [f"{name},the question of {name},the answer of {name}" for name in IDS[1:]]
+    (tmp_path / "cases.csv").write_text("\n".join(["id,question,answer", *rows, "new,q,a"]))
+    sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
+    remarks = export_onto(run, sheet, tmp_path / "out.csv", force=False)
+    assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 4"]
+
+
 def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:
     lines = [json.dumps({"id": name, "question": f"the question of {name}"}) for name in IDS]
     texts = [line[:-1] + f', "answer": "the answer of {name}"}}' for line, name in zip(lines, IDS, strict=True)]
@@ -313,7 +321,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     label = "a demonstration judge; its scores mean nothing"
     with judged_run(tmp_path / "may.run", rows=rows) as run:
         run.set_setting("label:demo", label)
-        verdict = Verdict({"score": Score(4, {4: 0.75, 5: 0.25})}, {"reason": "well " * 40})
+        verdict = Verdict({"score": Score(4, {4: 0.6684, 5: 0.3316})}, {"reason": "well " * 40})
         add(run, "demo", {"s-1": verdict, "s-2": Failure("refused", "it refused")}, rows=rows)
         export(run, tmp_path / "v.xlsx", force=False)
         export(run, tmp_path / "v.csv", force=False)
@@ -324,6 +332,7 @@ def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
     cells = dict(zip(head, page[2], strict=True))
     assert page.freeze_panes == "A2" and page.auto_filter.ref.startswith("A1:") and cells["case"].value == "s-1"
     assert all(cell.font.bold for cell in page[1]) and not cells["case"].font.bold
+    assert cells["score_confidence"].value == 0.67  # to two places, whatever the probability
     assert cells["score_expected"].number_format == "0.0#####" and cells["score"].number_format == "General"
     assert cells["day"].is_date and cells["day"].value == datetime(2026, 3, 2) and cells["odd"].value == "2026-02-30"
     assert cells["reason"].alignment.wrap_text and page.column_dimensions["A"].width < 20
@@ -345,7 +354,6 @@ def test_whole_numbers_of_kept_columns_stay_numbers(tmp_path: Path) -> None:
         for number, metadata in enumerate(kept):
             case = Case(str(number), {}, metadata, number + 1).ref("0")
             run.put(rater, case, Verdict({"score": Score(4)}), keep=None)
-        run.commit()
         for ending in ("jsonl", "xlsx"):
             export(run, tmp_path / f"all.{ending}", force=True)
     rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]

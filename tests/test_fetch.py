@@ -33,7 +33,7 @@ from safetensors.numpy import save_file
 from stored_judge import store_judge
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
-from pathway_local.judges import wheel
+from pathway_local.judges import fetch as fetching
 from pathway_local.judges.fetch import explained, fetch, registry_line
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import Fetched, changed_files, find_folder, read_record, weights_hash, write_record
@@ -145,7 +145,7 @@ def test_only_what_is_on_the_hub_can_be_fetched(repository: Path, source: str, w
 
 
 def test_a_full_disk_is_seen_before_anything_is_fetched(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheel, "free_disk", lambda folder: 100)
+    monkeypatch.setattr(fetching, "free_disk", lambda folder: 100)
     hub = StandIn(repository)
     with pytest.raises(WeightsMissing, match=r"GB, but .* has 0.0 GB free") as error:
         fetch(SMALL, hub)

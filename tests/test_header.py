@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from pathway_local.case import Case
-from pathway_local.errors import CasesError, ColumnsError, UsageError
+from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import add_columns
@@ -152,10 +152,10 @@ def test_a_header_of_two_rows_with_merged_cells(tmp_path: Path) -> None:
     assert inputs(cases)[0] == {"question": "Quando abre a biblioteca?", "answer": "Às oito."}
 
 
-def test_a_cell_merged_over_rows_is_in_the_first_of_them_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_cell_merged_over_rows_belongs_to_each_of_them_and_a_note_says_so(tmp_path: Path) -> None:
     rows = [["Pergunta", "Resposta"], ["Onde?", "Aqui."], [None, "Ali."], ["Quando?", "Já."]]
     cases = CasesFile(book(tmp_path / "a.xlsx", rows, "A2:A3"), NEEDED)
-    assert [case["question"] for case in inputs(cases)] == ["Onde?", "", "Quando?"]
+    assert [case["question"] for case in inputs(cases)] == ["Onde?", "Onde?", "Quando?"]
     assert any("merged over several rows" in note for note in cases.notes)
     header = [["Pergunta", "Nota", None, "Resposta"], [None, "Ana", "Eva"], ["Onde?", 4, 5, "Aqui."]]
     cases = CasesFile(book(tmp_path / "b.xlsx", header, "A1:A2", "B1:C1", "D1:D2"), NEEDED)
@@ -164,8 +164,11 @@ def test_a_cell_merged_over_rows_is_in_the_first_of_them_and_a_note_says_so(tmp_
     tall = [["Pergunta", "Nota", None, "Resposta"], [None, "Ana"], [None, "clareza", "rigor"], ["Onde?", 4, 5, "Aqui."]]
     path = book(tmp_path / "c.xlsx", tall, "A1:A3", "B1:C1", "B2:C2", "D1:D3")
     assert CasesFile(path, NEEDED, header_row=3).columns == ("Pergunta", "clareza", "rigor", "Resposta")
-    path = book(tmp_path / "d.xlsx", [["Pergunta", "Resposta"], [None, "Ali."], ["Onde?", "Aqui."]], "A1:A2")
-    assert any("merged over several rows" in note for note in CasesFile(path, NEEDED).notes)
+    down = [["Results"], [], ["No.", "Question", "Answer"], [None, None, None], [1, "Where?", "Here."]]
+    cases = CasesFile(book(tmp_path / "d.xlsx", down, "A3:A4"), NEEDED)
+    assert cases.columns == ("No.", "Question", "Answer") and inputs(cases) == [
+        {"question": "Where?", "answer": "Here."}
+    ]
 
 
 @pytest.mark.parametrize(("name", "make"), [("a.xlsx", book), ("a.csv", lambda path, rows: as_text(path, rows))])
@@ -238,40 +241,6 @@ def test_messages_list_only_known_names_of_a_header_below_other_rows(tmp_path: P
         assert "Anna Berg" in caught.value.hint
 
 
-PASSAGE, IDEAL = "The library opens at eight and closes at ten. " * 8, "It opens at eight, on Sundays at ten."
-
-
-def looks_rows() -> list[list[str]]:
-    rows = []
-    for number in range(6):
-        passage, ideal = f"{number} {PASSAGE}", f"{IDEAL} {number}"
-        for bot in BOTS:
-            rows.append(
-                [ideal, bot, f"When does library {number} open?", f"I am {bot}: number {number} at nine.", passage]
-            )
-    return rows
-
-
-def test_columns_that_no_name_tells_are_proposed_by_their_cells(tmp_path: Path) -> None:
-    path = book(tmp_path / "a.xlsx", [["C1", "C2", "C3", "C4", "C5"], *looks_rows()])
-    needed = {"r": ("question", "ideal_answer", "ai_answer", "retrieved_content")}
-    with pytest.raises(ColumnsError) as caught:
-        CasesFile(path, needed)
-    likely = {"question": "C3", "ideal_answer": "C1", "ai_answer": "C4", "retrieved_content": "C5"}
-    assert caught.value.likely == likely
-    asked = " ".join(f"--map {name}={column}" for name, column in likely.items())
-    assert f"Judging by the cells: {asked}. " in caught.value.hint
-    assert len(list(CasesFile(path, needed, likely))) == 18
-
-
-def test_what_the_cells_leave_open_is_not_proposed(tmp_path: Path) -> None:
-    rows = [["Frage", "A1", "B1"], *([f"Was ist {n}?", f"Das hier ist {n}.", f"Es ist wohl {n}."] for n in range(9))]
-    with pytest.raises(ColumnsError) as caught:
-        CasesFile(book(tmp_path / "a.xlsx", rows), {"r": ("question", "answer", "ideal_answer")})
-    assert caught.value.likely == {}
-    assert "--map answer=COLUMN" in caught.value.hint
-
-
 def workbook(path: Path, **sheets: list[list[object]]) -> Path:
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])
@@ -287,13 +256,20 @@ TABLE: list[list[object]] = [["id", "question", "answer"], *([n, f"Where is {n}?
 
 
 def test_the_table_behind_a_cover_page_is_read_and_told(tmp_path: Path) -> None:
-    cover: list[list[object]] = [["Evaluation of chatbots"], [], ["March 2026"]]
+    cover: list[list[object]] = [["Evaluation of chatbots"], [], ["March 2026"], ["By:", "A. Person"]]
     sheet = open_sheet(workbook(tmp_path / "a.xlsx", Cover=cover, Data=TABLE))
     assert (sheet.title, sheet.columns) == ("Data", ("id", "question", "answer"))
-    assert any("'Cover' has one column at most" in note for note in sheet.notes)
+    assert any("'Cover' has two columns at most" in note for note in sheet.notes)
     assert len(list(sheet.rows())) == 7
     named = open_sheet(tmp_path / "a.xlsx", header_row=1)
     assert (named.title, named.columns) == ("Data", ("id", "question", "answer"))
+    assert open_sheet(tmp_path / "a.xlsx", title="Cover").columns == ("Evaluation of chatbots",)
+    with pytest.raises(UnknownName, match="no sheet is called 'Daten'") as refused:
+        open_sheet(tmp_path / "a.xlsx", title="Daten")
+    assert "Data, Cover" in refused.value.hint
+    with pytest.raises(ColumnsError) as missing:
+        CasesFile(tmp_path / "a.xlsx", {"r": ("summary",)})
+    assert "Other sheets: Cover (--sheet NAME)" in missing.value.hint
     # A first sheet with several columns, or with more rows, is the one that is meant.
     pairs: list[list[object]] = [["id", "text"], *([n, f"Text {n}"] for n in range(4))]
     assert open_sheet(workbook(tmp_path / "b.xlsx", First=pairs, Data=TABLE)).title == "First"

@@ -141,6 +141,19 @@ def test_the_off_switches_are_set_before_anything_heavy_is_imported(
     assert host.results()[0].ids == (0, 0)
 
 
+def test_the_child_starts_in_an_empty_folder_of_its_own_which_no_path_names(
+    begin: Begin, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Its libraries start programs; from the user's folder these would load what somebody has put there."""
+    (tmp_path / "libsmartcols.so.1").touch()
+    monkeypatch.chdir(tmp_path)
+    for name in ("LD_LIBRARY_PATH", "PATH", "PYTHONPATH"):
+        monkeypatch.setenv(name, f":{os.environ.get(name, '/lib')}:")
+    host = begin("working_folder")
+    host.submit(_pass(0))
+    assert host.results()[0].ids == (0, 0o700, 0, 0)
+
+
 def test_what_libraries_cache_lies_in_a_folder_of_ours_alone(begin: Begin, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     host = begin("caches")

@@ -1,7 +1,8 @@
-"""Raw replies of hosted judges: the exact layout has no mark, each departure has one, and no score is a guess."""
+"""Raw replies of hosted judges are read by the rubric's own layout; nothing else in them is a score."""
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -56,53 +57,48 @@ def test_the_exact_layout_has_no_mark() -> None:
     assert (found.fields["key_missing_info"], found.marks) == (["the fee"], ())
 
 
+AS_IT_IS = {
+    EXACT.replace("**", ""),
+    EXACT.replace("**Score:** 4", "**Score**: 4"),
+    EXACT.replace("**Score:** 4", "## Score: 4"),
+    EXACT.replace("\n\n", "\n"),
+    "\n" + EXACT + "\n",
+}
+"""What a local judge may write, too."""
+
+
+@pytest.mark.parametrize("text", sorted(AS_IT_IS))
+def test_what_a_local_judge_may_write_has_no_mark_or_one_for_its_spelling(text: str) -> None:
+    found = verdict(text)
+    assert (found.scores, found.fields) == (verdict(EXACT).scores, verdict(EXACT).fields)
+    assert found.marks in ((), ("format:spelling",))
+
+
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        (EXACT.replace("**Score:** 4", "**Score:**  4"), {"spacing"}),
-        (EXACT.replace("\n\n", "\n"), {"spacing"}),
-        ("\n" + EXACT, {"spacing"}),
-        (EXACT.replace("**Score:**", "**SCORE:**"), {"heading"}),
-        (EXACT.replace("**", ""), {"heading"}),
-        (EXACT.replace("**Score:** 4", "## Score: 4"), {"heading"}),
-        (EXACT.replace("**Score:** 4", "**Score**: 4"), {"heading"}),
-        (EXACT.replace("**Score:** 4", "**Score:**\n4"), {"spacing"}),
-        (EXACT.replace("4", "**4**"), {"score-form"}),
-        (EXACT.replace("4", "4/5"), {"score-form"}),
-        (EXACT.replace("4", "4 out of 5"), {"score-form"}),
-        (EXACT.replace("4", "4 (Mostly correct with minor issues)"), {"score-form"}),
-        (EXACT.replace("4", "4 – a link is missing"), {"score-form"}),
-        (EXACT.replace("4", "mostly correct with minor issues"), {"score-form"}),
+        (EXACT.replace("**Score:** 4", "**Score:**\n4"), {"spelling"}),
+        (EXACT.replace("**Score:** 4", "**Score:**4"), {"spelling"}),
+        (EXACT.replace("4", "**4**"), {"spelling"}),
+        (EXACT.replace("4", "4/5"), {"spelling"}),
+        (EXACT.replace("4", "4 (Mostly correct with minor issues)"), {"spelling"}),
+        (EXACT.replace("4", "mostly correct with minor issues"), {"spelling"}),
         (f"```\n{EXACT}\n```", {"code-fence"}),
-        (f"Here you are:\n\n{EXACT}", {"text-around"}),
-        (EXACT.split("\n\n**Justification")[0], {"missing:justification"}),
-        (EXACT[EXACT.index("**Score") :], {"missing:analysis"}),
+        (f"<think>\nScore: 2\n</think>\n\n{EXACT}", set()),
+        (f"Score: 2, or more\n</think>\n{EXACT}", set()),
+        (EXACT.split("\n\n**Justification")[0], {"spelling", "incomplete"}),
     ],
 )
-def test_a_departure_is_read_and_marked(text: str, marks: set[str]) -> None:
+def test_blanks_emphasis_a_fence_and_a_thought_are_left_out(text: str, marks: set[str]) -> None:
     assert breaks(text) == marks
     assert verdict(text).scores == {"score": Score(4)}
 
 
 @pytest.mark.parametrize("text", ["4.5", "**4.5**", "4,5", "4.5/5"])
-def test_a_half_point_is_kept_and_breaks_the_format_of_whole_numbers(text: str) -> None:
+def test_a_half_point_is_kept(text: str) -> None:
     assert verdict(EXACT.replace("4", text)).scores == {"score": Score(4.5)}
-    assert "between-levels" in breaks(EXACT.replace("4", text))
     half = json.dumps({**TWO, "completeness_score": 3.25})
     assert verdict(half, GOLD).scores["completeness_score"] == Score(3.25)
-    assert breaks(half, GOLD) == {"between-levels"}
-
-
-def test_sections_in_another_order() -> None:
-    found = verdict("**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.")
-    assert found.marks == ("format:heading",)
-    assert found.fields == {"analysis": "It agrees.", "justification": "A link is missing."}
-
-
-def test_what_stands_beside_the_format_is_kept() -> None:
-    found = verdict("Sure!\n\n**Analysis:**\nIt agrees.\n\n**Score:** 4\nbecause of the link")
-    assert found.fields == {"analysis": "It agrees.", "rest": "Sure!\n\nbecause of the link"}
-    assert set(found.marks) == {"format:text-around", "format:missing:justification"}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,20 @@ def test_what_stands_beside_the_format_is_kept() -> None:
         EXACT.replace("4", "4/10"),
         EXACT.replace("4", "four"),
         EXACT.replace("4", ""),
+        EXACT.replace("4", "4 – a link is missing"),
+        EXACT.replace("4", "4 would be too high"),
+        EXACT.replace("4", "5 if the link were there"),
+        EXACT.replace("4", "\n1. The fee is missing"),
+        EXACT.replace("4", "5-point scale: four"),
+        EXACT.replace("4", "4\nbecause of the link"),
         EXACT.replace("**", "") + "\n\nScore: 2",
+        EXACT.replace("**", "") + "\n\nScore: 4",
+        EXACT.replace("It agrees.", "It agrees.\nScore: 1 would be too low."),
+        f"Here you are:\n\n{EXACT}",
+        f"```\n{EXACT}\n```\nI hope the link helps.",
+        f"```\n{EXACT}\n```\n```\nMore.\n```",
+        EXACT[EXACT.index("**Score") :],
+        "**Score:** 4\n\n**Analysis:**\nIt agrees.\n\n**Justification:**\nA link is missing.",
         "The score of 4 is my analysis: the answer misses a link.",
     ],
 )
@@ -129,51 +138,80 @@ def test_what_could_be_read_in_two_ways_or_not_at_all_is_a_failure(text: str) ->
     assert "link" not in outcome.message
 
 
-def test_the_same_score_twice_is_one_score() -> None:
-    assert "heading" in breaks(EXACT.replace("**", "") + "\n\nScore: 4")
-
-
 def test_a_sentence_that_begins_with_a_heading_is_no_heading() -> None:
     text = EXACT.replace("It agrees.", "Score 1 would be too low.\nAnalysis of the rest: fine.")
     assert verdict(text).scores == {"score": Score(4)}
 
 
+RESULT = OutputFormat.load(
+    {"layout": "Feedback: {feedback} [RESULT] {score}", "fields": {"feedback": "text", "score": "1-5"}}
+)
+
+
+def test_a_label_is_the_layouts_own() -> None:
+    assert verdict("Feedback: Right. [RESULT] 5", RESULT).scores == {"score": Score(5)}
+    assert verdict("Feedback: Right.\n\n**[RESULT]** 5", RESULT).scores == {"score": Score(5)}
+    for text in (
+        "Feedback: The response computes the result 4, which is wrong.",
+        "Feedback: The format is Feedback: (write one) [RESULT] (a number between 1 and 5). Good. [RESULT] 2",
+        "Feedback: Right. [RESULT] 5 [RESULT] 4",
+    ):
+        assert isinstance(read(text, RESULT), Failure)
+
+
+@pytest.mark.parametrize("text", ["Pass\n\nFail", "Pass. Fail", "Pass or Fail", "Pass, so it is no Fail", "Not Pass"])
+def test_a_bare_word_beside_another_is_no_answer(text: str) -> None:
+    word = OutputFormat.load({"layout": "{verdict}", "fields": {"verdict": "Fail < Pass"}})
+    assert verdict("**pass**", word).scores == {"verdict": Score(1)}
+    assert isinstance(read(text, word), Failure)
+
+
 @pytest.mark.parametrize(
     ("text", "marks"),
     [
-        (TAGGED.lower(), {"heading"}),
-        (TAGGED.replace("\n", ""), {"spacing"}),
-        (TAGGED.replace("Let's think step by step: ", ""), {"heading"}),
-        (TAGGED.replace("</S2>", ""), {"spacing"}),
-        (TAGGED.replace("<S1>All backed.</S1>\n", ""), {"missing:explanation"}),
-        (TAGGED + "\nI hope this helps.", {"text-around"}),
+        (TAGGED.replace("\n", ""), set()),
+        (TAGGED.replace("<S2>5", "<S2>\n5\n"), {"spelling"}),
+        (TAGGED.replace("</S2>", ""), {"spelling"}),
     ],
 )
 def test_tags(text: str, marks: set[str]) -> None:
-    found = breaks(text, GROUNDED)
-    assert marks <= found
+    assert breaks(text, GROUNDED) == marks
     assert verdict(text, GROUNDED).scores == {"score": Score(5)}
 
 
 @pytest.mark.parametrize(
-    ("text", "marks"),
+    "text",
     [
-        (json.dumps(TWO, separators=(",", ":")), {"spacing"}),
-        (json.dumps(TWO, indent=2), {"spacing"}),
-        (f"```json\n{json.dumps(TWO)}\n```", {"code-fence"}),
-        (f"Here you are:\n```json\n{json.dumps(TWO)}\n```", {"code-fence", "text-around"}),
-        (json.dumps(dict(reversed(TWO.items()))), {"order"}),
-        (json.dumps({**TWO, "completeness_score": 3.0}), {"spacing"}),
-        (json.dumps({**TWO, "key_missing_info": ["a"] * 9}), {"list-length"}),
+        TAGGED.lower(),
+        TAGGED.replace("Let's think step by step: ", ""),
+        TAGGED.replace("<S1>All backed.</S1>\n", ""),
+        TAGGED + "\nI hope this helps.",
     ],
 )
-def test_json_departures(text: str, marks: set[str]) -> None:
+def test_other_tags_are_no_reply(text: str) -> None:
+    assert isinstance(read(text, GROUNDED), Failure)
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        (json.dumps(TWO, separators=(",", ":")), set()),
+        (json.dumps(TWO, indent=2), set()),
+        (f"```json\n{json.dumps(TWO)}\n```", {"code-fence"}),
+        (f"<think>It has all.</think>\n```json\n{json.dumps(TWO)}\n```", {"code-fence"}),
+        (json.dumps(dict(reversed(TWO.items()))), set()),
+        (json.dumps({**TWO, "completeness_score": 3.0}), set()),
+    ],
+)
+def test_json_of_the_asked_shape(text: str, marks: set[str]) -> None:
     assert breaks(text, GOLD) == marks
     assert verdict(text, GOLD).scores == {"completeness_score": Score(3), "correctness_score": Score(5)}
 
 
 OTHER_JSON = {
     f"Here is the JSON: {json.dumps(TWO)} Bye.": "it is not JSON",
+    f"Here you are:\n```json\n{json.dumps(TWO)}\n```": "it is not JSON",
+    json.dumps({**TWO, "key_missing_info": ["a link"] * 99}): "key_missing_info: expected a list of at most",
     json.dumps(TWO) * 2: "it is not JSON",
     json.dumps(TWO).replace("Half.", "Half.\nMore."): "it is not JSON",
     json.dumps(TWO).replace('"Half."', '"Half." said "he"'): "it is not JSON",
@@ -225,7 +263,7 @@ def test_verdicts_of_a_hosted_judge_make_their_score() -> None:
         found = verdict(text, CLAIMS)
         assert (found.scores, found.fields) == ({"faithfulness": Score(0.5)}, {"claims": claims})
     long = [{"claim": "a", "verdict": "yes"}] * 11
-    assert verdict(json.dumps({"claims": long}), CLAIMS).marks == ("format:list-length",)
+    assert isinstance(read(json.dumps({"claims": long}), CLAIMS), Failure)
     for wrong in ({"claim": "a", "verdict": "maybe"}, {"claim": "a"}, {"claim": "a", "verdict": []}, "a"):
         assert isinstance(read(json.dumps({"claims": [wrong]}), CLAIMS), Failure)
 
@@ -268,7 +306,7 @@ def test_what_is_kept_of_a_reply_can_be_exported() -> None:
     text = '{"score": 4, "free": HERE}'
     found = verdict(text.replace("HERE", "[" * 90 + "]" * 90), made)
     json_text(dict(found.fields))
-    assert from_columns(to_columns(found)) == found
+    assert from_columns(Path("may.run"), to_columns(found)) == found
     assert isinstance(read(text.replace("HERE", "[" * 600 + "]" * 600), made), Failure)
 
 
@@ -276,7 +314,7 @@ def test_a_reply_that_was_cut_off() -> None:
     whole = EXACT.split("is missing")[0]
     outcome = read(whole, unfinished=True)
     assert isinstance(outcome, Verdict)
-    assert outcome.marks == ("format:unfinished",)
+    assert outcome.marks == ("format:incomplete",)
     cut = read(re.split(r"(?<=Score:\*\* 4)", EXACT)[0], unfinished=True)
     assert isinstance(cut, Failure)
     assert cut.kind == "unfinished-reply"
@@ -292,12 +330,25 @@ def test_a_reply_that_keeps_the_layout_and_was_cut_off_at_its_score() -> None:
     assert isinstance(cut, Failure) and cut.kind == "unfinished-reply"
 
 
-@pytest.mark.parametrize("text", ["kind", "KIND.", "**Kind.**"])
-def test_a_choice_may_have_another_case_or_a_full_stop(text: str) -> None:
+def test_a_choice_is_the_word_itself() -> None:
     fields = {"score": {"type": "score", "min": 1, "max": 5}, "tone": {"type": "choice", "choices": ["Kind", "Rude"]}}
     toned = OutputFormat.load({"layout": "Score: {score}\nTone: {tone}", "fields": fields})
-    found = verdict(f"Score: 4\nTone: {text}", toned)
-    assert (found.fields["tone"], found.marks) == ("Kind", ("format:choice-form",))
+    assert verdict("Score: 4\nTone: **Kind**", toned).fields == {"tone": "Kind"}
+    assert isinstance(read("Score: 4\nTone: Kind, not Rude", toned), Failure)
+
+
+THOUGHTS = (
+    "<think>\nThe format is:\n**Analysis:** text\n**Score:** 5 if all is right.\n**Justification:** text\nIt says",
+    "<think>\nMaybe\n**Score:** 4 would be too high.\nLet me see</think>\n**Analysis:**\nIt lacks",
+)
+
+
+@pytest.mark.parametrize("text", THOUGHTS)
+@pytest.mark.parametrize("unfinished", [True, False])
+def test_a_reply_that_ends_in_its_thoughts_or_before_its_score_is_a_failure(text: str, unfinished: bool) -> None:
+    outcome = read(text, unfinished=unfinished)
+    assert isinstance(outcome, Failure)
+    assert outcome.kind == ("unfinished-reply" if unfinished else "unreadable-reply")
 
 
 def test_pass_and_fail() -> None:
@@ -317,8 +368,8 @@ def test_pass_and_fail() -> None:
 def test_a_bare_number() -> None:
     bare = OutputFormat.load({"layout": "{score}", "fields": {"score": {"type": "score", "min": 1, "max": 5}}})
     assert verdict("3", bare).marks == ()
-    assert breaks("3\n", bare) == {"spacing"}
-    assert breaks("**3**", bare) == {"score-form"}
+    assert breaks("3\n", bare) == set()
+    assert breaks("**3**", bare) == {"spelling"}
     assert isinstance(read("It is a 3", bare), Failure)
 
 
@@ -349,7 +400,8 @@ def test_any_text_is_a_verdict_on_the_scale_or_a_failure(text: str, unfinished: 
         outcome = read(text, output_format, unfinished=unfinished)
         if isinstance(outcome, Verdict):
             assert outcome.scores
-            assert all(score.value in output_format.scores[name].values for name, score in outcome.scores.items())
+            declared = ((output_format.scores[name], score.value) for name, score in outcome.scores.items())
+            assert all(value in field.values or field.between(value) for field, value in declared)
         else:
             assert "é" not in outcome.message
 
@@ -359,8 +411,3 @@ def test_blanks_behind_a_fence_take_no_longer_than_other_text() -> None:
     assert isinstance(read(f"```\n{blanks}"), Failure)
     assert breaks(f"```\n{EXACT}\n{blanks}\n```") == {"code-fence"}
     assert breaks(f"```text\r\n{EXACT}\r\n  ```") == {"code-fence"}
-
-
-@pytest.mark.parametrize("text", [f"```\n{EXACT}\n```\n```\nMore.\n```", f"```\n{EXACT}"])
-def test_several_fences_or_an_open_one_are_no_fence_around_it(text: str) -> None:
-    assert "code-fence" not in breaks(text)

@@ -15,7 +15,6 @@ from pathway_local.results.panel import make_panel
 from pathway_local.results.table import Column, Table
 from pathway_local.verdict import Score, Verdict
 
-AGAIN = ("--twice", "committee/Ann=committee/Bob", "--cluster", "student")
 BOTS = ("--between", "chatbot=v1,v2", "--pair-by", "question_id")
 COMMANDS = {
     "summary": (
@@ -25,15 +24,14 @@ COMMANDS = {
         ("pairs.run",),
     ),
     "agreement": (
-        ("answers.run", "--by", "audience", *AGAIN),
+        ("answers.run", "--by", "audience", "--cluster", "student"),
         ("small.run",),
         ("drawn.run",),
     ),
     "plan": (
-        ("answers.run", *BOTS, "--half-width", "0.001", "--labels"),
-        ("answers.run", *BOTS, "--half-width", "0.3", "--cluster", "student"),
+        ("answers.run", *BOTS, "--detect", "0.3"),
+        ("answers.run", *BOTS, "--detect", "0.3", "--cluster", "student"),
         ("answers.run", "--against", "committee", "--half-width", "0.3"),
-        ("handed.run", "--stand-in"),
     ),
     "compare": (
         ("answers.run", *BOTS),
@@ -59,7 +57,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "ann", said(1, 4, 3, 5) | marked, kind="human")
         add(made, "bob", said(0, 4), kind="human")
         make_panel(made, "both", ["ann", "bob"], "mean", [])
-        made.commit()
     ids = [f"s-{number}" for number in range(1, 25)]
     with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
         store_draw(made, cases(ids=ids), range(16))
@@ -85,8 +82,8 @@ def test_the_page_has_the_keys_that_are_printed_and_what_they_hold(run: Run, mon
 
 def test_a_page_that_lacks_a_key_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WRITE_PAGES", raising=False)
-    further = Table("plan", {"aim": "x"}, [Column("novel", "count")], [{"novel": 1}])
+    further = Table("plan", {"points": 1}, [Column("novel", "count")], [{"novel": 1}])
     with pytest.raises(AssertionError, match="MEANING"):
         check_section("plan", [further])
     with pytest.raises(AssertionError, match="is stale in plan"):
-        check_section("plan", [Table("plan", {"aim": "x"}, [], [])])
+        check_section("plan", [Table("plan", {"points": 1}, [], [])])

@@ -7,8 +7,8 @@ from rated_run import add, cases, judged_run, said
 from typed_here import Run, rows
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure
 
 IDS = [f"s-{number}" for number in range(24)]
@@ -60,7 +60,7 @@ def test_a_column_that_no_case_has_is_refused(run: Run, may: Path, command: tupl
 def test_the_column_that_is_kept_later_is_everyones(may: Path) -> None:
     with RunFile.open(may) as again:
         again.keep_metadata([CaseRef(name, at, metadata={"bot": ""}) for at, name in enumerate(IDS[20:], 21)], ["bot"])
-        data = Ratings(again)
+        data = Scores(again)
         assert data.column("Bot") == "bot" and not data.notices
 
 
@@ -83,4 +83,4 @@ def test_costs_and_scores_group_no_cases(tmp_path: Path) -> None:
         kept = {"cost": f"{at % 6}.0{at % 6}", "preis": f"0,{at % 6}", "meant_score": f"{at % 5 + 1}"}
         rows.append(Case(case.id, case.inputs, {**kept, "student": f"{at % 12}", "course": f"c{at % 6}"}, case.row))
     with judged_run(tmp_path / "costs.run", rows=rows) as made:
-        assert Ratings(made).repeated == {"student": 12, "course": 6}
+        assert Scores(made).repeated == {"student": 12, "course": 6}

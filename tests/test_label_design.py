@@ -13,8 +13,8 @@ from pathway_local.case import Case
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import design_weights, label_designs, picked_labels, uneven_strata
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.figure import Interval
 from pathway_local.verdict import Score, Verdict
@@ -127,28 +127,6 @@ def test_labels_of_uneven_strata_weigh_by_their_share(tmp_path: Path) -> None:
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(0.75)
     assert found.sets[0].found.shared == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]
-
-
-def test_doubt_weighs_labels_by_the_one_sample_that_it_rests_on(tmp_path: Path, run: Run) -> None:
-    """A second, smaller sample with labels changes nothing: the judge is wrong in half of the second half's cases."""
-    ids = [case.id for case in ROWS]
-    people = [4 if place < 50 or place % 2 else 5 for place in range(SIZE)]
-    first = [place for place in range(SIZE) if place % 10 == 0 or place >= 50]
-    second = [place for place in range(50) if place % 5 == 1]
-    shown = []
-    for samples in ([first], [first, second]):
-        with RunFile.create(tmp_path / f"{len(samples)}.run") as made:
-            sure = [0.5 + place / 250 for place in range(SIZE)]
-            scores = [Score(4, probabilities={4: each, 5: 1 - each}) for each in sure]
-            add(made, "demo", {id: Verdict({"score": score}) for id, score in zip(ids, scores, strict=True)}, rows=ROWS)
-            for seed, drawn in enumerate(samples):
-                store_draw(made, ROWS, drawn, seed=seed, strata=[place // 50 for place in range(SIZE)])
-                given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
-                add(made, "ann", given, kind="human", rows=ROWS, imported=True, sheet=True)
-        [row] = rows(run("agreement", made.path, "--full", "--json").out, "doubt")
-        assert (row["labelled"], row["wrong_share"]) == (55, pytest.approx(0.25))
-        shown.append(row["overconfidence"])
-    assert shown[0] == shown[1]
 
 
 def test_weights_are_those_of_the_cases_of_a_figure(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ thread = threading.Thread(target=lambda: seen.append(can()))
 thread.start()
 thread.join()
 code = "import socket; socket.socket().close(); print('yes')"
-engine = start_process([sys.executable, "-c", code], (), dict(os.environ))
+engine = start_process([sys.executable, "-c", code], (), dict(os.environ), "/")
 print(can(), *seen, engine.communicate()[0].decode().strip(), engine.returncode)
 """
 

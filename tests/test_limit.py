@@ -68,7 +68,6 @@ def test_a_dry_run_tells_what_judging_then_does_and_stores_nothing(desk: Desk) -
     assert "8,192 tokens, or fewer if the engine lacks the memory" in said
     assert "20 cases to judge, 1 would fail (duplicate-id)" in said
     assert "cases.jsonl line 21: duplicate id" in said
-    assert "no estimate of the time" in said
     [rater] = json.loads(desk.typed(*command, "--dry-run", "--json").stdout)["judges"][0]["raters"]
     assert 0 < rater["shared_tokens"] < rater["prompt_tokens"]
     assert sorted(desk.work.iterdir()) == before
@@ -80,7 +79,6 @@ def test_a_dry_run_tells_what_judging_then_does_and_stores_nothing(desk: Desk) -
     foreseen = json.loads(desk.typed(*command, "--dry-run", "--json").stdout)
     [rater] = foreseen["judges"][0]["raters"]
     assert (rater["to_judge"], rater["judged_before"], rater["would_fail"]) == (1, 20, 0)
-    assert foreseen["judges"][0]["seconds"] > 0, "the job before was measured"
     assert (desk.work / "may.run").read_bytes() == made
 
 

@@ -4,51 +4,46 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathway_local.statistics.figure import Undefined
-from pathway_local.statistics.needed import LEAST, Goal, Spread, needed
+from pathway_local.statistics.figure import Interval, Undefined
+from pathway_local.statistics.needed import LEAST, Pilot, labels_for_width, units_to_detect
+from pathway_local.statistics.prediction_powered import Correction, corrected_mean
 
 
 def test_as_many_are_needed_as_the_power_says() -> None:
-    count = needed(Goal("detect", 0.3), Spread(0.0, 1.0, 10))
+    count = units_to_detect(0.3, 1.0, 0.05)
     assert isinstance(count, int)
 
     def power(cases: int) -> float:
         return float(stats.nct.sf(stats.t.ppf(0.975, cases - 1), cases - 1, 0.3 * np.sqrt(cases)))
 
     assert power(count - 2) < 0.8 <= power(count + 2)
-    equal = needed(Goal("margin", 0.3), Spread(0.0, 1.0, 10))
-    assert isinstance(equal, int)
-    reach = 0.3 * np.sqrt(equal) - stats.t.ppf(0.975, equal - 1)
-    assert 2 * stats.norm.cdf(reach) - 1 == pytest.approx(0.8, abs=0.01)
+    assert isinstance(units_to_detect(1e-9, 1.0, 0.05), Undefined)
 
 
-@pytest.mark.parametrize("pilot", [0, 30, 100])
-def test_the_width_is_reached_in_as_many_files_as_it_says(pilot: int) -> None:
-    """Planned for the width to expect, it is reached in about half of them."""
-    rng, reached, plain = np.random.default_rng(5), 0, 0
-    counts = np.arange(20, 999)
-    factors = stats.t.ppf(0.975, counts - 1) / np.sqrt(counts)
-    for _ in range(400):
-        there = rng.normal(size=pilot)
-        variance = float(there.var(ddof=1)) if pilot else 1.0
-        count = needed(Goal("half-width", 0.15), Spread(0.0, variance, pilot, None, pilot - 1 if pilot else None))
+@pytest.mark.parametrize(("shares", "pilot"), [((0.05, 0.1, 0.2, 0.35, 0.3), 60), ((0.03, 0.03, 0.03, 0.06, 0.85), 60)])
+def test_the_width_is_reached_in_as_many_files_as_it_says(shares: tuple[float, ...], pilot: int) -> None:
+    """The share of 100 files whose interval is as narrow with the planned number of labels."""
+    rng, reached = np.random.default_rng(5), 0
+    for _ in range(100):
+        truth = rng.choice(np.arange(1.0, 6.0), p=shares, size=1000)
+        judge, order = np.clip(np.round(truth + rng.normal(0.3, 0.7, 1000)), 1, 5), rng.permutation(1000)
+        first, second = (np.full(1000, np.nan) for _ in range(2))
+        first[order[:pilot]] = truth[order[:pilot]]
+        found = corrected_mean(judge, first, (1, 5))
+        assert isinstance(found, Correction)
+        count = labels_for_width(found.pilot, 0.1)
         assert isinstance(count, int)
-        expected = int(counts[np.argmax(factors * variance**0.5 <= 0.15)])
-        fresh = rng.normal(size=max(count, expected))
-        widths = [
-            stats.t.ppf(0.975, n - 1) * stats.sem(np.append(there, fresh)[: max(n, pilot)]) for n in (count, expected)
-        ]
-        reached, plain = reached + (widths[0] <= 0.15), plain + (widths[1] <= 0.15)
-    assert 0.74 < reached / 400 < 0.86
-    assert plain / 400 < 0.65
+        second[order[:count]] = truth[order[:count]]
+        again = corrected_mean(judge, second, (1, 5))
+        assert isinstance(again, Correction) and isinstance(again.corrected.interval, Interval)
+        reached += again.corrected.interval.high - again.corrected.interval.low <= 0.2
+    assert reached >= 75
 
 
-def test_looks_cost_labels_and_what_labels_can_not_change_may_be_too_much() -> None:
-    one, eight = (needed(Goal("detect", 0.2, looks), Spread(0.0, 1.0, 10)) for looks in (1, 8))
-    assert isinstance(one, int) and isinstance(eight, int) and 1.5 * one < eight < 1.7 * one
-    assert needed(Goal("half-width", 3.0), Spread(0.0, 1.0, 10)) == LEAST
-    assert isinstance(needed(Goal("half-width", 0.1), Spread(0.01, 1.0, 10)), Undefined)
-    assert needed(Goal("half-width", 2.0), Spread(-0.07, 1.0, 0, 15)) == 15, "a file may have fewer than the least"
-    assert needed(Goal("half-width", 0.01), Spread(-1 / 60, 1.0, 0, 60)) == 60, "labels of all leave nothing to chance"
-    beyond = needed(Goal("half-width", 0.1), Spread(0.0, 1.0, 10, 300))
+def test_what_labels_can_not_change_may_be_too_much() -> None:
+    apart = np.random.default_rng(1).normal(size=300)
+    assert labels_for_width(Pilot(3.0, apart, 0, 1000, (1, 5)), 3.0) == LEAST
+    assert labels_for_width(Pilot(3.0, apart[:15], 0, 15, (1, 5)), 3.0) == 15, "a file may have fewer than the least"
+    assert labels_for_width(Pilot(3.0, apart[:60], 60, 60, (1, 5)), 0.01) == 60, "labels of all leave nothing to chance"
+    beyond = labels_for_width(Pilot(3.0, apart, 0, 300, (1, 5), noise=5.0), 0.1)
     assert isinstance(beyond, Undefined) and "300" in beyond.reason

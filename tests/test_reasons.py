@@ -73,11 +73,3 @@ def test_a_language_names_the_figures_whose_names_are_words(name: str) -> None:
     say = Language(name)
     for figure in ("exact", "within_one", "mean_difference", "mean_absolute_error", "alpha_interval", "ac2_quadratic"):
         assert say.is_own("columns", figure), figure
-
-
-@pytest.mark.parametrize("name", languages())
-def test_a_reading_which_stands_behind_its_figures_name_does_not_repeat_it(name: str) -> None:
-    say = Language(name)
-    for figure in ("area_gain", "overconfidence", "calibration"):
-        head, reading = say.text("columns", figure, {}), say.text("readings", figure, {})
-        assert not reading.casefold().startswith(head.casefold())

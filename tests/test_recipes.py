@@ -3,16 +3,16 @@
 import importlib.util
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from inspect_files import SAMPLES, log
 from instant import instant_replies
 
 import pathway_local as pl
-from pathway_local.sheets import inspect_log
 
 PAGE = (Path(__file__).parents[1] / "docs" / "recipes.md").read_text(encoding="utf-8")
 TOOLS = ("datasets", "mlflow", "wandb")
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def is_installed(tool: str) -> bool:
-    return importlib.util.find_spec(tool) is not None
+    return tool in sys.modules or importlib.util.find_spec(tool) is not None
 
 
 def write_parquet() -> None:
@@ -55,22 +55,29 @@ def write_parquet() -> None:
 
 
 def write_log() -> None:
-    if not is_installed("inspect_ai"):
-        log(Path("log.eval"), inspect_log.ZSTANDARD)
-        return
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
-    from inspect_ai.model import ModelOutput
-
-    samples = [
-        EvalSample(
-            **{key: each[key] for key in ("id", "epoch", "uuid", "input", "target")},
-            output=ModelOutput.from_content("mockllm/model", each["output"]["completion"]),
-        )
-        for each in SAMPLES
+    """Write a log with two whole samples and three that failed, that a limit cut, and that somebody invalidated."""
+    known: dict[str, Any] = {"input": "May I?", "target": ["Yes", "On weekdays"]}
+    troubles: list[dict[str, Any]] = [
+        *({}, {}, {"error": {"message": "m", "traceback": "t", "traceback_ansi": "t"}}),
+        *({"limit": {"type": "token", "limit": 5}}, {"invalidation": {"author": "a", "reason": "r"}}),
     ]
-    task = {"task": "t", "model": "mockllm/model", "created": "2026-11-25T00:00:00+00:00"}
-    spec = EvalSpec(**task, dataset=EvalDataset(), config=EvalConfig())
-    write_eval_log(EvalLog(eval=spec, status="success", samples=samples), "log.eval")
+    samples = [{**known, "id": 1, "epoch": at, "uuid": f"u{at}", **each} for at, each in enumerate(troubles, 1)]
+    if is_installed("inspect_ai"):
+        from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
+        from inspect_ai.model import ModelOutput
+
+        output = ModelOutput.from_content("mockllm/model", "Yes")
+        task = {"task": "t", "model": "mockllm/model", "created": "2026-11-25T00:00:00+00:00"}
+        spec = EvalSpec(**task, dataset=EvalDataset(), config=EvalConfig())
+        read = [EvalSample(**each, output=output) for each in samples]
+        write_eval_log(EvalLog(eval=spec, status="success", samples=read), "log.eval")
+        return
+    nothing = dict.fromkeys(("error", "limit", "invalidation"))
+    output = SimpleNamespace(completion="Yes")
+    whole = SimpleNamespace(samples=[SimpleNamespace(**nothing | each, output=output) for each in samples])
+    modules = {"inspect_ai": ModuleType("inspect_ai"), "inspect_ai.log": ModuleType("inspect_ai.log")}
+    modules["inspect_ai.log"].__dict__["read_eval_log"] = lambda _: whole
+    sys.modules |= modules
 
 
 def write_samples() -> None:

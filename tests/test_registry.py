@@ -37,7 +37,7 @@ def _model(folder: Path) -> Path:
 def test_our_entries_are_there_and_the_demo_comes_first() -> None:
     specs = load_registry().specs
     assert next(iter(specs)) == "demo"
-    assert len(specs) == 31
+    assert len(specs) == 30
     assert "fictional university" in specs["demo"].label
     assert specs["demo"].cpu
 

@@ -95,6 +95,14 @@ def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Pat
     assert (chosen.type, chosen.formula1, str(chosen.sqref)) == ("list", "scale!$A$2:$A$7", "D2:D10")
 
 
+@pytest.mark.parametrize("text", ["=1+1", "'=1+1", "-1 is negative", "@all", "fine"])
+def test_a_text_stands_in_its_cell_as_it_is_and_is_no_formula(tmp_path: Path, text: str) -> None:
+    with (tmp_path / "rate.xlsx").open("wb") as file:
+        write_rating_sheet(file, TINY, "Ann", [RatingRow("1" * 24, {"question": text, "answer": text})])
+    cell = openpyxl.load_workbook(tmp_path / "rate.xlsx")["ratings"]["B2"]
+    assert (cell.value, cell.data_type) == (text, "s")
+
+
 def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Path, tmp_path: Path) -> None:
     drawn(run, sheet, raters=["Ann", "Bob"])
     book = openpyxl.load_workbook(tmp_path / "rate-Ann.xlsx")

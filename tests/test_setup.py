@@ -148,6 +148,11 @@ def test_lists_have_an_exact_version_and_hashes_of_each_package_for_every_python
     assert all(re.search(r"(^|,)==", str(each.specifier)) for each in wanted)
 
 
+def test_the_list_for_processors_has_nothing_that_reads_videos() -> None:
+    """Once imported, OpenCV puts the working folder on the path of libraries."""
+    assert not {each.name for each in _requirements("cpu.txt")} & {"opencv-python-headless", "torchcodec"}
+
+
 def test_the_list_for_gpus_has_what_vllm_imports_there() -> None:
     names = {each.name for each in _requirements("gpu.txt")}
     assert names >= {"vllm", "torch", "torchvision", "flashinfer-python", "hatchling"}

@@ -1,12 +1,13 @@
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from openpyxl.styles import Font
+from openpyxl.styles import Font, PatternFill
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
@@ -66,9 +67,11 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
 
 def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"question": "q", "answer": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}')
+    path.write_text(
+        '{"question": "q", "answer": "a", "n": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}'
+    )
     lines = copied(path).read_text().split("\n")
-    assert lines[:3] == ['{"question": "q", "answer": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
+    assert lines[:3] == ['{"question": "q", "answer": "a", "n": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
     assert json.loads(lines[3])["note"].startswith("the input question is missing")
     assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 5, "note": "=5"}'
 
@@ -127,6 +130,20 @@ def test_a_workbook_keeps_its_sheets_formats_and_cells(tmp_path: Path) -> None:
     assert new[3] == [None, "it has cells to the right of the last column"]
     assert new[4] == [6, "'=6"]
     assert page["H6"].data_type == "s"
+
+
+def test_new_columns_of_a_workbook_look_like_their_neighbours_and_join_their_filter(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    book = openpyxl.Workbook()
+    page: Any = book.active
+    for row in (["id", "question", "answer"], ["1", "q", "a"]):
+        page.append(row)
+    page["C1"].font, page["C1"].fill = Font(bold=True, color="FFFFFFFF"), PatternFill("solid", fgColor="FF336699")
+    page.auto_filter.ref = "A1:C2"
+    book.save(path)
+    page = openpyxl.load_workbook(copied(path)).active
+    assert page["E1"].value == "note" and page["E1"].font.bold and page["E1"].fill.fgColor.rgb == "FF336699"
+    assert page.auto_filter.ref == "A1:E2" and not page["E2"].font.bold
 
 
 def test_long_texts_in_a_workbook_are_counted(tmp_path: Path) -> None:
@@ -195,6 +212,6 @@ def test_a_workbook_too_large_to_change_is_refused(tmp_path: Path, monkeypatch: 
     with zipfile.ZipFile(path) as archive:
         size = sum(part.file_size for part in archive.infolist())
     cases = CasesFile(path, NEEDED)
-    monkeypatch.setattr("pathway_local.sheets.workbook.KEPT_LIMIT", size - 1)
+    monkeypatch.setattr("pathway_local.sheets.workbook_outline.KEPT_LIMIT", size - 1)
     with pytest.raises(CasesError, match="too large to be copied"):
         add_columns(cases, tmp_path / "b.xlsx", NEW, cells)

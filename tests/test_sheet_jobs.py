@@ -12,8 +12,8 @@ from typed_here import Run, rows
 
 from pathway_local.ratings.samples import inclusions, samples
 from pathway_local.results.label_design import LabelDesign, label_designs
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 
 OLD = range(0, 2 * QUESTIONS, 13)
 """The 25 cases that Ann rated of her own choice."""

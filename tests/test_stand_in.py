@@ -14,9 +14,9 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_raters
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.words.language import Language
 
 SAY = Language("en", lambda name: f"--{name}")

@@ -90,17 +90,15 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert "by Chatbot" in (desk.work / "a-report.html").read_text()
 
 
-def test_results_are_compared_by_chatbot_and_not_by_student(desk: Desk) -> None:
+def test_only_what_is_called_a_chatbot_is_compared_unasked(desk: Desk) -> None:
     texts = {"Question": "Where?", "Document": "Rooms: floor 1."}
     named = [texts | {"Student": f"s{n // 2}", "Bot": f"b{n % 2}", "Answer": f"On {n}."} for n in range(12)]
-    for called, by in (("Bot", "--by Bot "), ("Tool", "--by Tool "), ("", "")):
-        rows = [
-            {called if name == "Bot" else name: cell for name, cell in row.items() if name != "Bot" or called}
-            for row in named
-        ]
+    for called, by in (("Bot", "--by Bot "), ("Tool", "")):
+        rows = [{called if name == "Bot" else name: cell for name, cell in row.items()} for row in named]
         desk.sheet(rows, "d.jsonl")
         lines = desk.typed("start", "d.jsonl", "--models", "models.yaml").stdout.splitlines()
-        assert "--keep Student" in lines[0] and f"report d.run {by}--out" in lines[3]
+        assert ("--keep Bot" in lines[0]) == bool(by) and "Student" not in lines[0] + lines[3]
+        assert f"report d.run {by}--out" in lines[3]
 
 
 def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
@@ -109,10 +107,11 @@ def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
     ]
     desk.sheet(rows, "d.jsonl")
     person = Terminal(desk, "d.jsonl", "--models", "models.yaml")
-    person.answers("8", "small.prompty", "", "", "3", "", "", "2", "2")
+    person.answers("8", "small.prompty", "", "2", "", "", "2", "2")
     assert person.ends() == 0, person.said
     flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
-    assert "compared? 1 Bot 2 none of them 3 Student" in flat and "summary d.run --by Student" in flat
+    assert "compared? 1 Bot: b0 | b1 2 Student: s0 | s0 3 none of them" in flat
+    assert "--keep Student" in flat and "summary d.run --by Student" in flat
 
 
 def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
@@ -121,15 +120,6 @@ def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
     assert [line[1] for line in lines] == ["judge", "summary", "export", "report"]
     assert {"--rubric", "groundedness", "--keep", "Chatbot", "--id", "Nº"} < set(lines[0])
     assert not list(desk.work.glob("*.run"))
-
-
-def test_columns_that_only_their_cells_tell_stand_in_the_printed_command(desk: Desk) -> None:
-    rows = [
-        f"{n}\tWhere is room {n}, please?\tIt is on floor {n}.\tRooms on floor {n}: {'many ' * 9}" for n in range(9)
-    ]
-    (desk.work / "b.tsv").write_text("\n".join(["id\tC1\tC2\tC3", *rows]))
-    lines = desk.typed("start", "b.tsv", "--models", "models.yaml").stdout.splitlines()
-    assert "--map query=C1 --map context=C3 --map response=C2" in lines[0]
 
 
 def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
@@ -143,7 +133,7 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("l.eval", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
+    ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
     assert Choices(Path(name), "en", None).results()[1] == ["pathway-local", "export", "l.run", *words]

@@ -7,11 +7,11 @@ from rated_run import TINY, add, judged_run
 
 from pathway_local.errors import FormatError, ReplyError
 from pathway_local.ratings.score_text import read_score
-from pathway_local.results.ratings_matrix import ratings_matrices
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
+from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
 SCALE = "levels: {1: Bad, 2: Poor, 3: Not asked, 4: Good, 5: Best}, special: [3]"
@@ -54,7 +54,7 @@ def test_categories_have_counts_and_no_mean(tmp_path: Path) -> None:
     ("field", "text", "value"),
     [
         ({"min": 1, "max": 5, "step": 0.5}, "4.5", 4.5),
-        ({"min": 1, "max": 5, "step": 0.5}, "**4**", 4),
+        ({"min": 1, "max": 5, "step": 0.5}, "4", 4),
         ({"min": 0, "max": 1, "step": 0.01}, "0.70", 0.7),
         ({"min": 1, "max": 5, "special": [0], "written": {0: "N/A"}}, "n/a", 0),
     ],

@@ -33,16 +33,43 @@ def test_a_score_that_a_rater_never_gave_has_no_row(run: Run, tmp_path: Path) ->
     assert [(row["rater"], row["score"]) for row in found] == [("ann", "clear"), ("demo", "clear"), ("demo", "right")]
 
 
-def test_small_groups_are_shown_with_a_mark(run: Run, tmp_path: Path) -> None:
+def test_small_groups_are_left_out(run: Run, tmp_path: Path) -> None:
     every = [*cases(audience="guest"), *cases(ids=[f"t-{n}" for n in range(12)], audience="staff")]
     with judged_run(tmp_path / "may.run", rows=every) as made:
         add(made, "ann", said(1, 4, 2, 5), kind="human", rows=every[:4])
     found = run("summary", "may.run", "--by", "audience")
-    assert "guest ann 4 †" in found.words and "staff demo 12 4.00" in found.words and "† under 10 cases" in found.out
-    table = run("agreement", "may.run", "--by", "audience")
-    assert "guest" in table.out and "the group has 4 cases, under 10" in table.words
+    assert "guest" not in found.out and "staff" in found.out and "demo 12 4.00" in found.words
+    shown = rows(run("summary", "may.run", "--by", "audience", "--min-group", 1, "--json").out, "groups")
+    assert {(row["group"], row["rater"], row["n"]) for row in shown} == {
+        ("guest", "ann", 4), ("guest", "demo", 4), ("staff", "demo", 12)
+    }  # fmt: skip
+    assert "guest" not in run("agreement", "may.run", "--by", "audience", "--json").out
     left_out = run("summary", "may.run", "--by", "audience", "--min-group", 20)
     assert "2 values of audience have under 20 scored cases of a rater and are left out" in left_out.words
+
+
+def test_failures_never_disappear_from_a_table(run: Run, tmp_path: Path) -> None:
+    """A chatbot of which every answer failed, and a failed row that has no chatbot."""
+    every = [
+        *cases(ids=[f"t-{n}" for n in range(12)], bot="Lucía"),
+        *cases(ids=[f"m-{n}" for n in range(9)], bot="Mudo"),
+    ]
+    lost = Case("lost", {}, row=30)
+    failed = {row.id: Failure("missing-input", "it has no answer") for row in (*every[12:], lost)}
+    with judged_run(tmp_path / "may.run", rows=every[:12]) as made:
+        add(made, "demo", failed, rows=[*every[12:], lost])
+    for least in ((), ("--min-group", 100)):
+        found = run("summary", "may.run", "--by", "bot", "--json", *least)
+        groups = {row["group"]: row for row in rows(found.out, "groups")}
+        assert {name: (row["n"], row["failed"]) for name, row in groups.items() if name != "Lucía"} == {
+            "Mudo": (0, 9), "": (0, 1)
+        }  # fmt: skip
+        counts = {row["group"]: row["count"] for row in rows(found.out, "failures")}
+        assert counts == {"Mudo": 9, "": 1}
+    shown = run("summary", "may.run", "--by", "bot")
+    assert "Mudo 0" in shown.words and "(empty) 0" in shown.words
+    assert "Mudo" in run("summary", "may.run", "--by", "bot", "--out", "g.csv").out
+    assert "Mudo" in (tmp_path / "g.csv").read_text(encoding="utf-8")
 
 
 def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, tmp_path: Path) -> None:
@@ -63,7 +90,7 @@ def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, 
         in plain.words
     )
     alone, together = (
-        json.loads(run("summary", "may.run", "--json", *more).out)[0] for more in ((), ("--cluster", "Student"))
+        json.loads(run("summary", "may.run", "--json", *more).out)[1] for more in ((), ("--cluster", "Student"))
     )
     assert "cluster" not in alone and together["cluster"] == "student"
     plain_mean, mean = (each["rows"][0]["mean"] for each in (alone, together))
@@ -90,10 +117,10 @@ def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: P
     with judged_run(tmp_path / "may.run", rows=every[:4]) as made:
         add(made, "demo", failed, rows=every[4:])
     found = run("summary", "may.run")
-    assert found.words.count("it has no") == 10 and "f-3 x.csv line 3 it has no 3" in found.words
+    assert found.words.count("it has no") == 10 and "x.csv line 3 it has no 3" in found.words
     assert "all of them: `pathway-local export may.run --out verdicts.xlsx`" in found.words
     first, *_ = rows(run("summary", "may.run", "--json").out, "failed")
-    assert first == {"case": "f-1", "row": 1, "place": "x.csv line 1", "reason": "it has no 1"}
+    assert first == {"row": 1, "place": "x.csv line 1", "reason": "it has no 1"}
 
 
 def test_a_judge_that_would_rather_have_written_something_else_is_told_of(run: Run, tmp_path: Path) -> None:

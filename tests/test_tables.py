@@ -3,6 +3,7 @@ import io
 import json
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -223,6 +224,21 @@ def test_a_full_disk_is_one_of_our_errors(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(output.os, "fsync", full)
     with pytest.raises(UsageError, match=r"t.csv can't be written: No space left on device"):
         write_table(tmp_path / "t.csv", ["a"], [{"a": 1}])
+    assert names(tmp_path) == []
+
+
+def test_a_workbook_that_the_disk_can_not_hold_is_told_once(tmp_path: Path) -> None:
+    """Its half-open sheets said more when they were collected."""
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom pathway_local.sheets.tables import write_table\n"
+        "from pathway_local.errors import UsageError\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n    write_table(Path(sys.argv[1]), ['a'], ({'a': 'x' * 999} for _ in range(99)))\n"
+        "except UsageError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "t.xlsx")], capture_output=True, text=True, check=True
+    )
+    assert "t.xlsx can't be written: File too large" in done.stdout and done.stderr == ""
     assert names(tmp_path) == []
 
 

@@ -52,7 +52,7 @@ def test_a_json_reply_tells_the_share_of_each_level(spaced: bool) -> None:
 def test_a_layout_tells_it_where_it_is_kept_to_the_letter() -> None:
     said = tokens("**Analysis:**\nIt agrees.\n\n**Score:**", (" 4", FOUR), "\n\n**Justification:**\nFine.")
     assert shares(LAYOUT, "score", said)[4] == 0.666667
-    loose = tokens("**analysis:**\nIt agrees.\n\n**Score:**", (" 4", FOUR), "\n\n**Justification:**\nFine.")
+    loose = tokens("**Analysis:**\nIt agrees.\n\n**Score:**\n", ("4", FOUR), "\n\n**Justification:**\nFine.")
     assert shares(LAYOUT, "score", loose) == {}
 
 

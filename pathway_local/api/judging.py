@@ -20,7 +20,7 @@ from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.pace import duration, progress_line
+from pathway_local.judging.pace import progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -51,10 +51,10 @@ class LineProgress(Watcher):
         self.end()
         self._rater, self._total, self._began = rater, total, time.monotonic()
 
-    def loading(self, judge: str, seconds: float | None) -> None:
+    def loading(self, judge: str) -> None:
         """Show that the judge is being loaded."""
         if self._changes:
-            self._write(f"loading {judge}" + (f", about {duration(seconds)}" if seconds is not None else ""))
+            self._write(f"loading {judge}")
 
     def ready(self) -> None:
         """Measure the pace from now on."""

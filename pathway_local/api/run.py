@@ -11,8 +11,8 @@ from pathway_local.output.export import VerdictTable, origin_of
 from pathway_local.output.plain import as_json
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import found_by
-from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import CellValue
 from pathway_local.words.language import ENGLISH, Language
 
@@ -65,7 +65,7 @@ class Run:
         if analysis not in ANALYSES:
             raise UnknownName("analysis", analysis, ANALYSES)
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():
-            found = found_by(ANALYSES[analysis].load(), Ratings(read), options)
+            found = found_by(ANALYSES[analysis].load(), Scores(read), options)
         return as_json(found, Language(ENGLISH))
 
     def summary(self, by: str = "", cluster: str = "") -> list[dict[str, object]]:

@@ -97,12 +97,7 @@ def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switch
         raise
     except EngineError as error:
         return str(error)
-    at = [text.find(words) for words in (SYSTEM, USER)]
-    if at[0] < 0:
-        return "the chat template drops the system turn's text"
-    if at[1] < 0:
-        return "the chat template drops the user turn's text"
-    return "" if at[0] < at[1] else "the chat template puts the system turn behind the user turn"
+    return "" if text.find(SYSTEM) < text.find(USER) else "the chat template puts the system turn behind the user turn"
 
 
 def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:

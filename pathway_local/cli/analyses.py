@@ -17,10 +17,10 @@ from pathway_local.output.plain import write_tables
 from pathway_local.pages.page import check_page, is_page, tables_page, write_page
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.results.analysis import Analysis, Options, Says, found_by
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.tables import check_table
 from pathway_local.words.language import Language, Spelled
 
@@ -34,7 +34,7 @@ SHARED: Kinds = {
 """Options of every analysis with their defaults."""
 
 
-Found = tuple[Ratings, list[Table]]
+Found = tuple[Scores, list[Table]]
 """The ratings that an analysis read, and its tables."""
 
 
@@ -86,7 +86,7 @@ def kinds_of(options: type[Options]) -> Kinds:
 def _found(analysis: Analysis[Any], run: Path, given: Mapping[str, Any]) -> Iterator[Found]:
     """Analyse a run. Raises PathwayError."""
     with RunFile.read(run) as read, read.database.snapshot():
-        data = Ratings(read)
+        data = Scores(read)
         found = found_by(analysis, data, given, option_name)
     yield data, found
 

@@ -20,7 +20,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
 from pathway_local.sealing.seal import NO_FILTER
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import Sheet, open_sheet
+from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import closing_command, exposures
 from pathway_local.system.visible import visible
@@ -76,16 +76,16 @@ CELL_WIDTH = 22
 """With it, the name of a column and two cells fit into 80 columns."""
 
 
-def ask_columns(cases: Path, encoding: str, header_row: int | None, error: ColumnsError) -> Mapping[str, str]:
+def ask_columns(sheet: Sheet, error: ColumnsError) -> Mapping[str, str]:
     """Return the column that the person names for each input without one. Raises `error` if nobody can be asked."""
     if not (error.missing and sys.stdin.isatty() and talk.is_terminal):
         raise error
     talk.say(str(error))
-    rows = first_rows(open_sheet(cases, encoding, header_row))
+    rows = first_rows(sheet)
     chosen: dict[str, str] = {}
     for name, columns in error.missing.items():
         free = [column for column in columns if column not in chosen.values()]
-        chosen[name] = ask_column(name, free, rows, error.likely.get(name, ""))
+        chosen[name] = ask_column(name, free, rows)
     options = " ".join(f"--map {shlex.quote(f'{name}={column}')}" for name, column in chosen.items())
     notice(f"next time, these options say the same: {options}")
     return chosen
@@ -101,17 +101,12 @@ def example(column: str, rows: Sequence[Mapping[str, str]]) -> str:
     return visible(f"{_cut(column)}: {'  |  '.join(_cut(row.get(column, '')) for row in rows)}")
 
 
-def ask_column(name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]], likely: str) -> str:
-    """Return the column that the person chooses for an input, proposing a likely one. UsageError if none is chosen."""
+def ask_column(name: str, columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> str:
+    """Return the column that the person chooses for an input. Raises UsageError if none is chosen."""
     talk.say(f"Which column is {name}?", "bold")
     for number, column in enumerate(columns, 1):
         talk.say(f"{number:3}  {example(column, rows)}")
-    if likely in columns:
-        default = str(columns.index(likely) + 1)
-        talk.say(visible(f"By its cells, it is {default}: {_cut(likely)}"))
-        answer = typer.prompt("Its number, or 0 to stop", default=default, err=True).strip()
-    else:
-        answer = typer.prompt("Its number, or nothing to stop", default="", show_default=False, err=True).strip()
+    answer = typer.prompt("Its number, or nothing to stop", default="", show_default=False, err=True).strip()
     if not (answer.isdecimal() and 0 < int(answer) <= len(columns)):
         raise UsageError(f"no column was chosen for {name}", f"Give --map {name}=COLUMN.")
     return columns[int(answer) - 1]

@@ -32,7 +32,7 @@ MOST_USED = {
     "judges test": "rubric cases id n role map run out temperature detail",
     "agreement": "rubric rater against by cluster figure full out json lang",
     "compare": "between rubric rater pair-by cluster margin full out json lang",
-    "plan": "half-width detect margin against between rubric cluster pair-by out json",
+    "plan": "half-width detect against between rubric cluster pair-by rater out json",
     "sample": "n rubric rater out cases id seed strata lang pseudonyms",
     "report": "out by between pair-by against cluster title logo lang",
     "handover": "against error within by store cases sheet rater full out",

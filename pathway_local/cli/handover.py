@@ -19,8 +19,8 @@ from pathway_local.ratings.sampling import sample as write_sheets
 from pathway_local.results.analysis import checked, naming
 from pathway_local.results.combined import store_combined
 from pathway_local.results.handover import ANALYSIS, Decision, decisions, tables_of
-from pathway_local.results.ratings import Ratings
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 
 Store = Annotated[
     str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.", OUTPUT)
@@ -40,10 +40,12 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
     """
     if (own["cases"] is None) != (own["sheet"] is None):
         raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
+    if own["rater"] and own["sheet"] is None:
+        raise UsageError("--rater names who rates the --sheet", "Name a judge with --judge, or give --sheet, too.")
     name, sheet = own["store"], own["sheet"]
     with RunFile.open(run) if name else RunFile.read(run) as opened:
         with opened.database.snapshot():
-            data = Ratings(opened)
+            data = Scores(opened)
             with naming(option_name):
                 found = decisions(data, checked(ANALYSIS.options, given))
                 tables = [each.with_cautions(data.labels) for each in tables_of(found)]

@@ -14,7 +14,7 @@ from pathway_local.cli.command_help import CASES, RATERS, App, option
 from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.ratings.import_ratings import Imported, ImportedRater, import_ratings, import_with_cases
+from pathway_local.ratings.import_ratings import Imported, import_ratings, import_with_cases
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
@@ -66,7 +66,7 @@ def import_(
     if sample is not None and kind != "human":
         raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
-    form = {name: given.pop(name) for name in ("encoding", "header_row") if name in given}
+    form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
     wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
     with _problems_told():
         if cases:
@@ -116,16 +116,8 @@ def _remarks(found: Imported) -> Iterator[str]:
     for each in found.raters:
         yield from (f"{each.name}: {count} failed ({kind})" for kind, count in sorted(each.failures.items()))
         if each.replies:
-            yield _format_line(each)
+            share = f"{each.broken / each.replies:.1%}"
+            yield f"{each.name}: {each.broken} of {each.replies} replies break the format ({share})"
             yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
     if found.blanks:
         yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"
-
-
-def _format_line(rater: ImportedRater) -> str:
-    share = rater.broken / rater.replies
-    spaced = f", {rater.spaced} differ only in spacing" if rater.spaced else ""
-    return (
-        f"{rater.name}: {rater.broken} of {rater.replies} replies break the format ({share:.1%}), "
-        f"{rater.exact} keep it exactly{spaced}"
-    )

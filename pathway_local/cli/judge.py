@@ -20,10 +20,9 @@ from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, ta
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
-from pathway_local.judging.dry_run import DryRun, JudgeForecast, RaterForecast, dry_run
+from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.pace import duration
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
@@ -32,6 +31,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
+from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.early_interrupt import INTERRUPTED
 
@@ -47,21 +47,12 @@ def show_dry_run(found: DryRun) -> None:
         data.say(f"{judge.judge}: {judge.room}; {most}, or fewer if the engine lacks the memory")
         for note in judge.notes:
             data.say(f"{judge.judge}: {note}")
-        data.say(f"{judge.judge}: {_time(judge)}")
     data.say("dry run: nothing was judged or stored")
 
 
 def print_dry_run(found: DryRun) -> None:
     """Print the same as JSON."""
-    judges = [asdict(judge) | {"seconds": judge.seconds} for judge in found.judges]
-    print_json(
-        {
-            "rows": found.rows,
-            "limit": asdict(found.limit) if found.limit else None,
-            "part": str(found.part) if found.part else None,
-            "judges": judges,
-        }
-    )
+    print_json(asdict(found) | {"part": str(found.part) if found.part else None})
 
 
 def _show_rater(found: RaterForecast) -> None:
@@ -82,13 +73,6 @@ def _show_rater(found: RaterForecast) -> None:
         )
 
 
-def _time(judge: JudgeForecast) -> str:
-    if judge.seconds is None or judge.pace is None:
-        return "no estimate of the time: no job like this was measured on this machine"
-    rate, pace = 1 / judge.pace.seconds, judge.pace
-    return f"about {duration(judge.seconds)} ({rate:.1f} cases/s over {pace.cases:,} cases here on {pace.day})"
-
-
 app = App()
 
 _T = TypeVar("_T")
@@ -101,7 +85,7 @@ _T = TypeVar("_T")
 )
 @taking(of_judge(options_of()))
 def judge(
-    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx .eval.")],
+    cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx.")],
     given: dict[str, Any],
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
@@ -147,7 +131,7 @@ def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
-        chosen = ask_columns(plan.cases, plan.encoding, plan.header_row, error)
+        chosen = ask_columns(open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet), error)
     return _heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 

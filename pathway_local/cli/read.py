@@ -15,7 +15,6 @@ from pathway_local.output.plain import as_json as plain
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.reading import reading_page
 from pathway_local.results.divergence import WORDS, divergence
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.reading_list import (
     By,
     ReadingList,
@@ -27,6 +26,7 @@ from pathway_local.results.table import Cell
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_named
+from pathway_local.scores.scores import Scores
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
@@ -76,7 +76,7 @@ def read(
             found = reading_lists(opened, rubrics, by, top, sheet)
         elif sheet:
             found = pattern_lists(opened, rubrics, apart, sheet)
-        page = reading_page(run.stem, found, groups_in(Ratings(opened)), say, now()) if out else ""
+        page = reading_page(run.stem, found, groups_in(Scores(opened)), say, now()) if out else ""
     if out:
         write_page(out, page, force=force)
         note_export(run, out)

@@ -12,11 +12,11 @@ from pathway_local.cli.terminal import notice, talk
 from pathway_local.pages.page import check_page, write_page
 from pathway_local.pages.report import read_logo, report_page
 from pathway_local.results.analysis import checked, naming
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.report import ReportOptions
 from pathway_local.results.report import report as read_for_report
 from pathway_local.runs.audit import now
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
 app = App()
@@ -47,7 +47,7 @@ def report(
     check_page(out, force=force)
     say, image = Language(lang, option_name), read_logo(logo) if logo else ""
     with RunFile.read(run) as read, read.database.snapshot(), naming(option_name):
-        data = Ratings(read)
+        data = Scores(read)
         found = read_for_report(data, checked(ReportOptions, given))
     for said in data.notices:
         notice(terminal_words().note(said))

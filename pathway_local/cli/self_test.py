@@ -19,8 +19,8 @@ from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.output.export import is_judges_own
 from pathway_local.probes.drawing import ProbeSet
 from pathway_local.results.self_test import self_test, self_test_tables
-from pathway_local.results.table import labels_of
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 
 
 def test_judges(

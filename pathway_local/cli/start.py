@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,8 +21,9 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
 from pathway_local.rubrics.criteria import phrases
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
+from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.columns import columns_present, folded, labels_and_ids, likely_columns, names_of
+from pathway_local.sheets.columns import columns_present, folded, is_row_of_texts, names_of
 from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.system.machine import this_machine
@@ -91,24 +92,17 @@ class Choices:
 
     def cases(self) -> CasesFile:
         """Return the file as cases of the rubric. Raises ColumnsError."""
-        inputs = load_rubric(self.rubric).inputs
-        optional = [name for name, wanted in inputs.items() if wanted.default is not None]
-        found = CasesFile(
-            self.file, {self.rubric: list(inputs)}, self.map, self.id, optional, header_row=self.header_row
-        )
+        found = cases_of(self.file, [load_rubric(self.rubric)], None, self.id, self.map, header_row=self.header_row)
         self.columns = dict(found.inputs)
         return found
 
     def best_rubric(self) -> str:
-        """Return the built-in rubric with the largest share, then number, of inputs that have or may have a column."""
-        sheet = self.sheet()
+        """Return the built-in rubric with the largest share, then number, of inputs whose columns are named so."""
+        columns = self.sheet().columns
 
-        def fit(name: str) -> tuple[float, float]:
+        def fit(name: str) -> tuple[float, int]:
             inputs = list(load_rubric(name).inputs)
-            named = columns_present(inputs, sheet.columns, {})
-            free = [column for column in sheet.columns if column not in named.values()]
-            # Half as much for a column that only its cells propose: it may be another text.
-            found = len(named) + len(likely_columns(sheet, [each for each in inputs if each not in named], free)) / 2
+            found = len(columns_present(inputs, columns, {}))
             return found / len(inputs), found
 
         return max(builtin_names(), key=fit)
@@ -124,20 +118,25 @@ class Choices:
     def propose(self) -> None:
         """Choose what the dialog would propose. Raises PathwayError."""
         self.rubric = self.best_rubric()
-        try:
-            self.cases()
-        except ColumnsError as error:
-            self.map = dict(error.likely)  # what is still missing then is told by the next attempt
-        self.keep, groups, ids = self.labels_and_ids()
-        self.by = next(iter(groups), "")
-        self.id = next((name for name in ids if folded(name) in names_of("number")), None)
+        columns, chatbots = self.others()
+        self.keep, self.by = chatbots, next(iter(chatbots), "")
+        self.id = self.numbered(columns)
         self.judge = self.cards()[0][0].spec.name
 
-    def labels_and_ids(self) -> tuple[list[str], list[str], list[str]]:
-        """Return the columns to keep, those of them to compare by, and those that may be ids, if none is called so."""
+    def others(self) -> tuple[list[str], list[str]]:
+        """Return the columns that are neither inputs nor ids, and those of them that are called like chatbots.
+
+        What a workbook hides is in neither.
+        """
         cases = self.cases()
-        labels, groups, ids = labels_and_ids(cases.sheet, cases.metadata)
-        return labels, groups, ids if cases.id_column is None else []
+        seen = [name for name in cases.metadata if name not in cases.sheet.hidden]
+        return seen, [name for name in seen if folded(name) in names_of("chatbots")]
+
+    def numbered(self, columns: Sequence[str]) -> str | None:
+        """Return the column that is called like a number, if none is called like ids."""
+        if self.cases().id_column is not None:
+            return None
+        return next((name for name in columns if folded(name) in names_of("number")), None)
 
     def starting(self) -> list[str]:
         """Return the command that opens this dialog."""
@@ -218,6 +217,8 @@ class Dialog:
             if not sheet.header_row:
                 return
             if self._choose("is_header", [self._told("accept"), self._told("other_row")], 1, row=sheet.header_row) == 1:
+                if is_row_of_texts(sheet.columns):
+                    self.choices.header_row = sheet.header_row
                 return
             row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
             open_sheet(self.choices.file, header_row=row)
@@ -263,7 +264,7 @@ class Dialog:
                 if not error.missing:
                     raise
                 for name, free in error.missing.items():
-                    self._ask(name, [each for each in free if each not in self.choices.map.values()], error.likely)
+                    self._ask(name, [each for each in free if each not in self.choices.map.values()])
                 continue
             self._tell("reads", rubric=self.choices.rubric)
             for name, column in self.choices.columns.items():
@@ -273,30 +274,24 @@ class Dialog:
             chosen = self._choose("right", [self._told("accept"), *others], 1)
             if chosen == 1:
                 return
-            self._ask(inputs[chosen - 2], self.choices.sheet().columns, {})
+            self._ask(inputs[chosen - 2], self.choices.sheet().columns)
 
-    def _ask(self, name: str, columns: Sequence[str], likely: Any) -> None:
-        usual = columns.index(likely[name]) + 1 if likely.get(name) in columns else 0
-        chosen = self._choose("column", [example(column, self._rows) for column in columns], usual, input=name)
+    def _ask(self, name: str, columns: Sequence[str]) -> None:
+        chosen = self._choose("column", [example(column, self._rows) for column in columns], 0, input=name)
         self.choices.map[name] = columns[chosen - 1]
 
     def _groups(self) -> None:
-        self.choices.id, self.choices.keep = None, []
-        labels, groups, ids = self.choices.labels_and_ids()
-        if ids:
-            usual = next((place for place, name in enumerate(ids, 2) if folded(name) in names_of("number")), 1)
-            chosen = self._choose("id", [self._told("row_numbers"), *ids], usual)
-            self.choices.id = ids[chosen - 2] if chosen > 1 else None
-        sets = [labels, *([name] for name in labels if len(labels) > 1), []]
-        if labels:
-            named = [", ".join(each) or self._told("no_groups") for each in sets]
-            self.choices.keep = sets[self._choose("groups", named, 1) - 1]
-        kept = self.choices.keep
-        likely = [name for name in groups if name in kept]
-        ways = [*likely, "", *(name for name in kept if name not in likely)]
-        self.choices.by = ways[0]
-        if len(kept) > 1 or likely != kept:
-            self.choices.by = ways[self._choose("by", [each or self._told("no_groups") for each in ways], 1) - 1]
+        self.choices.id, self.choices.keep, self.choices.by = None, [], ""
+        columns, chatbots = self.choices.others()
+        if number := self.choices.numbered(columns):
+            chosen = self._choose("id", [self._told("row_numbers"), example(number, self._rows)], 2)
+            self.choices.id = number if chosen > 1 else None
+        offered = [*chatbots, *(name for name in columns if name not in (*chatbots, self.choices.id))]
+        if offered:
+            shown = [*(example(name, self._rows) for name in offered), self._told("no_groups")]
+            chosen = self._choose("by", shown, 1 if chatbots else len(shown))
+            self.choices.keep = offered[chosen - 1 : chosen]
+            self.choices.by = next(iter(self.choices.keep), "")
 
     def _judge(self) -> None:
         here, others = self.choices.cards()

@@ -111,7 +111,7 @@ class EngineProcess:
             # -P: without it a file in the current folder could shadow a library.
             command = [sys.executable, "-P", "-m", *program]
             numbers = [*map(str, inherited), "-1"][:3]
-            process = start_process([*command, *numbers], inherited, environment)
+            process = start_process([*command, *numbers], inherited, environment, self._temporary)
             ours.pop_all()
         return process
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pathway_local.engines.engine import EngineKind
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.sealing.launch import drop_empty_parts
 from pathway_local.system.machine import TORCH_ALONE
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class TransformersEngine:
         import transformers
         from outlines.backends.llguidance import LLGuidanceBackend
 
+        drop_empty_parts()
         outlines.caching.disable_cache()
         # A row that has ended is padded, which its grammar does not expect.
         warnings.filterwarnings("ignore", "Error in LLMatcher", UserWarning)

@@ -26,6 +26,7 @@ from pathway_local.judges.placement import check_fits_here
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judges.weights import read_json
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.sealing.launch import drop_empty_parts
 from pathway_local.system.machine import EITHER_BUILD, Machine, free_memory, is_cpu_build, uses_gpu
 from pathway_local.system.private_process import STOPPING
 
@@ -148,6 +149,7 @@ class VllmEngine:
         finally:
             gc.enable()
 
+        drop_empty_parts()
         caching.disable_cache()
         if is_cpu_build():
             _register_class(config.model)

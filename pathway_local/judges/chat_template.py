@@ -37,6 +37,8 @@ _LINES = 1000
 _MOST_LINES = 16_000
 """Lines in all turns together: a conversation with many of them stays far below what a template may write."""
 
+_OTHER = "Use another chat template: docs/judges.md says what one may do."
+_TURNS = f"Write the rubric as one system turn and one user turn, or try `system: fold` in the judge's entry. {_OTHER}"
 _HINT = "`pathway-local judges check NAME` shows what it takes; system: fold in its entry may help."
 Conversation = Sequence[Mapping[str, str]]
 """Messages with `role` and `content`."""
@@ -55,7 +57,7 @@ def ends(text: str) -> tuple[str, ...]:
 class ChatFrame:
     """A rendered conversation: its fixed texts, and the numbers of the turns whose words stand between these.
 
-    The blanks around a turn's words are fixed texts. A turn may be missing or come twice.
+    The blanks around a turn's words are fixed texts.
     """
 
     parts: tuple[str | int, ...]
@@ -72,8 +74,8 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
     does see the blanks around the words, and texts without words: it may trim or leave out any of those. A second
     conversation shows whether it changes the words.
     """
-    fence = secrets.token_hex(16)
-    marks = [f"{fence}{at}{fence}" for at in range(len(turns))]
+    fence = str(secrets.randbits(128))  # digits: a template that changes letters keeps its turns
+    marks = [f"{fence}-{at}-{fence}" for at in range(len(turns))]
     lines = _LINE * max(1, min(_LINES, _MOST_LINES // max(1, len(turns))))
     probes = [f'{lines}{mark}"' for mark in marks]
     conversations: list[tuple[Conversation, Mapping[str, object]]] = [
@@ -84,13 +86,17 @@ def chat_frame(template: str, turns: Sequence[Turn], variables: Mapping[str, obj
         for said in (marks, probes)
     ]
     plain, probed = (each.text for each in render(template, conversations)[0])
-    split = re.split(f"{fence}([0-9]+){fence}", plain)
+    split = re.split(f"{fence}-([0-9]+)-{fence}", plain)
     frame = ChatFrame(tuple(int(part) if at % 2 else part for at, part in enumerate(split)))
+    for at, (role, around) in enumerate(turns):
+        # Of a turn without words, which has no marker, the template may do with the blanks what it likes.
+        if len(around) > 1 and (found := frame.parts.count(at)) != 1:
+            lost = "doubles" if found else "drops"
+            raise EngineError(
+                f"the judge's chat template {lost} the {role} turn, number {at + 1} of {len(turns)}", _TURNS
+            )
     if frame.filled(probes) != probed:
-        raise EngineError(
-            "the judge's chat template changes the text of a turn",
-            "Use another chat template: docs/judges.md says what one may do.",
-        )
+        raise EngineError("the judge's chat template changes the text of a turn", _OTHER)
     return frame
 
 

@@ -1,4 +1,4 @@
-"""Fetches a judge's weights from the model hub: with `wheel`, the only module that uses a network.
+"""Fetches a judge's weights from the model hub; the only module that uses a network.
 
 It takes only safetensors, and the JSON and text files that describe model, tokenizer and chat template. A record beside
 the weights lists what was fetched, so that a copy on another machine can be checked without a network.
@@ -31,14 +31,13 @@ from pathway_local.judges.weights import (
     Fetched,
     check_folder,
     file_hashes,
-    is_fetched,
     is_hub_id,
     models_home,
     read_record,
     weights_hash,
     write_record,
 )
-from pathway_local.judges.wheel import check_disk, take_wheel
+from pathway_local.system.machine import GB, free_disk
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
@@ -57,13 +56,13 @@ each file."""
 def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path, Fetched]:
     """Fetch a judge's weights, or the missing part of them, into `models_home()`; return the folder and its record.
 
-    Raises UsageError if the judge is neither on the hub nor in a wheel, WeightsMissing with what to do if the fetch
+    Raises UsageError if the judge is not on the hub, WeightsMissing with what to do if the fetch
     fails, EngineError if their hash is neither the registry's nor that of an earlier fetch of the same revision.
     """
     check_source(spec)
     folder = models_home() / spec.name.replace(":", "-")
     before = read_record(folder)
-    commit = _take(spec, folder, download) if is_hub_id(spec.source) else take_wheel(spec, folder)
+    commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
     record = Fetched(spec.source, commit, weights_hash(folder), file_hashes(folder))
     if spec.sha256 and spec.sha256 != record.sha256:
@@ -77,8 +76,8 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
 
 
 def check_source(spec: JudgeSpec) -> None:
-    """Raise UsageError if a judge comes neither from the hub nor from a wheel."""
-    if not is_fetched(spec.source):
+    """Raise UsageError if a judge does not come from the hub."""
+    if not is_hub_id(spec.source):
         where = "comes with the installation" if spec.source.startswith(PACKAGE) else f"is a folder, {spec.source}"
         raise UsageError(f"judge {spec.name!r} {where}: there is nothing to fetch")
 
@@ -98,7 +97,7 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         with _no_bars():
             planned = take(revision=spec.revision, dry_run=True)
         commit = _commit(spec, planned)
-        check_disk(spec, sum(file.file_size or 0 for file in planned if file.will_download), folder)
+        _check_disk(spec, sum(file.file_size or 0 for file in planned if file.will_download), folder)
         folder.mkdir(parents=True, exist_ok=True)
         with _files_of_at_most(max(file.file_size or 0 for file in planned)):
             take(revision=commit, dry_run=False)
@@ -107,6 +106,14 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
         raise explained(spec, folder, error) from None
     return commit
+
+
+def _check_disk(spec: JudgeSpec, needed: float, folder: Path) -> None:
+    """Raise WeightsMissing if the folder's disk has not this many bytes left for a judge."""
+    free = free_disk(folder)
+    if needed > free:
+        said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
+        raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
 
 
 @contextmanager

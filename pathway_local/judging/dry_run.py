@@ -10,7 +10,6 @@ from pathway_local.judges.placement import check_fits_here
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import LocalRater, Tally, batches
-from pathway_local.judging.pace import Pace, Timings
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, by_engine
 from pathway_local.judging.preparation import (
@@ -66,10 +65,9 @@ class RaterForecast:
 
 @dataclass(frozen=True, slots=True)
 class JudgeForecast:
-    """One judge, how it would be loaded here, and its raters. `context` is in tokens for prompt and reply together, if
-    the engine has memory for them.
+    """One judge, how it would be loaded here, and its raters.
 
-    `load_seconds` and `pace` were measured by earlier jobs on this machine; None if no such job was measured.
+    `context` is in tokens for prompt and reply together, if the engine has memory for them.
     """
 
     judge: str
@@ -78,16 +76,6 @@ class JudgeForecast:
     room: str
     notes: tuple[str, ...]
     raters: tuple[RaterForecast, ...]
-    load_seconds: float | None
-    pace: Pace | None
-
-    @property
-    def seconds(self) -> float | None:
-        """The estimated time, loading included; None if nothing was measured."""
-        if self.pace is None or self.load_seconds is None:
-            return None
-        cases = sum(each.to_judge for each in self.raters)
-        return self.load_seconds + cases * self.pace.seconds if cases else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +132,16 @@ class _Forecast:
         placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
         local = [local_rater(each, tokenizer, plan) for each in raters]
-        timings = Timings([each.settings for each in raters], len(planned.gpus), plan.allocation.where)
-        return JudgeForecast(
-            judge.name,
-            judge.label,
-            judge.most_tokens,
-            f"it runs {placed.where}",
-            planned.notes,
-            self._raters(judge.name, [each.name for each in raters], local),
-            timings.load_seconds(),
-            timings.pace(),
-        )
+        found = self._raters(judge.name, [each.name for each in raters], local)
+        room = f"it runs {placed.where}"
+        return JudgeForecast(judge.name, judge.label, judge.most_tokens, room, planned.notes, found)
 
     def _raters(self, judge: str, names: Sequence[str], local: Sequence[LocalRater]) -> tuple[RaterForecast, ...]:
         total = self.prepared.count()
         self.watcher.begin(f"{judge} (dry run)", total * len(local) if total is not None else None)
         found = [RaterForecast(name, each.writer.rubric.name) for name, each in zip(names, local, strict=True)]
         tally, self.rows = Tally(), 0
-        for batch in batches(self.prepared.rows()):
+        for batch in batches(self.prepared.rows(self.watcher.stopped)):
             self.rows += len(batch)
             for forecast, rater in zip(found, local, strict=True):
                 self._count(forecast, rater, batch)
@@ -169,6 +149,9 @@ class _Forecast:
             self.watcher.watch(tally)
             if self.watcher.stopped():
                 break
+        else:
+            for remark in self.prepared.cases.remarks:
+                self.watcher.notice(remark)
         return tuple(found)
 
     def _count(self, forecast: RaterForecast, rater: LocalRater, batch: Sequence[Case | BadRow]) -> None:

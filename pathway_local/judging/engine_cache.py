@@ -105,16 +105,18 @@ class EngineCache:
         log: Path | None = None,
         gpus: tuple[str, ...] = ("",),
         place: Place | None = None,
+        loading: Callable[[], None] = lambda: None,
     ) -> Hosts:
         """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
-        `log` receives everything that it prints while it loads. `gpus` are those of each engine, as in `LoadPlan`;
-        `place` is on a cluster.
+        `loading` is called before one is loaded. `log` receives everything that it prints while it loads. `gpus` are
+        those of each engine, as in `LoadPlan`; `place` is on a cluster.
         """
         wanted = (kind, config, seal, gpus, place)
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
+            loading()
             own = (replace(config, gpus=each) for each in gpus)
             hosts = [Host(kind, each, seal=seal, log=log, place=place) for each in own]
             self._engine = wanted, Hosts(hosts, notify, stopped)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pathway_local import __version__
@@ -17,7 +18,6 @@ from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
-from pathway_local.judging.pace import Timings
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
@@ -52,8 +52,8 @@ class Watcher:
     def begin(self, rater: str, total: int | None) -> None:
         """Show that a judge begins; `total` is the number of its outcomes, if known."""
 
-    def loading(self, judge: str, seconds: float | None) -> None:
-        """Show that the judge's engine is being loaded; `seconds` is how long that took before on this machine."""
+    def loading(self, judge: str) -> None:
+        """Show that the judge's engine is being loaded."""
 
     def ready(self) -> None:
         """Show that the judge's engine is loaded."""
@@ -113,6 +113,8 @@ class _ScoringJob:
             for own in by_engine(raters):
                 tallies.append(self._judge_with_one_engine(own))
             status = "stopped" if self.watcher.stopped() else "done"
+            for remark in self.prepared.cases.remarks:
+                self.watcher.notice(remark)
             if self._cases_have_changed():
                 self.run.jobs.learn(self.id, {"cases_changed": True})
                 name = self.prepared.cases.path.name
@@ -136,11 +138,10 @@ class _ScoringJob:
         if judge.label:
             unnamed = "" if self.plan.judge or not self.plan.rubric else "no --judge is named: "
             self.watcher.notice(f"{unnamed}{judge.name} is {judge.label}")
-        timings = Timings([rater.settings for rater in own], len(planned.gpus), self.plan.allocation.where)
         raters = [local_rater(rater, tokenizer, self.plan) for rater in own]
 
         def start() -> Engine:
-            loaded = self._load_engine(judge, settings, config, planned, timings)
+            loaded = self._load_engine(judge, settings, config, planned)
             self._take_context(judge, raters, loaded.facts.max_model_len)
             return loaded
 
@@ -155,8 +156,6 @@ class _ScoringJob:
                 whole=self.prepared.limit is None,
             )
             tally = self._run_loop(judge, task, raters, pool, window, self.prepared.count())
-            if not self.plan.alone:
-                timings.judged(tally.judged)
             if self.plan.double_check and not self.watcher.stopped():
                 again = [local_rater(second_look(rater), tokenizer, self.plan) for rater in own]
                 self._double_check(judge, again, pool, window)
@@ -165,19 +164,23 @@ class _ScoringJob:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
 
-    def _load_engine(
-        self, judge: JudgeSpec, settings: Settings, config: EngineConfig, planned: LoadPlan, timings: Timings
-    ) -> Engine:
-        plan, watcher, before = self.plan, self.watcher, self.loaded.engine_now
+    def _load_engine(self, judge: JudgeSpec, settings: Settings, config: EngineConfig, planned: LoadPlan) -> Engine:
+        plan, watcher = self.plan, self.watcher
         place = plan.allocation.place(judge, weights_folder(judge), settings.weights, config.settings)
         for note in planned.notes:
             watcher.notice(note)
-        watcher.loading(judge.name, timings.load_seconds())
-        timings.begin()
+        loading = partial(watcher.loading, judge.name)
         engine = self.loaded.engine(
-            settings.engine, config, plan.seal, watcher.notice, watcher.stopped, plan.engine_log, planned.gpus, place
+            settings.engine,
+            config,
+            plan.seal,
+            watcher.notice,
+            watcher.stopped,
+            plan.engine_log,
+            planned.gpus,
+            place,
+            loading,
         )
-        timings.loaded(fresh=engine is not before)
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
         self.engines.append(facts)
         self.run.jobs.learn(self.id, {ENGINES: [*self.engines]})
@@ -223,7 +226,6 @@ class _ScoringJob:
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
             if now or time.monotonic() - shown >= SHOW_SECONDS:
-                self.run.commit()  # before the user sees a verdict as done: then it is never lost
                 self.watcher.watch(tally)
                 shown = time.monotonic()
 
@@ -237,7 +239,7 @@ class _ScoringJob:
             stopped=self.watcher.stopped,
         )
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
-        tally = judging.judge(self.prepared.rows())
+        tally = judging.judge(self.prepared.rows(self.watcher.stopped))
         show(tally, now=True)
         return tally
 

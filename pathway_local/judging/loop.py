@@ -68,13 +68,17 @@ class LocalRater:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job."""
+    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job.
+
+    It is `complete` once all rows were read: their number was an estimate before.
+    """
 
     judged: int = 0
     skipped: int = 0
     rejudged: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     tokens: Tokens = NO_TOKENS
+    complete: bool = False
 
     @property
     def done(self) -> int:
@@ -154,6 +158,7 @@ class JudgingLoop:
                     return self.task.tally
             self._store_finished(0)
             if not self.stopped():
+                self.task.tally.complete = True
                 self.task.end(self.raters)
         return self.task.tally
 

@@ -101,6 +101,7 @@ def _thinking(given: object) -> str:
 
 ID = Option("COLUMN", "Column with the cases' ids.", CASES)
 HEADER_ROW = Option("N", "Row that names the columns; default: detected.", CASES, least=1, most=100_000)
+SHEET = Option("NAME", "Sheet of a workbook; default: the first, or the one behind a cover page.", CASES)
 ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)
 MAP = Option(
     "INPUT=COLUMN",
@@ -154,6 +155,7 @@ class Plan:
     id: Annotated[str | None, ID] = None
     encoding: Annotated[str, ENCODING] = ""
     header_row: Annotated[int | None, HEADER_ROW] = None
+    sheet: Annotated[str, SHEET] = ""
     map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
     pair_by: Annotated[
         str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)

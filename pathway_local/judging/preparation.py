@@ -55,9 +55,13 @@ class Prepared:
     last: bytes = b""
     part: Part | None = None
 
-    def rows(self) -> Iterator[Case | BadRow]:
-        """Return the rows to judge in the order of the file."""
-        return filter(self._takes, self.cases)
+    def rows(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Case | BadRow]:
+        """Yield the rows to judge in the order of the file, until `stopped` says so, which blank rows ask as well."""
+        for _, item in self.cases.rows():
+            if stopped():
+                return
+            if item is not None and self._takes(item):
+                yield item
 
     def count(self) -> int | None:
         """Return the approximate number of rows to judge; None if counting them would take long."""
@@ -182,11 +186,14 @@ def _open_cases(
     plan: Plan, run: RunFile | None, rubrics: Collection[Rubric], notify: Callable[[str], None]
 ) -> CasesFile:
     """Open the cases file, and tell the user how its columns and the rubrics were read. Raises PathwayError."""
-    for flag, given in (("--encoding", plan.encoding), ("--header-row", plan.header_row)):
+    named = {"--encoding": plan.encoding, "--header-row": plan.header_row, "--sheet": plan.sheet}
+    for flag, given in named.items():
         if given and not isinstance(plan.cases, Path):
             raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
-    cases = cases_of(plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row)
+    cases = cases_of(
+        plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row, plan.sheet
+    )
     _check_columns(cases, plan)
     for rubric in rubrics:
         for said in rubric.notices:

@@ -46,10 +46,10 @@ class _Once(Watcher):
     def begin(self, rater: str, total: int | None) -> None:
         self._watcher.begin(rater, total)
 
-    def loading(self, judge: str, seconds: float | None) -> None:
+    def loading(self, judge: str) -> None:
         if judge not in self._said:
             self._said.add(judge)
-            self._watcher.loading(judge, seconds)
+            self._watcher.loading(judge)
 
     def ready(self) -> None:
         self._watcher.ready()
@@ -74,7 +74,10 @@ def draw_test(
     if "reference" in measured.roles.inputs and "answer" in measured.roles.inputs:
         optional.add(measured.roles.inputs["answer"])
     needed = {rubric.name: [*rubric.inputs]}
-    cases = CasesFile(plan.cases, needed, plan.map, plan.id, optional, plan.encoding, header_row=plan.header_row)
+    talks = {name for name, wanted in rubric.inputs.items() if wanted.conversation}
+    cases = CasesFile(
+        plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
+    )
     for note in cases.notes:
         notify(note)
     for name, column in cases.aliases_used.items():
@@ -98,7 +101,7 @@ def run_self_test(
     tallies: list[Tally] = []
     orders: Orders | None = "one" if test.measured.rubric.pair else None
     shared = replace(
-        plan, map={}, encoding="", header_row=None, id=ID, kind="self-test", without_text=True, orders=orders
+        plan, map={}, encoding="", header_row=None, sheet="", id=ID, kind="self-test", without_text=True, orders=orders
     )
     with ExitStack() as stack:
         once = _Once(watcher)

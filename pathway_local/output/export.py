@@ -1,5 +1,6 @@
 """A run's verdicts as a table: a file of its own, or columns beside the user's own sheet."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -20,13 +21,13 @@ from pathway_local.output.export_columns import (
 from pathway_local.output.plain import sheet_of
 from pathway_local.results.divergence import NOTES, reason_field
 from pathway_local.results.summary import SECTION, summary_of
-from pathway_local.results.table import labels_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.scores import labels_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV
@@ -38,6 +39,7 @@ from pathway_local.verdict import Failure, Value
 EXPORT = "export"
 FAILURE = "failure"
 RATER = "rater"
+RUNS = "rows with cells that a spreadsheet may run as formulas, copied as they are"
 SUFFIXES = tuple(column.suffix for column in SCORE_COLUMNS)
 
 
@@ -133,20 +135,23 @@ def export_onto(
     columns, purge = _columns(run)
     several = len({rater.name for _, rater in run.raters()}) > 1
     added = _added(run, columns, only, every=every, several=several)
-    records_of, changed, runs = _records_by_row(run), 0, 0
-    delimited = kind_of(target) in (CSV, TSV)
+    records_of, counts, met = _records_by_row(run), Counter[str](), 0
+    delimited, sheet = kind_of(target) in (CSV, TSV), cases.path.name
 
     def cells_of(row: Case | BadRow) -> dict[str, CellValue]:
-        nonlocal changed, runs
+        nonlocal met
         own_texts = (*(row.inputs.values() if isinstance(row, Case) else ()), *row.metadata.values())
-        runs += delimited and any(map(may_run, own_texts))
+        counts[RUNS] += delimited and any(map(may_run, own_texts))
         cells: dict[str, CellValue] = {}
-        for record in records_of(row):
+        found = list(records_of(row))
+        met += len(found)
+        counts[f"rows of {sheet} without a verdict"] += not found
+        for record in found:
             own = columns[record.rubric]
             if isinstance(row, Case) and record.case_hash != fingerprint(run.key, own.rubric.texts_of(row)):
                 if cases.id_column is None:
                     raise _moved(row)
-                changed += 1
+                counts[f"verdicts left out, since their cases have other texts in {sheet}"] += 1
                 continue
             prefix = _prefix(record.rater, record.rubric, several)
             told = {RATER: record.rater} | own.cells(record)
@@ -154,13 +159,10 @@ def export_onto(
         return cells
 
     remarks = _remarks(add_columns(cases, target, added, cells_of, force=force), purge)
-    if changed:
-        remarks.append(f"{changed} verdicts are left out: their cases have other texts in {cases.path.name}")
+    counts[f"verdicts without a row in {sheet}"] = sum(1 for _ in run.records()) - met
     if delimited and any(map(may_run, cases.sheet.columns)):
         remarks.append("the header has names that a spreadsheet may run as formulas, copied as they are")
-    if runs:
-        remarks.append(f"rows with cells that a spreadsheet may run as formulas, copied as they are: {runs}")
-    return remarks
+    return [*remarks, *(f"{said}: {count}" for said, count in counts.items() if count)]
 
 
 def _added(

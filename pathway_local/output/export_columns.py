@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 
 from pathway_local.rater import Rater
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
@@ -39,6 +39,10 @@ def _marks(record: Record) -> Value:
     return " ".join(record.outcome.marks) if isinstance(record.outcome, Verdict) else None
 
 
+def _confidence(score: Score) -> Value:
+    return None if score.confidence is None else round(score.confidence, 2)
+
+
 def _row(record: Record) -> int:
     return (record.outcome.row if isinstance(record.outcome, Failure) else 0) or record.row
 
@@ -60,7 +64,7 @@ SCORE_COLUMNS = [
         "the probability-weighted score",
         lambda score, declared: score.expected(declared.special) if declared.scale == "ordinal" else None,
     ),
-    ScoreColumn("_confidence", "the largest of its probabilities", lambda score, _: score.confidence),
+    ScoreColumn("_confidence", "the largest of its probabilities, to two places", lambda score, _: _confidence(score)),
     ScoreColumn("_mass", "what the judge gave to all its values before the format", lambda score, _: score.mass),
 ]
 
@@ -81,7 +85,7 @@ _METADATA = """
         MIN(each.value = '' OR CAST(CAST(each.value AS INTEGER) AS TEXT) = each.value) AND MAX(each.value <> '')
             AND MAX(kinds) IS NULL
     FROM cases, json_each(CASE WHEN json_valid(metadata) THEN metadata END) AS each
-    WHERE EXISTS (SELECT 1 FROM outcomes WHERE case_key = cases.key AND superseded = 0)
+    WHERE EXISTS (SELECT 1 FROM current WHERE case_key = cases.key)
     GROUP BY each.key ORDER BY 2, 3
 """
 _TYPED = """
@@ -89,15 +93,15 @@ _TYPED = """
 """
 _FIELDS = """
     SELECT rater_id, each.key, MIN(row), each.id
-    FROM outcomes JOIN cases ON cases.key = case_key, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
-    WHERE superseded = 0 GROUP BY rater_id, each.key ORDER BY 3, 4
+    FROM current, json_each(CASE WHEN json_valid(fields) THEN fields END) AS each
+    GROUP BY rater_id, each.key ORDER BY 3, 4
 """
 
 
 _FILLED = """
     SELECT rater_id, MAX(failure_kind IS NOT NULL), MAX(COALESCE(marks, '[]') <> '[]'),
         MAX(COALESCE(scores, '') LIKE '%"probabilities"%'), MAX(COALESCE(scores, '') LIKE '%"mass"%')
-    FROM outcomes WHERE superseded = 0 GROUP BY rater_id
+    FROM current GROUP BY rater_id
 """
 
 

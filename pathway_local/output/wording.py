@@ -10,7 +10,6 @@ from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-MARK = "†"
 WORDS = ("word", "key", "rater", "raters", "case")
 
 
@@ -32,7 +31,6 @@ class Wording:
         self._reasons: dict[str, int] = {}
         self._methods: dict[str, None] = {}
         self._levels: set[float] = set()
-        self._small = 0
         self._without: dict[tuple[str, str], None] = {}
 
     def table(self, table: Table) -> Worded:
@@ -135,7 +133,7 @@ class Wording:
         if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):
-            return self._estimate(value, row)
+            return self._estimate(value, row, percent=column.percent)
         if isinstance(value, Undefined):
             return self._mark(self.say.reason(value.reason))
         if column.kind == "key":
@@ -143,12 +141,10 @@ class Wording:
         if column.kind == "share" and isinstance(value, int | float):
             return self.say.share(value)
         if isinstance(value, int) and column.kind != "word":
-            small = 0 < value < column.small
-            self._small = max(self._small, column.small if small else 0)
-            return f"{self.say.count(value)}{f' {MARK}' if small else ''}"
+            return self.say.count(value)
         return self.say.number(value) if isinstance(value, float) else visible(str(value)) or self.say("empty_group")
 
-    def _estimate(self, estimate: Estimate, row: Mapping[str, Cell]) -> str:
+    def _estimate(self, estimate: Estimate, row: Mapping[str, Cell], *, percent: bool) -> str:
         """The value and its interval, with its level unless it is the usual one, or a footnote's number."""
         found, names = estimate.interval, (str(row.get("first", "")), str(row.get("second", "")))
         if isinstance(estimate.value, Undefined):
@@ -156,23 +152,21 @@ class Wording:
             return self.say("not_defined", mark=self._mark(self.say("undefined_because", reason=reason)))
         if isinstance(found, Undefined):
             reason = self.say("no_interval", reason=self.say.reason(with_names(found.reason, *names)))
-            return f"{self.say.number(estimate.value)}\n{self._mark(reason)}"
+            return f"{self.say.value(estimate.value, percent=percent)}\n{self._mark(reason)}"
         self._methods[found.method] = None
         self._levels.add(found.level)
         level = self.say.level(found)
         unusual = "" if level == self.say.level(LEVEL) or not self._full else f"\n({self.say('percent', number=level)})"
-        ends = self.say.ends(found) if found.low < 0 else self.say.range(found)
-        return f"{self.say.number(estimate.value)}\n{ends}{unusual}"
+        ends = self.say.ends(found, percent=percent) if found.low < 0 else self.say.range(found, percent=percent)
+        return f"{self.say.value(estimate.value, percent=percent)}\n{ends}{unusual}"
 
     def _mark(self, reason: str) -> str:
         """The number of the footnote with this reason."""
         return f"({self._reasons.setdefault(reason, len(self._reasons) + 1)})"
 
     def below(self) -> Iterator[str]:
-        """Yield what must be said below the tables: footnotes, how intervals were made, what the mark means."""
+        """Yield what must be said below the tables: footnotes, and how intervals were made."""
         yield from (f"({place}) {reason}" for reason, place in self._reasons.items())
-        if self._small:
-            yield self.say("small_groups", mark=MARK, smallest=self._small)
         for head, reason in self._without:
             yield self.say("left_out_column", head=head, reason=self.say.reason(reason))
         if self._levels and not self._full:

@@ -20,8 +20,7 @@ FILE = "pathway-local view"
 """Stands where an import names its file, so that `runs undo` can name what it takes back."""
 
 _SHEET = """
-    SELECT MAX(sheet_job) FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id
-    JOIN rubrics ON rubrics.id = rubric_id WHERE superseded = 0 AND case_id = ? AND rubrics.name = ?
+    SELECT MAX(sheet_job) FROM current WHERE case_key = (SELECT key FROM cases WHERE case_id = ?) AND rubric = ?
 """
 
 

@@ -40,6 +40,7 @@ class Given:
     pseudonyms: Path | None = None
     encoding: str = ""
     header_row: int | None = None
+    sheet: str = ""
 
 
 class CasesGiven:
@@ -64,6 +65,7 @@ class CasesGiven:
             key,
             given.encoding,
             header_row=given.header_row,
+            sheet=given.sheet,
         )
 
     @classmethod
@@ -139,7 +141,7 @@ def _sha256(file: BinaryIO) -> str:
 TOGETHER = 1_000
 """Cases that are stored in one step."""
 
-_HASHES = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE superseded = 0"
+_HASHES = "SELECT case_id, case_hash FROM current"
 
 
 @dataclass(frozen=True, slots=True)

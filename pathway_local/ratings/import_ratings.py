@@ -11,7 +11,7 @@ from pathway_local import __version__
 from pathway_local.errors import RatingsError, UnknownName, UsageError
 from pathway_local.rater import ASKED, Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.hosted_reply import BREAK, SPACING
+from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile, SavedPage
@@ -29,20 +29,16 @@ Ask = Callable[[str], bool]
 """Asks the user a question; without a person to ask, it returns False."""
 
 _SHEETS = """
-    SELECT cases.case_id, outcomes.job_id, sheet_job
-    FROM outcomes JOIN cases ON cases.key = case_key JOIN raters ON raters.id = rater_id
-    JOIN rubrics ON rubrics.id = raters.rubric_id
-    WHERE superseded = 0 AND sheet_job IS NOT NULL AND raters.name = ? AND rubrics.name = ?
+    SELECT case_id, job_id, sheet_job FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?
 """
 """The jobs that imported a rater's ratings, and those that handed out the sheets or pages with them."""
 
 
 @dataclass(slots=True)
 class ImportedRater:
-    """Counts of one rater's ratings.
+    """Counts of one rater's ratings; `unchanged` were in the run already.
 
-    `unchanged` were in the run already. Of the raw `replies`, `exact` keep the format to the letter and `spaced`
-    differ from it only in spacing; `breaks` counts the other departures by kind.
+    `broken` of the raw `replies` break the format, including unreadable ones; `breaks` counts how.
     """
 
     name: str
@@ -50,14 +46,8 @@ class ImportedRater:
     failures: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
     replies: int = 0
-    exact: int = 0
-    spaced: int = 0
+    broken: int = 0
     breaks: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def broken(self) -> int:
-        """Replies that break the format in more than spacing, including unreadable ones."""
-        return self.replies - self.exact - self.spaced
 
     def add(self, rating: Rating) -> None:
         """Count one rating, and how well its reply keeps to the format if it was read from one."""
@@ -72,9 +62,8 @@ class ImportedRater:
                 assert_never(unknown)
         if rating.replied:
             self.replies += 1
-            self.exact += not breaks
-            self.spaced += breaks == [SPACING]
-            self.breaks.update(breaks if breaks != [SPACING] else ())
+            self.broken += bool(breaks)
+            self.breaks.update(breaks)
 
 
 @dataclass(frozen=True, slots=True)

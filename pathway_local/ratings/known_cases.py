@@ -17,10 +17,7 @@ from pathway_local.sheets.row import without_guard
 
 _CASES = "SELECT case_id, row FROM cases"
 _HASHES = """
-    SELECT DISTINCT case_id, row, case_hash
-    FROM outcomes JOIN cases ON key = case_key
-    JOIN raters ON raters.id = rater_id JOIN rubrics ON rubrics.id = rubric_id
-    WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ?
+    SELECT DISTINCT case_id, row, case_hash FROM current WHERE case_hash <> '' AND rubric = ?
 """
 _SAMPLED = """
     SELECT DISTINCT case_id, inclusions.row, case_hash
@@ -29,8 +26,7 @@ _SAMPLED = """
 """
 
 _BAD_ROWS = """
-    SELECT DISTINCT case_id, COALESCE(source, ''), failure_kind FROM outcomes JOIN cases ON key = case_key
-    WHERE superseded = 0 AND failure_kind IN (?, ?)
+    SELECT DISTINCT case_id, COALESCE(source, ''), failure_kind FROM current WHERE failure_kind IN (?, ?)
 """
 
 NO_SUCH_ID, NO_SUCH_TEXTS = "its id matches no case of the run", "no case of the run has its texts"
@@ -203,9 +199,8 @@ def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
     Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
     """
     query = """
-        SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key JOIN raters ON raters.id = rater_id
-        JOIN rubrics ON rubrics.id = rubric_id
-        WHERE superseded = 0 AND case_hash <> '' AND rubrics.name = ? AND (kind = 'judge') = ? ORDER BY outcomes.id
+        SELECT case_id, case_hash FROM current
+        WHERE case_hash <> '' AND rubric = ? AND (kind = 'judge') = ? ORDER BY case_key, number
     """
     return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}
 

@@ -55,6 +55,7 @@ class RatingsFile:
     pseudonyms: Pseudonyms | None = None
     encoding: str = ""
     header_row: int | None = None
+    sheet: str = ""
     comments: Sequence[str] = ()
     sample: int | None = None
 

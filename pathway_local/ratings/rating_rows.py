@@ -10,17 +10,14 @@ from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.ratings.hosted_results import read_result, with_shares
 from pathway_local.ratings.rating_layout import Evaluator, PageRow, RatingLayout
-from pathway_local.ratings.score_text import NO_NUMBER, number_in, read_score, scale_text
+from pathway_local.ratings.score_text import NO_SCORE, is_number, read_score, scale_text
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, is_cut, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100
-SHOWN_CELL = 5
-"""Characters of a cell that a message quotes where a score should be, such as NA: too few to say anything of a case."""
-
-NO_SCORE = "no-score"
+UNSCORED = "no-score"
 """Mark of notes without a score."""
 
 CANT_SAY = "can't say"
@@ -158,25 +155,22 @@ class RatingRows:
         }
         if not scores and not undecided and not (set(notes) - {"shared_notes"}):
             return None
-        return Verdict(scores, notes, (*(() if scores else (NO_SCORE,)), *undecided))
+        return Verdict(scores, notes, (*(() if scores else (UNSCORED,)), *undecided))
 
     def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
         field = self.rubric.format.scores[name]
         try:
             value = read_score(text, field)
-            number = number_in(text)
-            if self.rubric.pair and value in field.levels and number and not number[1].strip("."):
+            if self.rubric.pair and value in field.levels and is_number(text):
                 # Others write 0 for the first response and 1 for the second, or 1 and 2.
                 names = ", ".join(field.written.get(each, name) for each, name in field.levels.items())
                 raise ReplyError(f"a number does not tell which response is better: write one of {names}")
             return Score(value)
         except ReplyError as error:
             said = str(error)
-            if said == NO_NUMBER:
-                cell = f'"{text}"' if len(text) <= SHOWN_CELL and text.isprintable() else "this"
-                said = f"{cell} is not a score from {scale_text(field)}"
-                if not has_cant_say(field):
-                    said += f"; write {CANT_SAY} if it could not be judged"
+            if said == NO_SCORE:
+                said += f" from {scale_text(field)}"
+                said += "" if has_cant_say(field) else f"; write {CANT_SAY} if it could not be judged"
             raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {said}") from None
 
     def _text_hash(self, row: Row) -> str:

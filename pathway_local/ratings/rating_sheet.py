@@ -60,6 +60,15 @@ def write_rating_sheet(
     return cut
 
 
+def _fill_text(cell: Any, value: int | float | str) -> bool:
+    """Fill a cell without the apostrophe that guards CSV files: as a text, "=1" is no formula. Return whether cut."""
+    cut = fill_cell(cell, value)
+    if isinstance(value, str) and isinstance(cell.value, str):
+        cell.value = cell.value if value.startswith("'") else cell.value.removeprefix("'")
+        cell.data_type = "s"  # the library takes a new "=1" for a formula
+    return cut
+
+
 def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
     """Write a header and the cases; returns how many texts were cut."""
     scores = list(rubric.format.scores)
@@ -68,7 +77,7 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
     widths = [12, *[TEXT_WIDTH] * len(inputs), *[SCORE_WIDTH] * len(scores), NOTES_WIDTH]
     for column, (name, width) in enumerate(zip(columns, widths, strict=True), 1):
         cell = page.cell(1, column)
-        fill_cell(cell, name)
+        _fill_text(cell, name)
         cell.font = Font(bold=True)
         page.column_dimensions[get_column_letter(column)].width = width
     page.freeze_panes = "B2"
@@ -76,7 +85,7 @@ def _fill(page: Any, rubric: Rubric, rows: Sequence[RatingRow]) -> int:
     for line, row in enumerate(rows, 2):
         for column, text in enumerate([row.rating_id, *(row.texts[name] for name in rubric.inputs)], 1):
             cell = page.cell(line, column)
-            cut += fill_cell(cell, text)
+            cut += _fill_text(cell, text)
             cell.alignment = WRAPPED
         for column in range(2 + len(inputs), len(columns) + 1):
             cell = page.cell(line, column)
@@ -105,9 +114,9 @@ def _fill_scale(page: Any, rubric: Rubric) -> None:
     """Write what may be chosen for each score in a column, highest first."""
     for column, (name, score) in enumerate(rubric.format.scores.items(), 1):
         page.column_dimensions[get_column_letter(column)].width = TEXT_WIDTH
-        fill_cell(page.cell(1, column), name)
+        _fill_text(page.cell(1, column), name)
         for line, choice in enumerate(_choices(score), 2):
-            fill_cell(page.cell(line, column), choice)
+            _fill_text(page.cell(line, column), choice)
 
 
 def _choices(score: ScoreField) -> list[int | float | str]:
@@ -175,8 +184,8 @@ def _of_rubric(rubric: Rubric, say: Language) -> Iterator[tuple[str, str, bool]]
 
 def _put(page: Any, line: int, label: str, text: str, *, bold: bool) -> None:
     first, second = page.cell(line, 1), page.cell(line, 2)
-    fill_cell(first, label)
+    _fill_text(first, label)
     first.font = Font(bold=True)
-    fill_cell(second, text)
+    _fill_text(second, text)
     second.font = Font(bold=bold)
     second.alignment = WRAPPED

@@ -51,7 +51,7 @@ class RatingsReading:
         self.problems: list[Problem] = []
         self.blanks = 0
         self.page: SavedPage | None = None
-        self._sheet = open_sheet(file.path, file.encoding, file.header_row)
+        self._sheet = open_sheet(file.path, file.encoding, file.header_row, file.sheet)
         told = _is_handed_out(self._sheet) and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
         self.notices = [] if told else list(self._sheet.notes)
         self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}

@@ -11,8 +11,8 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.label_design import design_weights, uneven_strata
-from pathway_local.results.ratings_matrix import RatingsMatrix, why_no_levels
 from pathway_local.results.table import Column, Table
+from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
@@ -193,12 +193,12 @@ class AgainstPeople:
             scores, people, mean = (
                 each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
             )
-            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.smallest)
+            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.min_group)
             found += [(rater, names[each.group], each) for each in errors]
         return found
 
     def _is_hidden(self, group: GroupError) -> bool:
-        return self.options.hides and group.cases < self.options.smallest
+        return group.cases < self.options.min_group
 
     @property
     def hidden(self) -> int:

@@ -1,7 +1,7 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,14 +10,11 @@ from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.analysis import OptionError, as_given
+from pathway_local.results.alike import alike
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
-from pathway_local.results.doubt import doubt_tables
-from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
-from pathway_local.results.ratings import alike
-from pathway_local.results.ratings_matrix import MatrixRater, RatingsMatrix, why_no_levels
-from pathway_local.results.table import Table
+from pathway_local.results.label_design import design_weights, without_picked
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import Estimate, IntArray
@@ -52,10 +49,10 @@ class Set:
 
 
 class ScoreAgreement:
-    """The agreement on one score, on the cases that raters have in common. Raises UsageError, OptionError.
+    """The agreement on one score, on the cases that raters have in common. Raises UsageError.
 
     Of people who worked on a sample, only labels of that sample count: raters disagree more on cases that were picked
-    for their disagreement than on others. `doubt` has tables about what judges with probabilities are unsure of.
+    for their disagreement than on others.
     """
 
     def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
@@ -67,8 +64,7 @@ class ScoreAgreement:
         matrix, left_out = without_picked(whole)
         self.matrix = matrix
         clusters = matrix.clusters(options.cluster) if options.cluster else None
-        again = [(_single(matrix, first), _single(matrix, second)) for first, second in options.again()]
-        chosen = [place for place in _chosen(matrix, named) if place not in {second for _, second in again}]
+        chosen = _chosen(matrix, named)
         compared = [place for place in chosen if matrix.raters[place].verdicts]
         self.raters = [matrix.raters[place] for place in chosen]
         self.pairs = [
@@ -76,21 +72,11 @@ class ScoreAgreement:
             for first, second in combinations(compared, 2)
             if not _holds(matrix, members, first, second)
         ]
-        self.twice = [_pair(matrix, first, second, clusters) for first, second in again]
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         self.warnings = [*alike(matrix, compared)]
         self.corrected = _corrected(whole, self.people)
-        self.doubt = [*_doubt(run, self.people)]
-
-
-def _doubt(run: RunFile, people: AgainstPeople) -> Iterator[Table]:
-    """What the doubt of judges with probabilities says about where they are wrong."""
-    raters, members = people.matrix.raters, people.reference
-    judges = [place for place in people.judges if raters[place].kind == "judge"]
-    if members and all(raters[place].kind in PEOPLE for place in members):
-        yield from doubt_tables(run, people.matrix, judges, members, people.name, people.options)
 
 
 def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
@@ -102,35 +88,9 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
     return corrected_means(whole, judges, people.reference, people.name, people.options)
 
 
-def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
-    """The matrix without labels from outside the samples that people worked on, and notes about them."""
-    given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
-    for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
-        rater, picked = raters[place], picked_labels(matrix, place)
-        if picked is None:
-            said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
-        elif picked.any():
-            given[picked, place] = np.nan
-            count = int(picked.sum())
-            raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
-            told = {"rater": rater.name, "kept": rater.verdicts - count, "rated": rater.verdicts}
-            said.append(Note("picked_left_out", told, "note"))
-    said += [Note("uneven_strata", {"column": column}, "note") for column in dict.fromkeys(uneven_strata(matrix))]
-    return replace(matrix, given=given, raters=tuple(raters)), said
-
-
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
     places = matrix.places(names) or range(len(matrix.raters))
     return sorted(places, key=lambda place: (ORDER.index(matrix.raters[place].kind), place))
-
-
-def _single(matrix: RatingsMatrix, name: str) -> int:
-    """The column of one rater. Raises OptionError for a name of several, and UnknownName."""
-    places = matrix.columns(name)
-    if len(places) > 1:
-        said = f"{as_given(name)} is several raters, and {{twice}} is about one person"
-        raise OptionError(said, f"Name one, such as {as_given(name)}/NAME.")
-    return places[0]
 
 
 def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:

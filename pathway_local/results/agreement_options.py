@@ -3,25 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
     RATERS,
+    Bad,
     Cluster,
     Margin,
     MinGroup,
-    OptionError,
     Options,
     Raters,
     Rubric,
     Says,
-    as_given,
 )
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.coefficients import comparable
 
 PAIR = "Comparing two judges"
@@ -44,47 +41,18 @@ class AgreementOptions(Options):
     ] = ""
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
-    min_group: MinGroup = None
-    twice: Annotated[
-        tuple[str, ...],
-        Says("NAME=NAME", "One person's first and second ratings of the same cases; repeat for more.", RATERS),
-    ] = ()
-    looks: Annotated[
-        int,
-        Field(ge=1, le=100),
-        Says("K", "How often you look at corrected means while data grow; the looks share the error of 5%."),
-    ] = 1
-
-    @property
-    def smallest(self) -> int:
-        """Groups of fewer cases get no figures, and are left out if `hides`."""
-        return self.min_group or MIN_GROUP
-
-    @property
-    def hides(self) -> bool:
-        """Whether groups of few cases are left out."""
-        return self.min_group is not None
+    min_group: MinGroup = MIN_GROUP
+    bad: Bad = ""
 
     @property
     def named(self) -> list[str]:
         """The raters that are named, in whatever part."""
-        return [*self.rater, *([self.against] if self.against else []), *(name for two in self.again() for name in two)]
-
-    def again(self) -> list[tuple[str, str]]:
-        """The raters of each pair in `twice`, who are one person. Raises OptionError."""
-        found = []
-        for given in self.twice:
-            first, _, second = given.partition("=")
-            if not first or not second or first == second:
-                raise OptionError(f"{{twice}} {as_given(given)} is not NAME=NAME", "Such as {twice} ann=ann-again.")
-            found.append((first, second))
-        return found
+        return [*self.rater, *([self.against] if self.against else [])]
 
     def check(self) -> None:
-        """Raise OptionError or UnknownName for what can't be followed in any run."""
+        """Raise UnknownName for a figure that there is not."""
         if self.figure and self.figure not in comparable():
             raise UnknownName("figure", self.figure, comparable())
-        self.again()
 
 
 def people_table(

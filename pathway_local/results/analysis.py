@@ -8,9 +8,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pathway_local.errors import UsageError
-from pathway_local.results import MIN_GROUP
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Table
+from pathway_local.scores.scores import Scores
 from pathway_local.system.safe_yaml import first_complaint
 from pathway_local.words.language import Spell, Spelled
 
@@ -50,15 +49,13 @@ Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. 
 PairBy = Annotated[
     str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
 ]
-MinGroup = Annotated[
-    int | None,
-    Field(ge=1),
-    Says("N", f"With {{by}}: leave out groups of fewer cases (default: mark those under {MIN_GROUP})."),
+Bad = Annotated[
+    str,
+    Says("LEVEL", "Scores up to this level, a number or name, count as bad (default: the lower half of the scale)."),
 ]
+Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)]
+MinGroup = Annotated[int, Field(ge=1), Says("N", "With {by}: leave out groups of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Looks = Annotated[
-    int, Field(ge=1, le=100), Says("K", "How often you look while data grow; the looks share the error of 5%.")
-]
 
 Own = TypeVar("Own", bound=Options)
 
@@ -68,7 +65,7 @@ class Analysis(Generic[Own]):
     """A command, a table file, a page and JSON at once: `tables` yields what it finds."""
 
     options: type[Own]
-    tables: Callable[[Ratings, Own], Iterator[Table]]
+    tables: Callable[[Scores, Own], Iterator[Table]]
     examples: tuple[str, str]
 
     @property
@@ -77,7 +74,7 @@ class Analysis(Generic[Own]):
         return self.tables.__doc__ or ""
 
 
-def found_by(analysis: Analysis[Own], data: Ratings, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
+def found_by(analysis: Analysis[Own], data: Scores, given: Mapping[str, Any], spell: Spell = str) -> list[Table]:
     """Return what an analysis finds with these options, with the cautions about judges. Raises PathwayError."""
     with naming(spell):
         options = checked(analysis.options, given)

@@ -5,11 +5,13 @@ from shlex import quote
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
+from pathway_local.results.alike import alike
 from pathway_local.results.analysis import (
     Analysis,
     OptionError,
     as_given,
 )
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.comparison import (
     CompareOptions,
     Comparison,
@@ -20,9 +22,9 @@ from pathway_local.results.comparison import (
 )
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
-from pathway_local.results.ratings import Ratings, alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.results.table import Cell, Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import shown
 from pathway_local.statistics.figure import Estimate, Interval, Undefined, undefined_estimate
 
@@ -37,7 +39,7 @@ UNEVEN = 0.5
 """Effective clusters per cluster below which a note says that they are uneven."""
 
 
-def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
+def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
     """Show which chatbots each rater scores higher on the same questions, with intervals, and their order.
 
     Answers are compared question by question, or as groups if they share no questions, such as two languages. With
@@ -47,8 +49,6 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
         for name in ("between", "pair_by"):
             if getattr(options, name):
                 raise OptionError(f"{{{name}}} compares scores, and {{pairs}} choices between two", "Give one of them.")
-        if options.looks > 1:
-            raise OptionError("{looks} is for {between}: a ranking has no tests", "Leave {looks} out.")
         if options.margin:
             raise OptionError("{margin} is for {between}: a choice between two has no points", "Leave {margin} out.")
         columns = [name.strip() for name in options.pairs.split(",")]
@@ -62,10 +62,15 @@ def compare(data: Ratings, options: CompareOptions) -> Iterator[Table]:
     if not options.between:
         raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
     rubrics = data.rated(options.rubric, options.rater)
-    yield from comparison_tables([*data.matrices(rubrics)], comparison_plan(data, options))
+    matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
+    yield from comparison_tables(matrices, plan)
+    check_bad(matrices, options.bad)
+    told = options.model_copy(update={"cluster": plan.cluster})
+    found = [each for matrix in matrices if (each := bad_answers(data, matrix, told))]
+    yield from bad_table(found, plan.between, options.rater, plan.values)
 
 
-def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
+def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:
     """Return what to compare, as these options say. Raises PathwayError for columns and values."""
     name, equals, named = options.between.partition("=")
     if not name.strip() or bool(equals) > bool(named.strip(" ,")):
@@ -88,7 +93,7 @@ def comparison_plan(data: Ratings, options: CompareOptions) -> ComparisonPlan:
         raise OptionError(said, f"Name those to compare: {{between}} {as_given(quote(f'{column}=A,B,C'))}.")
     by = pairing(data, options.pair_by, column, values, options.min_group)
     return ComparisonPlan(
-        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group, options.looks,
+        column, tuple(values), by, options.rater, cluster, options.margin, options.min_group,
         0 if equals else counted[""],
     )  # fmt: skip
 
@@ -196,8 +201,6 @@ def _shared(found: Sequence[Comparison], plan: ComparisonPlan) -> Iterator[Note]
         yield Note("family", {"count": family})
     if plan.pairing.note:
         yield plan.pairing.note
-    if plan.looks > 1:
-        yield Note("looks", {"count": plan.looks}, "note")
     if plan.without:
         yield Note("without_value", {"count": plan.without, "column": plan.between}, "note")
 

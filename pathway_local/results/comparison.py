@@ -14,12 +14,12 @@ from pydantic import Field
 
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Looks, Margin, Options, Raters, Rubric, Says
+from pathway_local.results.analysis import Bad, Margin, Options, Raters, Rubric, Says
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.pairing import Pairing
-from pathway_local.results.ratings_matrix import RatingsMatrix
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
-from pathway_local.statistics.families import at_holm_levels, level_of_looks
+from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
@@ -60,7 +60,7 @@ class CompareOptions(Options):
     cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
     margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
     min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
-    looks: Looks = 1
+    bad: Bad = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ def _weights(labels: LabelDesign) -> FloatArray:
     return np.where(labels.random, stratum_weights(labels.design.strata, whole, labels.random), 1.0)
 
 
-def as_one_family(found: Sequence[CorrectedComparison], level: float) -> list[CorrectedComparison]:
-    """The same with intervals at Holm's levels, for a family of that confidence level."""
+def as_one_family(found: Sequence[CorrectedComparison]) -> list[CorrectedComparison]:
+    """The same with intervals at Holm's levels."""
     effects = [each.found.corrected for each in found]
     family = sum(not effect.missing for effect in effects)
-    estimates = at_holm_levels(effects, level)
+    estimates = at_holm_levels(effects)
     return [replace(each, difference=own, family=family) for each, own in zip(found, estimates, strict=True)]
 
 
@@ -144,7 +144,7 @@ class ComparisonPlan:
     `pairing` says which cases answer the same question, or that they are groups. `without` counts the cases that have
     none of the column's values. `raters` are named (none: all);
     pairs with the same value of `cluster` depend on each other. Differences up to `margin` points count as equal.
-    Comparisons of fewer pairs than `smallest` are not shown. So many `looks` at growing data share the error.
+    Comparisons of fewer pairs than `smallest` are not shown.
     """
 
     between: str
@@ -154,7 +154,6 @@ class ComparisonPlan:
     cluster: str = ""
     margin: float = 0.0
     smallest: int = 10
-    looks: int = 1
     without: int = 0
 
     @property
@@ -227,15 +226,15 @@ def comparisons(matrices: Iterable[RatingsMatrix], plan: ComparisonPlan) -> list
         compared = _Compared(matrix, plan)
         for place in matrix.places(plan.raters) or matrix.scoring():
             found += [compared.comparison(place, names) for names in combinations(plan.values, 2)]
-    return _one_family(found, level_of_looks(plan.looks))
+    return _one_family(found)
 
 
-def _one_family(found: Sequence[Comparison], level: float) -> list[Comparison]:
+def _one_family(found: Sequence[Comparison]) -> list[Comparison]:
     paired = [each.found for each in found if isinstance(each.found, PairedComparison)]
-    estimates = iter(at_holm_levels([each.effect for each in paired], level))
+    estimates = iter(at_holm_levels([each.effect for each in paired]))
     family = sum(not each.effect.missing for each in paired)
     by_people = [each.corrected for each in found if isinstance(each.corrected, CorrectedComparison)]
-    corrected = iter(as_one_family(by_people, level))
+    corrected = iter(as_one_family(by_people))
     return [
         replace(
             each,

@@ -9,12 +9,10 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.summary import score_title
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.table import Cell, Column, Table, score_title
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import reliability_points
 from pathway_local.statistics.corrected import Placed, corrected_domain_mean
-from pathway_local.statistics.families import level_of_looks
 from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import difference_effect
@@ -71,14 +69,14 @@ class SampledLabels:
         weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
         self._weights: FloatArray = weights[self.inside]
 
-    def correct(self, judge: int, group: BoolArray | None = None, *, smallest: int = 0, looks: int = 1) -> Placed:
+    def correct(self, judge: int, group: BoolArray | None = None, *, smallest: int = 0) -> Placed:
         """The correction of a judge's mean and share of special levels, over all cases or those of the group."""
         if group is not None and np.sum((np.isfinite(self.scores) | self.special) & group) < smallest:
             few = Undefined(Reason("under {smallest} of its cases are labelled", smallest=smallest))
             return Placed(few, few)
         expected = self.matrix.expected_or_given[self.inside, judge]
         special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)
-        survey = Survey(strata=self.strata, inside=group, noise=self.noise, level=level_of_looks(looks))
+        survey = Survey(strata=self.strata, inside=group, noise=self.noise)
         return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
@@ -199,10 +197,10 @@ def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptio
     groups: list[tuple[str | None, BoolArray | None, int]] = [(None, None, int(labels.inside.sum()))]
     for value, inside in _groups(labels, options):
         size = int(inside.sum())
-        groups += [(value, inside, size)] if size >= (options.smallest if options.hides else 1) else []
+        groups += [(value, inside, size)] if size >= options.min_group else []
     for judge in judges:
         for name, group, cases in groups:
-            found = labels.correct(judge, group, smallest=options.smallest, looks=options.looks)
+            found = labels.correct(judge, group, smallest=options.min_group)
             yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
 
 
@@ -227,8 +225,8 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
     if len(labels.matrix.designs) > 1:
         yield Note("labels_of_sample", {"seed": str(labels.sample.seed)}, "note")
     sizes = [int(inside.sum()) for _, inside in _groups(labels, options)]
-    if options.hides and (hidden := sum(0 < size < options.smallest for size in sizes)):
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.smallest}, "note")
+    if hidden := sum(0 < size < options.min_group for size in sizes):
+        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     for part in parts:
         found = part.found.mean
         if part.group is None:

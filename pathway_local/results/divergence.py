@@ -9,14 +9,15 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.ratings import alike
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.results.table import Cell, Column, Table, cautions, labels_of
+from pathway_local.results.alike import alike
+from pathway_local.results.table import Cell, Column, Table, cautions
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
+from pathway_local.scores.scores import labels_of
 from pathway_local.verdict import Number, Verdict, plain
 
 DivergenceKind = Literal["agree", "neighbours", "apart", "special"]

@@ -1,126 +1,19 @@
-"""A judge's doubt: where people say that it is wrong, what tells how sure it is, and whether that means anything."""
+"""A judge's doubt: where people say that it is wrong, and what tells how sure it is."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median_high, median_low, multimode
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from pathway_local.note import Note
-from pathway_local.rater import JUDGES
-from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.label_design import LabelDesign, design_weights, own_design, weights_of
-from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.calibration import doubt_figures
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval
-from pathway_local.statistics.intervals import wilson
-from pathway_local.statistics.resampling import Statistic, counted_rows
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.statistics.figure import FloatArray
 from pathway_local.verdict import Number, Score, Verdict
 
-By = Literal["confidence", "distance", "mass", "judges", "model"]
-SIGNS = get_args(By)[:-1]
-"""What tells how sure a judge is, each one's own column; the model weighs all of them."""
-
-STEPS = 10
-"""Points of the curve."""
-
-COLUMNS = (
-    Column("judge", "rater"), Column("labelled", "count"), Column("wrong_share", "share"),
-    Column("area_gain", "estimate"), Column("overconfidence", "estimate"), Column("calibration", "estimate"),
-)  # fmt: skip
-CURVE = (
-    Column("surest"), Column("labelled", "count"), Column("wrong_part", "estimate"), Column("confidence", "number"),
-)  # fmt: skip
-
-
-def doubt_tables(
-    run: RunFile,
-    matrix: RatingsMatrix,
-    judges: Sequence[int],
-    people: Sequence[int],
-    who: str,
-    options: AgreementOptions,
-) -> Iterator[Table]:
-    """Yield what the doubt of judges with probabilities says, by labels of a sample or, without one, by all."""
-    design, labels = own_design(matrix, people, who), matrix.given[:, list(people)]
-    if isinstance(design, LabelDesign):
-        labels = np.where(design.labels, labels, np.nan)
-    about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "reference": who}
-    rows, notes, curves = list[dict[str, Cell]](), list[Note](), list[Table]()
-    for judge in judges:
-        sure, name = signs_of(run, matrix, judge)[:, SIGNS.index("confidence")], matrix.raters[judge].name
-        used = np.isfinite(sure) & np.isfinite(labels).any(axis=1)
-        if not used.any():
-            continue
-        wrong = wrong_by(matrix, judge, labels, 0)[used]
-        weigh = (
-            weights_of(design.design) if isinstance(design, LabelDesign) else design_weights(matrix, [judge, *people])
-        )
-        weights = weigh(used)[used] if weigh else np.ones(len(wrong))
-        clusters = matrix.clusters(options.cluster)[used] if options.cluster else None
-        found = doubt_figures(sure[used], wrong, clusters, weights)
-        share = float(np.average(wrong, weights=weights))
-        rows.append({"judge": name, "labelled": len(wrong), "wrong_share": share, **found})
-        notes.append(Note(_said(found["area_gain"]), {"judge": name, "people": who}))
-        curve = list(_curve(sure[used], wrong, clusters, weights))
-        told = about | {"judge": name}
-        curves.append(_table("risk", told, CURVE, curve, (), chart=True))
-    if rows:
-        yield _table("doubt", about, COLUMNS, rows, notes)
-        yield from curves
-
-
-def _curve(
-    sure: FloatArray, wrong: FloatArray, clusters: IntArray | None, weights: FloatArray
-) -> Iterator[dict[str, Cell]]:
-    """Yield the share of wrong cases among the surest tenth, two tenths and so on; cases alike stay together.
-
-    `weights` say how many cases each stands for.
-    """
-    order = np.argsort(-sure, kind="stable")
-    reached = np.cumsum(weights[order]) / weights.sum()
-    wanted = np.searchsorted(reached, np.arange(1, STEPS + 1) / STEPS - 1e-9)
-    ends = np.searchsorted(-sure[order], -sure[order][wanted], side="right")
-    for end in np.unique(ends):
-        first = order[:end]
-        share = Estimate(float(wrong[first].mean()), wilson(float(wrong[first].sum()), len(first)))
-        if clusters is not None or np.ptp(weights):
-            rows = counted_rows(wrong[first][:, None], None if clusters is None else clusters[first], weights[first])
-            share = rows.estimate(
-                {"": Statistic(partial(_mean, rows.rows[:, 0]), "", least=0.0, most=1.0, share=True)}
-            )[""]
-        yield {
-            "surest": f"{100 * reached[end - 1]:.0f}%", "labelled": len(first), "wrong_part": share,
-            "confidence": float(np.average(sure[first], weights=weights[first])),
-        }  # fmt: skip
-
-
-def _mean(values: FloatArray, weighed: FloatArray) -> FloatArray:
-    """The mean of values (rows,) under each weighting (R, rows)."""
-    found: FloatArray = weighed @ values / weighed.sum(axis=1)
-    return found
-
-
-def _table(
-    key: str, about: dict[str, object], columns: Sequence[Column], rows: Sequence[dict[str, Cell]],
-    notes: Sequence[Note], *, chart: bool = False,
-) -> Table:  # fmt: skip
-    return Table(
-        key, about, columns, rows, notes, detail=True, heading=("rubric", "score"), section="people",
-        chart="interval" if chart else "", scale=(0.0, 1.0) if chart else None,
-    )  # fmt: skip
-
-
-def _said(gain: Estimate) -> str:
-    """The key of the sentence about a judge's doubt."""
-    if isinstance(gain.interval, Interval) and gain.interval.low > 0:
-        return "doubt_tells"
-    if isinstance(gain.interval, Interval) and gain.interval.high < 0:
-        return "doubt_misleads"
-    return "doubt_unclear"
+By = Literal["confidence", "distance"]
+"""What tells how sure a judge is: its likeliest score's probability, or how near the possible scores lie to it."""
 
 
 def wrong_by(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
@@ -161,30 +54,23 @@ def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: 
     return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
 
 
-def signs_of(run: RunFile, matrix: RatingsMatrix, judge: int) -> FloatArray:
-    """The signs of each case, (cases, signs); the higher, the surer. NaN where the judge has none."""
-    signs = np.full((len(matrix.case_ids), len(SIGNS)), np.nan)
+def sureness(run: RunFile, matrix: RatingsMatrix, judge: int, by: By) -> FloatArray:
+    """How sure the judge is of each case, (cases,), NaN where nothing tells. Raises OptionError if nothing does."""
+    sure, name = np.full(len(matrix.case_ids), np.nan), matrix.raters[judge].name
     rows = {case: row for row, case in enumerate(matrix.case_ids)}
-    levels = list(map(float, matrix.levels))
-    place: dict[Number, int] = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
-    for record in run.records(matrix.raters[judge].name, matrix.rubric):
+    place = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
+    for record in run.records(name, matrix.rubric):
         score = record.outcome.scores.get(matrix.score) if isinstance(record.outcome, Verdict) else None
         if score is not None and record.case_id in rows:
-            found = (score.confidence, _distance(score, place), score.mass)
-            signs[rows[record.case_id], :3] = [np.nan if each is None else each for each in found]
-    others = [at for at in matrix.of_kind(*JUDGES) if at != judge]
-    spots = np.interp(matrix.on_scale, levels, np.arange(len(levels))) if levels else matrix.given
-    spots = np.where(np.isfinite(matrix.on_scale), spots, np.nan)
-    apart = spots[:, others] - spots[:, [judge]]
-    apart = (apart != 0).astype(np.float64) if matrix.nominal else np.abs(apart)
-    given = np.isfinite(spots[:, others]) & np.isfinite(spots[:, [judge]])
-    count = given.sum(axis=1)
-    mean = np.where(given, apart, 0).sum(axis=1) / np.maximum(count, 1)
-    signs[:, 3] = np.where(count > 0, -mean, np.nan)
-    return signs
+            found = score.confidence if by == "confidence" else _nearness(score, place)
+            sure[rows[record.case_id]] = np.nan if found is None else found
+    if not np.isfinite(sure).any():
+        hint = "Probabilities come from local judges alone; {by} distance needs a score with an order, too."
+        raise OptionError(f"{{by}} {by}: {as_given(name)} has none", hint)
+    return sure
 
 
-def _distance(score: Score, place: Mapping[Number, int]) -> float | None:
+def _nearness(score: Score, place: Mapping[Number, int]) -> float | None:
     """Minus the expected distance from the score in levels; None without probabilities, or off the scale."""
     if not score.probabilities or score.value not in place:
         return None

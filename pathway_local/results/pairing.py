@@ -1,6 +1,5 @@
 """Which answers of chatbots belong to the same question: by a kept column, or by the hashes of an input's texts."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from pathway_local.note import Note
 from pathway_local.probes.subject import input_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import IntArray
 
 Question = int | str
@@ -47,7 +46,7 @@ class Pairing:
         return codes, int(codes.max(initial=-1)) + 1
 
 
-def pairing(data: Ratings, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
+def pairing(data: Scores, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
     """Return how to pair cases with these values of the kept column `between`.
 
     They are paired by the column or input that is `asked` for, else by their questions if each two sides of at least
@@ -96,12 +95,11 @@ def _sides(
 ) -> list[set[Question]]:
     """Return each side's questions, by a case's id and kept columns; an empty cell is none."""
     sides: dict[str, set[Question]] = {value: set() for value in values}
-    with decoding(run.path):
-        for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
-            kept = json.loads(metadata)
-            own, asked = sides.get(kept.get(between)), question(case_id, kept)
-            if own is not None and asked not in (None, ""):
-                own.add(asked)
+    for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
+        kept = TEXTS_BY_NAME.read(run.path, metadata)
+        own, asked = sides.get(kept.get(between, "")), question(case_id, kept)
+        if own is not None and asked not in (None, ""):
+            own.add(asked)
     return list(sides.values())
 
 

@@ -38,12 +38,6 @@ class _Votes:
     verdicts: list[Verdict] = field(default_factory=list)
 
 
-def mean_of(verdict: Verdict, score: str) -> float | None:
-    """The mean that a panel gave in place of a score on the scale."""
-    value = verdict.fields.get(f"{score}{MEAN}") if score not in verdict.scores else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def make_panel(
     run: RunFile, name: str, members: Sequence[str], rule: PanelRule, command: Sequence[str]
 ) -> list[PanelResult]:

@@ -1,7 +1,7 @@
-"""How many labels, questions, students or people a figure of a run needs, from the run's own spread."""
+"""How many labels make a corrected mean sure enough, or how many cases show a difference, from the run's own spread."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -10,42 +10,28 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results import handover, stand_in
-from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.analysis import RATERS, Analysis, Looks, OptionError, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.alike import alike
+from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, PairBy, Raters, Rubric, Says
 from pathway_local.results.compare import comparison_plan
-from pathway_local.results.comparison import CompareOptions, Comparison, CorrectedComparison, comparisons
+from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
-from pathway_local.results.doubt import By
-from pathway_local.results.handover import HandoverOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.ratings import Ratings, alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.table import Column, Table
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.needed import Aim, Goal, Spread, needed
+from pathway_local.statistics.intervals import LEVEL
+from pathway_local.statistics.needed import Pilot, labels_for_width, units_to_detect
 from pathway_local.statistics.prediction_powered import Correction
-
-AIM = "Aim (give one of the first five)"
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
 
-FOLLOWED, WELL_FOLLOWED = 0.6, 0.8
-"""The correlation of a judge with people that is assumed before there are labels, and that of a very good judge.
+FOLLOWED = 0.6
+"""The correlation of a judge with people that is assumed before there are labels.
 
-Published judges reach about 0.5 (Liu et al. 2023, G-Eval) to 0.9 (Kim et al. 2024, Prometheus). Were people's scores
-assumed to have nothing to do with the judge's, a plan would ask for about three times as many labels as it takes.
+Published judges reach about 0.5 (Liu et al. 2023, G-Eval) to 0.9 (Kim et al. 2024, Prometheus).
 """
-
-AIMS = ("half_width", "detect", "margin", "error")
-GOES_WITH = {
-    "error": ("against", "within", "by", "rubric", "rater"),
-    "stand_in": ("margin", "against", "rubric"),
-    "against": ("half_width", "looks", "rubric", "rater"),
-    "between": ("half_width", "detect", "margin", "looks", "pair_by", "labels", "cluster", "rubric", "rater"),
-}
-"""The quantity that each option plans, and the options that go with it."""
 
 Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 
@@ -53,213 +39,112 @@ Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 class PlanOptions(Options):
     """The aim, and the figure that is to reach it."""
 
-    half_width: Annotated[Points, Says("POINTS", "Plan an interval that reaches this far to either side.", AIM)] = None
-    detect: Annotated[Points, Says("POINTS", "Plan an 80% chance to find a difference this large.", AIM)] = None
-    margin: Annotated[Points, Says("POINTS", "Plan an 80% chance to show that equal chatbots differ by less.", AIM)] = (
-        None
-    )
-    error: Annotated[
-        float | None,
-        Field(gt=0, lt=1),
-        Says("SHARE", "Plan the labels that let a judge keep cases with this promise, as `handover` does.", AIM),
-    ] = None
-    stand_in: Annotated[
-        bool,
-        Says(
-            "",
-            "Plan the cases and people that show that a judge as good as a person can stand in for one, as `agreement` "
-            "says it; with {margin}: how far it may fall short (default: 0.05).",
-            AIM,
-        ),
-    ] = False
-    looks: Looks = 1
     against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
+    half_width: Annotated[Points, Says("POINTS", "With {against}: half the width that its interval may have.")] = None
     between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
+    detect: Annotated[Points, Says("POINTS", "With {between}: the difference to find.")] = None
     pair_by: PairBy = ""
-    labels: Annotated[bool, Says("", "With {between}: plan the labels that correct it, not the questions.")] = False
-    within: Annotated[int, Field(ge=0), Says("K", "With {error}: levels by which a score may differ.")] = 0
-    by: Annotated[By, Says("ORDER", "With {error}: what orders the cases, as in `handover`.")] = "confidence"
     cluster: Annotated[
         str, Says("COLUMN", "With {between}: column that groups related cases: plan its number of values.")
     ] = ""
     rubric: Rubric = ""
     rater: Raters = ()
 
-    @property
-    def planned(self) -> str:
-        """The option that says what is planned. Raises OptionError if the others do not go with it."""
-        aims = [name for name in AIMS if getattr(self, name) is not None]
-        if self.error is not None or self.stand_in:
-            what = "stand_in" if self.stand_in else "error"
-        elif len(aims) != 1:
-            raise OptionError(
-                "plan needs one aim", "Name one of {half_width}, {detect}, {margin}, {error} and {stand_in}."
-            )
-        elif bool(self.against) == bool(self.between):
+    def check(self) -> None:
+        """Raise OptionError for anything but one aim with its figure."""
+        if bool(self.against) == bool(self.between):
             raise OptionError("plan needs either {against} or {between}", "Such as {against} people {half_width} 0.2.")
-        else:
-            what = "against" if self.against else "between"
-        for name, field in type(self).model_fields.items():
-            if getattr(self, name) != field.default and name not in (what, *GOES_WITH[what]):
-                others = ", ".join(f"{{{each}}}" for each in GOES_WITH[what])
-                raise OptionError(f"{{{name}}} does not go with {{{what}}}", f"With it go {others}.")
-        return what
-
-    @property
-    def goal(self) -> Goal:
-        """The aim at a mean or a difference."""
-        named: dict[Aim, float | None] = {"half-width": self.half_width, "detect": self.detect, "margin": self.margin}
-        return next(Goal(aim, points, self.looks) for aim, points in named.items() if points is not None)
+        own, others = ("half_width", ("detect", "pair_by", "cluster")) if self.against else ("detect", ("half_width",))
+        with_it = "{against}" if self.against else "{between}"
+        if getattr(self, own) is None:
+            raise OptionError(f"{with_it} needs {{{own}}}", f"Such as {{{own}}} 0.2.")
+        for name in others:
+            if getattr(self, name):
+                raise OptionError(f"{{{name}}} does not go with {with_it}")
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A rater's figure on one score: how many units it needs (`own`), or why that can't be said.
+    """A rater's figure on one score: how many units it needs, or why that can't be said, and how many are there.
 
-    `source` says where its spread comes from. If labels are planned before there are any, `between` has the numbers for
-    a very good judge and for a useless one. `rated` counts the cases that people rated, labels of the sample or not.
+    `source` says where its spread comes from. `rated` counts the cases that people rated, labels of the sample or not.
     """
 
     rubric: str
     score: str
     rater: str
-    spread: Spread | Undefined
+    needed: int | Undefined
+    now: int = 0
     source: str = ""
-    own: int | Undefined | None = None
-    between: tuple[int | Undefined, int | Undefined] | None = None
     rated: int = 0
 
-    @property
-    def now(self) -> int:
-        """The units that are there."""
-        return self.spread.now if isinstance(self.spread, Spread) else 0
 
-
-def plan(data: Ratings, options: PlanOptions) -> Iterator[Table]:
-    """Say how many labels, questions or students a figure needs, from the run's own spread.
+def plan(data: Scores, options: PlanOptions) -> Iterator[Table]:
+    """Say how many labels a mean needs, or how many questions or students a difference, from the run's own spread.
 
     Decide before you look, and look once: whoever looks after every batch and stops at the first difference finds a
-    false one far too often. For several looks, give the same {looks} here and to the command that shows the figure.
+    false one far too often.
     """
-    what = options.planned
-    if what == "error":
-        yield from _handover(data, options)
-        return
-    if what == "stand_in":
-        people = [options.against] if options.against else []
-        margin = AgreementOptions().margin if options.margin is None else options.margin
-        yield from stand_in.planned([*data.matrices(data.rated(options.rubric, people))], options.against, margin)
-        return
-    goal = options.goal
+    options.check()
     matrices = [*data.matrices(data.rated(options.rubric, options.rater))]
     if options.against:
-        drafts, warnings = _means(matrices, options)
-        units = Note("unit_labels")
+        found, warnings = _means(matrices, options)
+        units, aim = Note("unit_labels"), Note("aim_half_width", {"points": options.half_width})
     else:
-        drafts, warnings, units = _differences(data, matrices, options)
-    if not drafts:
+        found, units = _differences(data, matrices, options)
+        warnings, aim = [], Note("aim_detect", {"points": options.detect})
+    if not found:
         raise UsageError("no judge has scored, so nothing shows how scores vary", "Judge some of the cases first.")
-    whole = [each for each in drafts if isinstance(each.spread, Spread)]
-    goal = replace(goal, alpha=goal.alpha / max(len(whole), 1))  # Bonferroni: the figures of one command, together
-    by_labels = bool(options.against or options.labels)
-    found = [_with_numbers(each, goal, by_labels=by_labels) for each in drafts]
-    planned = max((each.own for each in found if isinstance(each.own, int)), default=0)
     columns = [
         Column("rubric"), Column("score"), Column("rater", "rater"), Column("now", "count"), Column("needed", "count"),
-        Column("planned", "count"), Column("spread_from", "key"),
+        Column("spread_from", "key"),
     ]  # fmt: skip
-    about: dict[str, object] = {"aim": goal.aim, "points": goal.points, "looks": goal.looks, "alpha": goal.alpha}
-    about["counted"] = units.key.removeprefix("unit_")
-    about |= {"cluster": options.cluster} if options.cluster else {}
-    notes = [*_answer(found, goal, units, planned, options), *_notes(found, options.against), *warnings]
-    yield Table("plan", about, columns, [_row(each, planned) for each in found], notes)
+    about: dict[str, object] = {"points": options.half_width or options.detect}
+    about |= {"counted": units.key.removeprefix("unit_"), **({"cluster": options.cluster} if options.cluster else {})}
+    rows = [
+        {
+            "rubric": each.rubric, "score": each.score, "rater": each.rater, "now": each.now,
+            "needed": each.needed if isinstance(each.needed, int) else None, "spread_from": each.source or None,
+        }
+        for each in found
+    ]  # fmt: skip
+    yield Table("plan", about, columns, rows, [*_answer(found, units, aim), *_notes(found, options.against), *warnings])
 
 
-def _handover(data: Ratings, options: PlanOptions) -> Iterator[Table]:
-    """Yield the shares that judges can be expected to keep. Raises OptionError."""
-    if not options.against or len(options.rater) > 1:
-        raise OptionError("{error} needs {against}, and one {rater} at most", "Such as {against} people.")
-    asked = {name: getattr(options, name) for name in ("against", "error", "within", "by", "rubric")}
-    yield from handover.planned(data, HandoverOptions(**asked, judge="".join(options.rater)))
-
-
-def _row(each: Planned, planned: int) -> dict[str, Cell]:
-    row: dict[str, Cell] = {"rubric": each.rubric, "score": each.score, "rater": each.rater}
-    if isinstance(each.spread, Undefined):
-        return row
-    row |= {"now": each.now, "spread_from": each.source}
-    return row | ({"needed": each.own, "planned": planned} if isinstance(each.own, int) else {})
-
-
-def _answer(found: Sequence[Planned], goal: Goal, units: Note, planned: int, options: PlanOptions) -> Iterator[Note]:
+def _answer(found: Sequence[Planned], units: Note, aim: Note) -> Iterator[Note]:
     """Yield what is planned and how to go on, or why nothing is and what to do."""
-    aim = Note(f"aim_{goal.aim.replace('-', '_')}", {"points": goal.points})
-    if not any(isinstance(each.own, int) for each in found):
-        spreads = [each.spread for each in found if isinstance(each.spread, Spread)]
-        if spreads:
-            limited = any(spread.most is not None for spread in spreads)
-            yield Note("cannot_be_reached" if limited else "cannot_be_reached_by_more", {"aim": aim}, "answer")
-        else:
-            reasons = dict.fromkeys(each.spread.reason for each in found if isinstance(each.spread, Undefined))
-            yield Note("nothing_planned", {"reasons": list(reasons)}, "answer")
+    planned = max((each.needed for each in found if isinstance(each.needed, int)), default=0)
+    if not planned:
+        reasons = dict.fromkeys(each.needed.reason for each in found if isinstance(each.needed, Undefined))
+        yield Note("nothing_planned", {"aim": aim, "reasons": list(reasons)}, "answer")
         return
+    now = min(each.now for each in found if isinstance(each.needed, int))
+    assumed = any(each.source == JUDGE_ALONE and each.rated for each in found)
     yield Note("planned_for", {"aim": aim}, "answer")
-    now = min(each.now for each in found if isinstance(each.spread, Spread))
     told: dict[str, object] = {"now": now, "planned": planned, "more": planned - now, "units": units}
     yield Note("plan_reached" if now >= planned else "plan_goes_on", told, "answer")
-    if goal.looks > 1:
-        told = {"looks": goal.looks, "command": "agreement" if options.against else "compare"}
-        yield Note("plan_looks", told, "answer")
-    elif now < planned:
+    if now < planned:
         yield Note("plan_looks_once", {}, "answer")
+    if assumed or (units.key == "unit_labels" and any(each.source == JUDGE_ALONE for each in found)):
+        yield Note("assumed_to_follow", {"followed": FOLLOWED}, "note")
 
 
 def _notes(found: Sequence[Planned], people: str) -> Iterator[Note]:
-    shown = [each for each in found if isinstance(each.own, int)]
-    if len(shown) > 1:
-        yield Note("figures_share", {"count": len(shown)}, "note")
-    for each in found:
-        why = each.own if isinstance(each.own, Undefined) else each.spread
-        if (shown and isinstance(why, Undefined)) or isinstance(each.own, Undefined):
-            told: dict[str, object] = {"rater": each.rater, "rubric": each.rubric, "score": each.score, "reason": why}
-            yield Note("figure_not_planned", told, "note")
-    for each in shown:
-        if each.between:
-            good, none = (one if isinstance(one, int) else Note("more_than_there_can_be") for one in each.between)
-            told = {"rater": each.rater, "score": each.score, "good": good, "none": none}
-            yield Note("assumed_to_follow", told | {"followed": FOLLOWED, "well": WELL_FOLLOWED}, "note")
-    left = {(each.now, each.rated): None for each in shown if each.now < each.rated}
-    for now, rated in left:
-        yield Note("rated_cases_left_out", {"people": people or Note("people"), "kept": now, "rated": rated}, "note")
-
-
-def _differences(
-    data: Ratings, matrices: Sequence[RatingsMatrix], options: PlanOptions
-) -> tuple[list[Planned], list[Note], Note]:
-    """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
-    asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
-    compared = comparison_plan(data, CompareOptions(**asked))
-    if len(compared.values) > 2:
-        raise OptionError("plan is about one difference of two values", "Such as {between} chatbot=v1,v2.")
-    judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
-    every = comparisons(matrices, compared)
-    drafts = []
-    for each in (one for one in every if options.rater or one.rater in judges):
-        spread, source = _labels_spread(each) if options.labels else _spread(each)
-        rated = each.corrected.rated if isinstance(each.corrected, CorrectedComparison) else 0
-        drafts.append(
-            Planned(each.rubric, each.score, each.rater, spread, source, rated=rated if options.labels else 0)
-        )
-    warnings = [note for matrix in matrices for note in alike(matrix)] if options.labels else []
-    if options.labels:
-        return drafts, warnings, Note("unit_labels")
-    unit = Note("unit_questions" if compared.pair_by else "unit_cases")
-    return drafts, warnings, Note("unit_values", {"column": compared.cluster}) if compared.cluster else unit
+    if not people and sum(isinstance(each.needed, int) for each in found) > 1:
+        yield Note("figures_share", {"count": len(found)}, "note")
+    if any(isinstance(each.needed, int) for each in found):
+        for each in found:
+            if isinstance(each.needed, Undefined):
+                told: dict[str, object] = {"rater": each.rater, "rubric": each.rubric, "score": each.score}
+                yield Note("figure_not_planned", told | {"reason": each.needed}, "note")
+    for now, rated in dict.fromkeys((each.now, each.rated) for each in found if each.now < each.rated):
+        yield Note("rated_cases_left_out", {"people": people, "kept": now, "rated": rated}, "note")
 
 
 def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], list[Note]]:
     """The corrected mean of each judge on each score, by labels of the people named. Raises UnknownName."""
-    drafts, warnings = list[Planned](), list[Note]()
+    assert options.half_width is not None
+    found, warnings = list[Planned](), list[Note]()
     for matrix in matrices:
         people = set(raters_named(options.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
@@ -268,63 +153,56 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
         # As `agreement` corrects the means of hosted judges, too, they are planned where no local one has judged.
         for place in matrix.places(options.rater) or matrix.of_kind("judge") or matrix.of_kind("hosted"):
             if matrix.raters[place].verdicts:
-                names = matrix.rubric, matrix.score, matrix.raters[place].name
-                drafts.append(Planned(*names, *_mean_spread(matrix, place, columns), rated=rated))
-    return drafts, warnings
+                pilot, source = _pilot(matrix, place, columns)
+                there = 0 if isinstance(pilot, Undefined) else pilot.there
+                needed = pilot if isinstance(pilot, Undefined) else labels_for_width(pilot, options.half_width)
+                name = matrix.raters[place].name
+                found.append(Planned(matrix.rubric, matrix.score, name, needed, there, source, rated))
+    return found, warnings
 
 
-def _with_numbers(draft: Planned, goal: Goal, *, by_labels: bool) -> Planned:
-    spread = draft.spread
-    if not isinstance(spread, Spread):
-        return draft
-    if not by_labels or draft.source == PILOT:
-        return replace(draft, own=needed(goal, spread))
-    good, likely, none = (needed(goal, spread.scaled(1 - known**2)) for known in (WELL_FOLLOWED, FOLLOWED, 0.0))
-    return replace(draft, own=likely, between=(good, none))
-
-
-def _spread(found: Comparison) -> tuple[Spread | Undefined, str]:
-    """How the variance of a rater's own difference falls with questions, or with their clusters."""
-    if isinstance(found.found, Undefined):
-        return found.found, ""
-    effect = found.found.effect
-    if effect.missing:
-        return Undefined(effect.missing), ""
-    return Spread(0.0, effect.error**2 * effect.clusters, effect.clusters, None, effect.freedom), JUDGE_ALONE
-
-
-def _labels_spread(found: Comparison) -> tuple[Spread | Undefined, str]:
-    """How the variance of the difference by people falls with labels."""
-    if isinstance(found.found, Undefined):
-        return found.found, ""
-    corrected = found.corrected
-    count = 0
-    if isinstance(corrected, CorrectedComparison):
-        count = sum(corrected.found.labels)
-        if not corrected.found.corrected.missing and corrected.found.spread:
-            return corrected.found.spread, PILOT
-    # Half of the labels are of either side. People's scores are taken to vary as the judge's do.
-    each = 2 * (found.first.variance + found.second.variance)
-    if not each:
-        return Undefined("the rater's scores do not vary"), ""
-    return Spread(0.0, each, count, found.first.scored + found.second.scored), JUDGE_ALONE
-
-
-def _mean_spread(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Spread | Undefined, str]:
-    """How the variance of a judge's corrected mean falls with labels."""
+def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pilot | Undefined, str]:
+    """What labels are like beside a judge's scores, by those that are there or by an assumption."""
     if matrix.nominal:
         return Undefined("the scale is nominal"), ""
     design = own_design(matrix, people, "") if people else None
     if isinstance(design, LabelDesign):
         found = SampledLabels(matrix, people, design).correct(judge).mean
         if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
-            return found.spread, PILOT
+            return found.pilot, PILOT
     scores = matrix.on_scale[:, judge]
     scored = scores[np.isfinite(scores)]
-    variance = float(scored.var(ddof=1)) if len(scored) > 1 else 0.0
-    if not variance:
+    if len(scored) < 2 or not np.ptp(scored):
         return Undefined("the rater's scores do not vary"), ""
-    return Spread(-variance / len(scores), variance, 0, len(scores)), JUDGE_ALONE
+    apart = (scored - scored.mean()) * (1 - FOLLOWED**2) ** 0.5
+    scale = float(matrix.levels[0]), float(matrix.levels[-1])
+    return Pilot(float(scored.mean()), apart, 0, len(scores), scale), JUDGE_ALONE
+
+
+def _differences(data: Scores, matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[list[Planned], Note]:
+    """The difference of two chatbots, of each judge on each score. Raises PathwayError for columns and values."""
+    asked = {name: getattr(options, name) for name in ("between", "pair_by", "cluster", "rater")}
+    compared = comparison_plan(data, CompareOptions(**asked))
+    if len(compared.values) > 2:
+        raise OptionError("plan is about one difference of two values", "Such as {between} chatbot=v1,v2.")
+    judges = {rater.name for matrix in matrices for rater in matrix.raters if rater.kind in JUDGES}
+    found = [each for each in comparisons(matrices, compared) if options.rater or each.rater in judges]
+    unit = Note("unit_questions" if compared.pair_by else "unit_cases")
+    unit = Note("unit_values", {"column": compared.cluster}) if compared.cluster else unit
+    assert options.detect is not None
+    return [_difference(each, options.detect, len(found)) for each in found], unit
+
+
+def _difference(each: Comparison, points: float, family: int) -> Planned:
+    """The units that one of a family of differences needs; all of them together share the error (Bonferroni)."""
+    names = each.rubric, each.score, each.rater
+    if isinstance(each.found, Undefined):
+        return Planned(*names, each.found)
+    effect = each.found.effect
+    if effect.missing:
+        return Planned(*names, Undefined(effect.missing))
+    needed = units_to_detect(points, effect.error * effect.clusters**0.5, (1 - LEVEL) / family)
+    return Planned(*names, needed, effect.clusters, JUDGE_ALONE)
 
 
 ANALYSIS = Analysis(
@@ -332,6 +210,6 @@ ANALYSIS = Analysis(
     plan,
     (
         "pathway-local plan my.run --against author --half-width 0.2",
-        "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5 --looks 3",
+        "pathway-local plan my.run --between chatbot=v1,v2 --detect 0.5",
     ),
 )

@@ -12,12 +12,12 @@ from pathway_local.note import Note
 from pathway_local.rater import raters_named
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.results.tally import win_of
 from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
 from pathway_local.statistics.families import family_levels
 from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined, undefined_estimate
@@ -191,7 +191,7 @@ class Ranking:
 
 
 def ranking_tables(
-    data: Ratings, rubrics: Sequence[Rubric], columns: tuple[str, str], options: CompareOptions
+    data: Scores, rubrics: Sequence[Rubric], columns: tuple[str, str], options: CompareOptions
 ) -> Iterator[Table]:
     """A table for each rater, and a sentence about the first two chatbots, which the `columns` name for A and B.
 

@@ -10,14 +10,14 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
 from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
-from pathway_local.results.panel import mean_of
-from pathway_local.results.ratings import Ratings
 from pathway_local.results.summary import summary_tables
-from pathway_local.results.table import Column, Table, labels_of
+from pathway_local.results.table import Column, Table
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import mean_of
+from pathway_local.scores.scores import Scores, labels_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.verdict import TURNED, Failure, Number, Outcome, Value, Verdict
 
@@ -243,7 +243,7 @@ def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[st
     return replace(case, texts=texts, changed=any(said.about not in ("", now) for said in case.said))
 
 
-def groups_in(data: Ratings) -> Groups:
+def groups_in(data: Scores) -> Groups:
     """Return the groups of a run's cases, from one pass over its outcomes."""
     columns, found, raters = data.group_columns(), list[Table](), [rater.name for rater in data.raters]
     for column, groups in zip(columns, tally(data.run.records(), data.rubrics, columns), strict=True):

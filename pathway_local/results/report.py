@@ -14,11 +14,10 @@ from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.analysis import RATERS, Cluster, OptionError, Options, PairBy, Says
+from pathway_local.results.analysis import Against, Bad, Cluster, OptionError, Options, PairBy, Says
+from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import Between, CompareOptions
-from pathway_local.results.ratings import Ratings
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
@@ -26,6 +25,8 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import standing_jobs
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 
 
 class ReportOptions(Options):
@@ -36,9 +37,8 @@ class ReportOptions(Options):
     pair_by: PairBy = ""
     cluster: Cluster = ""
     min_group: Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")] = MIN_GROUP
-    against: Annotated[
-        str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
-    ] = ""
+    against: Against = ""
+    bad: Bad = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Report:
     head: str
 
 
-def report(data: Ratings, options: ReportOptions) -> Report:
+def report(data: Scores, options: ReportOptions) -> Report:
     """Read a run for a report. Raises OptionError, and UsageError for columns and values that the run lacks."""
     if options.pair_by and not options.between:
         raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
@@ -77,20 +77,25 @@ def report(data: Ratings, options: ReportOptions) -> Report:
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    labelled, agreed_on, every = dict[str, int](), list[Table](), list[RatingsMatrix]()
+    labelled, agreed_on = dict[str, int](), list[Table]()
+    every, bad = list[RatingsMatrix](), list[BadAnswers]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
-        matrices = ratings_matrices(run, rubric) if rated or comparison else []
+        matrices = [*data.matrices([rubric])]
+        bad += [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
         if rated:
             labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
             against = plan.against if raters_named(plan.against, rated) else ""
             compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
-            agreed_on += [each.with_cautions(data.labels) for each in agreement_tables(run, matrices, compared)]
+            found_on = [each for each in agreement_tables(data, matrices, compared) if each.key != "bad"]
+            agreed_on += [each.with_cautions(data.labels) for each in found_on]
         every += matrices
+    check_bad(every, plan.bad)
+    tables = [*(each.with_cautions(data.labels) for each in bad_table(bad, plan.by)), *tables]
     if comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on
-    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM outcomes WHERE superseded = 0")
+    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
     return Report(
         name=run.path.stem,
         cases=cases,
@@ -105,7 +110,7 @@ def report(data: Ratings, options: ReportOptions) -> Report:
 
 
 def _summaries(
-    data: Ratings, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
+    data: Scores, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
 ) -> Iterator[Table]:
     yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
     for groups in parts:

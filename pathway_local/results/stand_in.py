@@ -1,20 +1,12 @@
-"""Whether a judge can stand in for people: what `agreement` says first, and how many cases and people it takes."""
+"""Whether a judge can stand in for people: what `agreement` says first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
-import numpy as np
-
-from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, REPEATS, raters_named
-from pathway_local.results.agreement import RaterPair, ScoreAgreement, without_picked
-from pathway_local.results.analysis import OptionError, as_given
-from pathway_local.results.ratings import alike
-from pathway_local.results.ratings_matrix import RatingsMatrix
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.equal_judge import People, Power, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import HumanBenchmark
 from pathway_local.statistics.intervals import Standing
@@ -24,12 +16,6 @@ RELIABLE, TENTATIVE = 0.8, 0.667
 
 LABELS = 50
 """Cases that people should rate at least: with fewer, intervals are mostly too wide to decide anything."""
-
-ASSUMED = 0.7
-"""The rank correlation of two people that is assumed before two have rated; it goes with an alpha of about that."""
-
-GRID = (2, 3, 5, 10)
-"""Numbers of people for which numbers of cases are planned."""
 
 NAMED = 4
 """Figures that a sentence quotes at most."""
@@ -190,62 +176,3 @@ def _figures(named: Iterator[tuple[str, Estimate]]) -> Note:
     figures = [Note("figure_of", {"name": name, "estimate": estimate}) for name, estimate in islice(named, NAMED)]
     rest = sum(1 for _ in named)
     return Note("figures_and_more" if rest else "figures", {"figures": figures, "more": rest})
-
-
-def planned(matrices: Sequence[RatingsMatrix], against: str, margin: float) -> Iterator[Table]:
-    """Yield how many cases and people show that a judge as good as a person can stand in. Raises UsageError."""
-    ordered = [matrix for matrix in matrices if not matrix.nominal]
-    if not ordered:
-        raise UsageError("scores without an order have no mean of people, so there is no such test", "Use `agreement`.")
-    for matrix in ordered:
-        yield _power_of(without_picked(matrix)[0], against, margin)
-
-
-def _power_of(matrix: RatingsMatrix, against: str, margin: float) -> Table:
-    """The chance that the people who rated show it, and the cases that numbers of people need."""
-    named = set(raters_named(against, [rater.name for rater in matrix.raters]))
-    if judges := [rater.name for rater in matrix.raters if rater.name in named and rater.kind in JUDGES]:
-        raise OptionError(
-            f"{as_given(judges[0])} is a judge: {{against}} names people who rate", "Leave {against} out."
-        )
-    people = [at for at in matrix.scoring("human") if not against or matrix.raters[at].name in named]
-    scores = matrix.on_scale[:, people]
-    several = np.isfinite(scores).sum(axis=1) >= 2
-    rated = bool(several.any())
-    cases = int(several.sum()) if rated else len(matrix.case_ids)
-    source = scores if np.isfinite(scores).any() else matrix.on_scale[:, matrix.scoring(*JUDGES)]
-    shared = int(np.isfinite(scores[several]).any(axis=0).sum())
-    # As `agreement` does: scores that are no levels have an alpha of intervals.
-    with_levels = all(matrix.raters[at].on_scale for at in people)
-    grid = matrix.grid(people) if with_levels else ()
-    crowd = people_like(source, grid, None if rated else ASSUMED)
-    columns = [Column("people", "count"), Column("chance", "share"), Column("needed", "count")]
-    about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score, "margin": margin, "cases": cases}
-    if isinstance(crowd, Undefined):
-        notes = [Note("nothing_planned", {"reasons": [crowd.reason]}, "answer")]
-        return Table("stand_in", about, columns, [], notes, heading=("rubric", "score"))
-    found = {many: power(crowd, np.ones((1, many), np.bool_), margin, TENTATIVE) for many in GRID}
-    rows: list[dict[str, Cell]] = [
-        {"people": many, "chance": each.chance(cases), "needed": each.cases} for many, each in found.items()
-    ]
-    notes = list[Note]()
-    if rated:
-        chance = power(crowd, np.isfinite(scores[several]), margin, TENTATIVE).chance(cases)
-        told = {**about, "count": cases, "people": shared, "times": round(100 * chance)}
-        notes.append(Note("stand_in_now", told, "answer"))
-    notes += [*_enough(found, crowd, margin), *alike(matrix, people)]
-    notes.append(Note("stand_in_as_these" if rated else "stand_in_assumed", {"rank": crowd.rank}, "note"))
-    return Table("stand_in", about, columns, rows, notes, heading=("rubric", "score"))
-
-
-def _enough(found: Mapping[int, Power], crowd: People, margin: float) -> Iterator[Note]:
-    """Yield how many cases are enough, or why no number is."""
-    enough = [(many, each.cases) for many, each in found.items() if each.cases]
-    pairs = [Note("stand_in_pair", {"people": many, "cases": cases}) for many, cases in enough]
-    if crowd.alpha is not None and crowd.alpha < TENTATIVE:
-        key = "stand_in_never" if crowd.at_most < TENTATIVE else "stand_in_open"
-        yield Note(key, {"alpha": crowd.alpha, "at_most": crowd.at_most, "tentative": TENTATIVE}, "answer")
-    elif pairs:
-        yield Note("stand_in_needed", {"pairs": pairs}, "answer")
-    else:
-        yield Note("stand_in_no_number", {"margin": margin}, "answer")

@@ -7,15 +7,17 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
-from pathway_local.results.ratings import Ratings, alike_in
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.alike import alike_in
+from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.runs.purge import purged
 from pathway_local.runs.run_cases import shares_judged
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import HELD, TURNED
@@ -35,28 +37,35 @@ class SummaryOptions(Options):
     """How to group a summary."""
 
     by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
-    min_group: MinGroup = None
+    min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
+    bad: Bad = ""
+    against: Against = ""
 
 
-def summary(data: Ratings, options: SummaryOptions) -> Iterator[Table]:
+def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
+    options = options.model_copy(update={"by": by, "cluster": cluster})
     whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
+    matrices = [*data.matrices([*data.rubrics.values()])]
+    check_bad(matrices, options.bad)
+    found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
     warnings = alike_in(data)
-    for table in summary_tables(data, groups, by, options.min_group or 1, cluster, whole):
+    yield from bad_table(found, by)
+    for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
 
 
 def summary_tables(
-    data: Ratings, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
+    data: Scores, groups: Sequence[Group], by: str, smallest: int = 1, cluster: str = "", whole: Sequence[Group] = ()
 ) -> Iterator[Table]:
     """The tables of these groups, with notes on the `whole`; groups with under `smallest` verdicts are left out.
 
-    A mean of few can reveal what one of them got.
+    A mean of few can reveal what one of them got. Failures reveal nothing of a score, so none is left out.
     """
-    shown = [group for group in groups if not by or group.verdicts >= smallest]
+    shown = [group for group in groups if not by or not 0 < group.verdicts < smallest]
     scored = [group for group in shown if not group.preferences]
     about = {name: column for name, column in (("by", by), ("cluster", cluster)) if column}
     notes = [
@@ -78,7 +87,7 @@ def summary_tables(
         yield _choices(pairs, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
-    yield from _failures(shown, by, str(data.run.path))
+    yield from _failures(groups, shown, by, str(data.run.path))
 
 
 def _is_given(score: ScoreSummary) -> bool:
@@ -100,7 +109,7 @@ def _scores(
     by = shared.get("by", "")
     columns = [
         *_named(by), Column("score", usual="score", below=True), Column("rater", "rater"),
-        Column("n", "count", small=MIN_GROUP if by else 0), Column("mean", "estimate"),
+        Column("n", "count"), Column("mean", "estimate"),
         Column("distribution", "counts"),
         Column("confidence", "number"), Column("failed", "count", usual="0"),
         Column("cases", "count", detail=True), Column("between", "count", detail=True),
@@ -150,14 +159,14 @@ def _choices(each: Sequence[tuple[Group, Preferences]], about: Mapping[str, str]
     return Table("choices", about, columns, rows, notes, section=SECTION)
 
 
-def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
-    """How many cases failed and why, and the first of them, each reason once."""
+def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str) -> Iterator[Table]:
+    """How many cases failed and why, the marks of the groups that are shown, and the first failures, each once."""
     shared = [*_named(by), Column("rater", "rater")]
-    for key, counts in (("failures", "failures"), ("marks", "marks")):
+    for key, own in (("failures", groups), ("marks", shown)):
         rows: list[dict[str, Cell]] = [
             {**_about(group, by), "kind": kind, "count": count}
-            for group in groups
-            for kind, count in sorted(getattr(group, counts).items())
+            for group in own
+            for kind, count in sorted(getattr(group, key).items())
         ]
         if rows:
             about = {"by": by} if by else {}
@@ -165,17 +174,16 @@ def _failures(groups: Sequence[Group], by: str, run: str) -> Iterator[Table]:
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
-        {"case": each.case, "row": each.row, "place": each.place, "reason": each.reason}
-        for each, group in reversed(first.values())
+        {"row": each.row, "place": each.place, "reason": each.reason} for each, group in reversed(first.values())
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [Column("case", "case"), Column("row", "count", detail=True), Column("place"), Column("reason")]
+        columns = [Column("row", "count", detail=True), Column("place"), Column("reason")]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
 
-def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
+def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
     """Which cases the intervals take as depending on each other, or which columns may group such cases."""
     if cluster:
         yield Note("together", {"column": cluster})
@@ -187,12 +195,12 @@ def _dependence(data: Ratings, by: str, cluster: str) -> Iterator[Note]:
 
 
 def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
-    hidden = {group.group for group in groups if by and group.verdicts < smallest}
-    if hidden and smallest > 1:
+    hidden = {group.group for group in groups if by and 0 < group.verdicts < smallest}
+    if hidden:
         yield Note("hidden_groups", {"count": len(hidden), "by": by, "smallest": smallest}, "note")
 
 
-def _without(data: Ratings, groups: Sequence[Group]) -> Iterator[Note]:
+def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
         removed = purged(data.run)
         yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
@@ -289,7 +297,7 @@ def _remedy(group: Group, name: str) -> Note:
 
 def summary_of(run: RunFile) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, Ratings(run), {})
+    return found_by(ANALYSIS, Scores(run), {})
 
 
 ANALYSIS = Analysis(
@@ -305,11 +313,6 @@ MANY_FAILURES = 0.05
 
 FEW_LABELS = 50
 """With fewer labelled cases, intervals of agreement are wide."""
-
-
-def score_title(rubric: str, score: str) -> str:
-    """The rubric's name, and behind it the score's where that says more."""
-    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
 
 
 def findings(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pathway_local.note import Note
-from pathway_local.rater import LABEL
-from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.figure import Estimate, Undefined
 
 ColumnKind = Literal["word", "key", "rater", "raters", "case", "count", "number", "share", "estimate", "counts"]
@@ -43,8 +41,8 @@ class Column:
 
     Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
     column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
-    cells, cells like `usual` stay empty, and counts under `small` get a mark. One in `detail` is shown where somebody
-    asks for all.
+    cells, and cells like `usual` stay empty. An
+    estimate in `percent` is a share. One in `detail` is shown where somebody asks for all.
     """
 
     name: str
@@ -53,7 +51,7 @@ class Column:
     reading: str = ""
     below: bool = False
     usual: str = ""
-    small: int = 0
+    percent: bool = False
     detail: bool = False
 
 
@@ -104,7 +102,6 @@ def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
     return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
 
 
-def labels_of(run: RunFile) -> dict[str, str]:
-    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
-    return {name: label for name, label in labels.items() if isinstance(label, str) and label}
+def score_title(rubric: str, score: str) -> str:
+    """The rubric's name, and behind it the score's where that says more."""
+    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"

@@ -8,11 +8,11 @@ from statistics import median
 
 import numpy as np
 
-from pathway_local.results.panel import mean_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import A_BETTER, CHOICE, FLIPPED, Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
+from pathway_local.scores.matrix import mean_of
 from pathway_local.statistics.figure import Estimate, undefined_estimate
 from pathway_local.statistics.intervals import scale_mean, wilson
 from pathway_local.verdict import Failure, Number, Verdict

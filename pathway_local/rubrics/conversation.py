@@ -6,7 +6,8 @@ further message.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -15,8 +16,18 @@ from pathway_local.errors import CaseError
 MESSAGE_PARTS = ("role", "content", "tool_calls")
 """The parts of a message that a loop may name."""
 
+WRAPPERS = ("messages", "conversations")
+"""The keys of an object under which a list of messages may stand."""
+
+LABELS = ("id", "name", "type", "tool_call_id", "model", "timestamp", "created_at", "status")
+"""Keys beside a message's role and content that hold nothing that anybody said."""
+
+NO_TEXT = "(no text)"
+"""The content of a message that has neither text nor tool calls: no turn is empty without a word."""
+
 MOST, LONGEST_ROLE = 2_000, 60
 INDENT = "    "
+_KEY = re.compile(r"\w{1,40}")
 
 
 class BadConversation(CaseError):
@@ -36,11 +47,11 @@ class Message(Struct, frozen=True):
 def messages_in(text: str, name: str) -> list[Message] | None:
     """Return the messages that a text lists as JSON; None for a plain text. Raises BadConversation.
 
-    `name` is the input's. A list of objects of which none has a role is a plain text, as data about a case may be.
+    `name` is the input's. The list may stand in an object, under `messages` or `conversations`.
     """
-    listed = _list_in(text)
-    if listed is None or not any(isinstance(item, Mapping) and "role" in item for item in listed):
-        return [] if listed == [] else None
+    listed = _list_in(text, name)
+    if listed is None or (listed and all(isinstance(item, str) for item in listed)):
+        return None
     if len(listed) > MOST:
         raise BadConversation(f"{name} has {len(listed):,} messages; the limit is {MOST:,}")
     return [_message(item, f"message {at} of {name}") for at, item in enumerate(listed, 1)]
@@ -63,31 +74,45 @@ def message_parts(name: str, messages: Sequence[Message]) -> dict[str, str]:
 
 def _indented(message: Message) -> str:
     calls = "\n".join(f"calls {line}" for line in message.tool_calls.split("\n") if line)
-    said = "\n".join(part for part in (message.content, calls) if part) or "(no text)"
+    said = "\n".join(part for part in (message.content, calls) if part)
     # All that ends a line somewhere counts: a heading must never stand behind a line end that we did not see.
     return "\n".join(f"{INDENT}{line}" for line in said.splitlines())
 
 
-def _list_in(text: str) -> list[object] | None:
-    if not text.lstrip().startswith("["):
+def _list_in(text: str, name: str) -> list[object] | None:
+    if not text.lstrip().startswith(("[", "{")):
         return None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    if isinstance(found, Mapping):
+        wrapper = next((key for key in WRAPPERS if isinstance(found.get(key), list)), None)
+        if wrapper is None:
+            raise BadConversation(f"{name} is an object without a list of messages")
+        _refuse_others(found, (wrapper, *LABELS), name)
+        found = found[wrapper]
     return found if isinstance(found, list) else None
+
+
+def _refuse_others(found: Mapping[str, object], known: Collection[str], where: str) -> None:
+    """Raise BadConversation if another key than the known ones holds anything: it would be lost."""
+    for key, value in found.items():
+        if key not in known and isinstance(value, str | list | Mapping) and value:
+            named = repr(key) if _KEY.fullmatch(key) else "a key"
+            raise BadConversation(f"{where} says something under {named}, which is not read")
 
 
 def _message(item: object, where: str) -> Message:
     if not isinstance(item, Mapping):
         raise BadConversation(f"{where} is not an object with role and content")
-    role = item.get("role")
+    role_key, content_key = ("from", "value") if item.get("role") is None and "from" in item else ("role", "content")
+    role, content, calls = item.get(role_key), item.get(content_key), item.get("tool_calls")
     if not isinstance(role, str) or not role.strip() or len(role) > LONGEST_ROLE or not role.isprintable():
         raise BadConversation(f"{where} has no role that is a text on one line of at most {LONGEST_ROLE} characters")
-    calls = item.get("tool_calls")
+    _refuse_others(item, (role_key, content_key, "tool_calls", *LABELS), where)
     if not isinstance(calls, list | None):
         raise BadConversation(f"{where} has tool_calls that are not a list")
-    content = item.get("content")
     blocks = [content] if isinstance(content, str) else content
     if not isinstance(blocks, list | None):
         raise BadConversation(f"{where} has a content that is neither a text nor a list of parts")
@@ -98,7 +123,8 @@ def _message(item: object, where: str) -> Message:
             called.append(_call({"function": {"name": block.get("name"), "arguments": block.get("input")}}, where))
         else:
             texts += _texts(block, where)
-    return Message(role, "\n".join(texts), "\n".join(called))
+    said = "\n".join(texts)
+    return Message(role, said if said.strip() or called else NO_TEXT, "\n".join(called))
 
 
 def _texts(block: object, where: str) -> Iterator[str]:
@@ -121,6 +147,7 @@ def _call(call: object, where: str) -> str:
     name = function.get("name") if isinstance(function, Mapping) else None
     if not isinstance(function, Mapping) or not isinstance(name, str):
         raise BadConversation(f"{where} has a tool call without a name")
+    _refuse_others(function, ("name", "arguments", *LABELS), where)
     arguments = function.get("arguments")
     said = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return " ".join(f"{name}({said if arguments not in (None, '') else ''})".split())

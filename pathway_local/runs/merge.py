@@ -1,9 +1,8 @@
 """Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
 
-import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -14,8 +13,8 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
-from pathway_local.runs.content import MERGED, PURGE, REMOVED, check_content, found_facts, left_facts
-from pathway_local.runs.purge import CASES, EVERY_CASE, GONE, TEXT, holds_texts, marks_of
+from pathway_local.runs.content import FOUND, LEFT, MERGED, PURGE, REMOVED, check_content, content_hash
+from pathway_local.runs.purge import CASES, EVERY_CASE, GONE, TEXT, Notify, holds_texts, marks_of
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
 from pathway_local.runs.run_file import TEXTS, RunFile
@@ -24,19 +23,14 @@ from pathway_local.runs.split import Part, part_of
 from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Failure, Value, Verdict
 
-Notify = Callable[[str], None]
-
 _BATCH = 1_000
-_REPLACED = "SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key WHERE rater_id = ? AND superseded = 1"
+_SEEN = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE rater_id = ?"
 _JOB = "command, facts, started, ended, status, counts"
 _PART = "json_extract(facts, '$.part')"
 _JUDGING = f"SELECT {_JOB}, {_PART} FROM jobs WHERE json_type(facts, '$.raters') = 'array' ORDER BY id"
 _SAME_JOB = f"command = ? AND started = ? AND {_PART} IS ?"
 _END_JOB = f"UPDATE jobs SET facts = ?, ended = ?, status = ?, counts = ? WHERE ended IS NULL AND {_SAME_JOB}"
-_BAD_ROWS = """
-    SELECT source, case_id FROM cases JOIN outcomes ON case_key = key
-    WHERE rater_id = ? AND superseded = 0 AND source IS NOT NULL
-"""
+_BAD_ROWS = "SELECT source, case_id FROM current WHERE rater_id = ? AND source IS NOT NULL"
 _ADD_JOB = f"INSERT INTO jobs ({_JOB}) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -59,13 +53,12 @@ def merge_parts(path: Path, parts: Sequence[Path], command: Sequence[str], notif
             raise UsageError(f"{path} is part {own} of another run", "Merge into that run.")
         db, trail = run.database, AuditTrail(run.database)
         with run.together():
-            with db.writing():
-                found = found_facts(db)
+            found = {FOUND: content_hash(db)}
             told: list[Value] = [_merge(run, part, notify) for part in dict.fromkeys(parts)]
-            [(outcomes,)] = db.rows("SELECT COUNT(*) FROM outcomes WHERE superseded = 0")
+            [(outcomes,)] = db.rows("SELECT COUNT(*) FROM current")
             with db.writing():
                 facts: dict[str, Value] = {"command": recorded(command), "parts": told, "outcomes": outcomes}
-                trail.append(MERGED, facts | left_facts(db) | found)
+                trail.append(MERGED, facts | {LEFT: content_hash(db)} | found)
         if versions := _versions_that_differ(run):
             notify(f"judged in different versions, so equal cases may differ by rounding: {versions}")
         taken = sum(each["taken"] for each in told if isinstance(each, dict) and isinstance(each["taken"], int))
@@ -83,7 +76,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
         _tell_left(run, part, notify)
         _take_settings(run, part)
         _take_jobs(run, part)
-        rubrics = part.rubrics()
+        rubrics = part.stored_rubrics()
         taken = 0
         for id, rater in part.raters():
             if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
@@ -214,7 +207,7 @@ def _take_outcomes(run: RunFile, part: RunFile, id: int, rater: Rater, notify: N
     rater_id = run.add_rater(rater)
     stale = _settle_bad_rows(run, part, id, rater_id)
     replaced = defaultdict[str, set[str]](set)
-    for case_id, case_hash in part.database.rows(_REPLACED, id):
+    for case_id, case_hash in part.database.rows(_SEEN, id):
         replaced[case_id].add(case_hash)
     records = part.records(rater.name, rater.rubric)
     taken = stay = 0
@@ -269,8 +262,7 @@ def _counts(new: Record, current: Record, replaced: set[str]) -> bool:
 
 
 def _case(record: Record) -> CaseRef:
-    kinds = json.loads(record.kinds) if record.kinds else None
-    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, kinds)
+    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, record.kinds)
 
 
 def _versions_that_differ(run: RunFile) -> str:

@@ -36,6 +36,7 @@ def cases_of(
     encoding: str = "",
     pair_by: str = "",
     header_row: int | None = None,
+    sheet: str = "",
 ) -> CasesFile:
     """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
 
@@ -51,8 +52,11 @@ def cases_of(
     optional = inputs - required
     before = _remembered_reading(run, path) if run and isinstance(path, Path) else {}
     encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
+    sheet = sheet or before.get("sheet", "")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
-    cases = CasesFile(path, needed, given, id_column or remembered_id, optional, encoding, pair_by, header_row)
+    talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
+    own_id = id_column or remembered_id
+    cases = CasesFile(path, needed, given, own_id, optional, encoding, pair_by, header_row, sheet, talks)
     if run is not None and cases.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
@@ -64,9 +68,9 @@ def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None
     """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
     before, _ = remembered_columns(run)
     run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
-    if cases.encoding or cases.header_row:
-        told: dict[str, Value] = {"file": cases.path.name, "encoding": cases.encoding, "header_row": cases.header_row}
-        run.set_setting(READING, told)
+    told: dict[str, Value] = {"encoding": cases.encoding, "header_row": cases.header_row, "sheet": cases.title}
+    if any(told.values()):
+        run.set_setting(READING, {"file": cases.path.name, **told})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 

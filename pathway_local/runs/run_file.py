@@ -4,7 +4,6 @@ This module turns values into rows and back; `schema` has the tables, `database`
 """
 
 import hashlib
-import json
 import os
 import secrets
 import sqlite3
@@ -12,21 +11,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, UnknownName
+from pathway_local.errors import RaterChanged, RubricError, UnknownName
 from pathway_local.rater import ASKED, Rater, RaterKind
+from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import Database, placeholders
-from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
+from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
+from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns, to_json
-from pathway_local.runs.schema import NO_ROWS, SCHEMA, keep_sum
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns
+from pathway_local.runs.schema import SCHEMA
+from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
-from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
+from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 
 KEY_BYTES = 32
 TEXTS, DRAWS = "texts", "draws"
@@ -36,36 +37,34 @@ TEXTS, DRAWS = "texts", "draws"
 PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
-# A verdict is kept if the texts have changed (other hash), or if a failure replaces it. A new verdict on the same texts
-# replaces it. An import keeps whatever it replaces, so that it can be undone.
-_SUPERSEDE = """
-    UPDATE outcomes SET superseded = 1
-    WHERE case_key = ? AND rater_id = ? AND superseded = 0
-        AND (failure_kind IS NULL AND (case_hash <> ? OR ?) OR ? IS NOT NULL)
+# A verdict stays behind a failure, and behind a verdict on other texts; an import removes nothing, so that it can be
+# undone.
+_REPLACE = """
+    DELETE FROM outcomes
+    WHERE case_key = ? AND rater_id = ? AND (failure_kind IS NOT NULL OR case_hash = ? AND NOT ?)
 """
 _PUT = f"""
-    INSERT OR REPLACE INTO outcomes (
-        case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id,
+    INSERT INTO outcomes (
+        number, case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id,
         sheet_job
-    ) VALUES ({placeholders(range(16))})
+    ) VALUES (
+        (SELECT COALESCE(MAX(number), 0) + 1 FROM outcomes WHERE case_key = ?), {placeholders(range(16))}
+    )
 """
-_JUDGED = """
-    SELECT case_id, case_hash FROM cases JOIN outcomes ON case_key = key
-    WHERE rater_id = ? AND superseded = 0 AND failure_kind IS NULL AND case_id IN ({})
+_JUDGED = f"""
+    SELECT case_id, case_hash FROM current WHERE rater_id = ? AND failure_kind IS NULL AND {AMONG}
 """
-_BAD_ROWS = """
-    SELECT outcomes.id, case_id FROM cases JOIN outcomes ON case_key = key
-    WHERE rater_id = ? AND source = ?
-"""
-# CROSS JOIN fixes the order of the loops: rows come by an index, so nothing is sorted or held in memory.
+_BAD_ROWS = "SELECT case_key, number, case_id FROM current WHERE rater_id = ? AND source = ?"
+# CROSS JOIN: the outcomes come in the order of the keys, and nothing is sorted or held in memory.
 _RECORDS = f"""
-    SELECT case_id, row, metadata, kinds, rater_id, case_hash, {COLUMNS},
+    SELECT rater_id, case_id, row, metadata, kinds, case_hash, {COLUMNS},
         prompt_tokens, cached_tokens, generated_tokens
-    FROM cases CROSS JOIN outcomes ON case_key = key
-    WHERE superseded = 0 AND rater_id IN ({{}}) {{}} ORDER BY row, key, rater_id
+    FROM json_each(?) AS asked CROSS JOIN current ON case_key = asked.value WHERE rater_id IN ({{}})
 """
+_KEYS = "SELECT key FROM cases WHERE case_id IN ({})"
+_FORGET = "DELETE FROM outcomes WHERE case_key = ? AND rater_id = ? AND number = ?"
+_ORDER = "SELECT key FROM cases NOT INDEXED ORDER BY row, key"
 _SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
-_AMONG = "AND case_id IN (SELECT value FROM json_each(?))"
 
 
 class StoredRubric(NamedTuple):
@@ -78,11 +77,10 @@ class StoredRubric(NamedTuple):
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits at least once a second; a killed process loses only the changes after the last commit. Lone
-    surrogates, which UTF-8 can't hold, are stored as U+FFFD.
+    What a method changed is on the disk once it returns; within `together`, once that block ends. Lone surrogates,
+    which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After an error that undid uncommitted outcomes, the writer raises that error again at each write.
     """
 
     key: bytes
@@ -123,12 +121,12 @@ class RunFile:
         A split gives the `key` of its run, and fills each part before the file has a name.
         """
         path = Path(path)
+        refuse_left_files(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             for statement in SCHEMA:
                 db.execute(statement)
-            keep_sum(db)
-            db.execute("INSERT INTO run VALUES (?, ?, ?)", (key or secrets.token_bytes(KEY_BYTES), now(), NO_ROWS))
+            db.execute("INSERT INTO run VALUES (?, ?)", (key or secrets.token_bytes(KEY_BYTES), now()))
             if kind:  # in the file from its first byte on: without it, a killed self-test would be an ordinary run
                 db.execute(_SET, (KIND, to_json(kind)))
             fill(Database(path, db, None))
@@ -154,17 +152,13 @@ class RunFile:
         self.close()
 
     def close(self) -> None:
-        """Commit, close the file and let the next writer in. A second call does nothing."""
+        """Close the file and let the next writer in. A second call does nothing."""
         self._db.close()
-
-    def commit(self) -> None:
-        """Commit now."""
-        self._db.commit()
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        with self._db.together():
+        with self._db.writing():
             yield
 
     def add_rubric(self, name: str, text: str, compiled: str) -> str:
@@ -173,7 +167,7 @@ class RunFile:
         Raises RaterChanged if the run has outcomes under another text of that name, or under another reading of it.
         """
         sha256 = _sha256(text)
-        with self._db.writing(commit=True):
+        with self._db.writing():
             known = self._db.rows("SELECT id, sha256, compiled FROM rubrics WHERE name = ?", name)
             if not known:
                 added = "INSERT INTO rubrics (name, sha256, text, compiled) VALUES (?, ?, ?, ?)"
@@ -186,12 +180,20 @@ class RunFile:
                 self._db.execute(changed, (sha256, text, compiled, name))
         return sha256
 
-    def rubrics(self) -> dict[str, StoredRubric]:
+    def rubrics(self) -> dict[str, Rubric]:
         """Return the run's rubrics by name, in the order they came."""
+        return {name: self._read_rubric(stored) for name, stored in self.stored_rubrics().items()}
+
+    def _read_rubric(self, stored: StoredRubric) -> Rubric:
+        try:
+            return read_compiled(*stored)
+        except RubricError as error:
+            raise damaged(self.path, f"a rubric in it was changed: {error}") from None
+
+    def stored_rubrics(self) -> dict[str, StoredRubric]:
+        """Return the run's rubrics by name, as it stores them."""
         rows = self._db.rows("SELECT name, text, compiled, sha256 FROM rubrics ORDER BY id")
-        with decoding(self.path):
-            changed = any(_sha256(text) != sha256 for _, text, _, sha256 in rows)
-        if changed:
+        if any(_sha256(text) != sha256 for _, text, _, sha256 in rows):
             raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
@@ -201,7 +203,7 @@ class RunFile:
         Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
         outcomes of another rater with that name and rubric.
         """
-        with self._db.writing(commit=True):
+        with self._db.writing():
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
             if rater.rubric not in rubric_id:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
@@ -226,10 +228,8 @@ class RunFile:
         """
         found = []
         for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
-            with decoding(self.path):
-                rater = Rater(name, kind, rubric, json.loads(spec))
-                known = rater.fingerprint
-            if known != fingerprint or kind not in get_args(RaterKind):
+            rater = Rater(name, kind, rubric, VALUES_BY_NAME.read(self.path, spec))
+            if rater.fingerprint != fingerprint or kind not in get_args(RaterKind):
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found
@@ -253,10 +253,9 @@ class RunFile:
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
-        It replaces the outcome before. A replaced verdict stays in the file as superseded if the case's texts have
-        changed or a failure replaces it; an import gives its `job` and keeps whatever it replaces, so that it can be
-        undone. `sheet` is the job that handed out the sheet or page of a rating. Probabilities keep seven digits, as
-        many as float32 has.
+        A verdict before it stays in the file, but not current, if the case's texts have changed or a failure replaces
+        it; an import gives its `job` and keeps whatever it replaces, so that it can be undone. `sheet` is the job that
+        handed out the sheet or page of a rating. Probabilities keep seven digits, as many as float32 has.
         Raises RunFileError if row numbers and other ids would mix, ValueError for a number that is not finite.
         """
         self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, job=job, sheet=sheet)
@@ -277,13 +276,13 @@ class RunFile:
             known = self.cases.update(cases, keep)
             keys = self.cases.keys(cases, known, keep)
             again = [
-                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure), job)
+                (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
                 for key, each in zip(keys, outcomes, strict=True)
-                if storable(each.case.id) in known
+                if job is None and storable(each.case.id) in known
             ]
-            self._db.execute_all(_SUPERSEDE, again)
+            self._db.execute_all(_REPLACE, again)
             rows = [
-                (key, rater_id, each.case.hash, *column, *astuple(each.tokens), job, sheet)
+                (key, key, rater_id, each.case.hash, *column, *astuple(each.tokens), job, sheet)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)
@@ -291,13 +290,13 @@ class RunFile:
     def forget_bad_rows(self, rater_id: int, source: str, still_bad: Collection[str]) -> None:
         """Remove the rater's failures on bad rows of the file `source`, except those of the ids in `still_bad`.
 
-        A verdict that such a failure replaced stays in the file as superseded.
+        A verdict that such a failure replaced is current again.
         """
         rows = self._db.rows(_BAD_ROWS, rater_id, source)
         with self._db.writing():
-            for outcome_id, case_id in rows:
+            for key, number, case_id in rows:
                 if case_id not in still_bad:
-                    self._db.execute("DELETE FROM outcomes WHERE id = ?", (outcome_id,))
+                    self._db.execute(_FORGET, (key, rater_id, number))
 
     def keep_metadata(self, cases: Sequence[CaseRef], keep: Collection[str] | None) -> None:
         """Fill in the metadata columns named in `keep` (None: all) and the row of cases that the run has.
@@ -331,31 +330,36 @@ class RunFile:
     def get_setting(self, name: str) -> Value:
         """Return a stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
-        with decoding(self.path):
-            value: Value = json.loads(rows[0][0]) if rows else None
-        return value
+        return SETTING.read(self.path, rows[0][0]) if rows else None
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
         rows = self._db.rows("SELECT name, value FROM settings ORDER BY name")
-        with decoding(self.path):
-            return {name: json.loads(value) for name, value in rows}
+        return {name: SETTING.read(self.path, value) for name, value in rows}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
-        query = _RECORDS.format(placeholders(raters), "" if cases is None else _AMONG)
-        among = () if cases is None else (to_json(list(cases)),)
-        for case_id, row, metadata, kinds, *rest in self._db.stream(query, *raters, *among):
-            rater_id, case_hash, *rest = rest
-            rater = raters[rater_id]
-            with decoding(self.path):
-                kept, outcome, tokens = dict(json.loads(metadata)), from_columns(rest[:-3]), Tokens(*rest[-3:])
-            who = rater.name, rater.rubric
-            yield Record(case_id, row, kept, *who, outcome, case_hash, tokens, kinds)
+        keys = [key for (key,) in self._db.rows(_ORDER)]
+        if cases is not None:
+            among = {key for (key,) in self._db.rows_among(_KEYS, [storable(case_id) for case_id in cases])}
+            keys = [key for key in keys if key in among]
+        scores = {name: rubric.format.scores.keys() for name, rubric in self.rubrics().items()}
+        for rater_id, *columns in self._db.stream(_RECORDS.format(placeholders(raters)), to_json(keys), *raters):
+            record = self._record(raters[rater_id], *columns)
+            if isinstance(record.outcome, Verdict) and not record.outcome.scores.keys() <= scores[record.rubric]:
+                raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
+            yield record
+
+    def _record(self, rater: Rater, case_id: str, row: int, metadata: str, kinds: str, *rest: Any) -> Record:
+        case_hash, *columns = rest
+        kept = TEXTS_BY_NAME.read(self.path, metadata)
+        read = TEXTS_BY_NAME.read(self.path, kinds) if kinds else None
+        outcome, tokens = from_columns(self.path, columns[:-3]), Tokens(*columns[-3:])
+        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, read)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")

@@ -1,35 +1,28 @@
-"""The schema of a run file, and a sum over its rows, which shows rows that other programs changed, also after a kill.
+"""The schema of a run file.
 
 A file's header says in which form it is. A run in another form is refused: verdicts that are read by another schema, or
 by another release's reading of a rubric, could silently mean something else.
 
-The sum adds SHA-256 hashes of rows modulo 2**256 (AdHash: Bellare and Micciancio 1997), so that a row added or removed
-costs one hash, whatever the run's size. It is part of the same commit as the rows. It holds no secret, so a forger can
-adjust it; only hashes of `content` that somebody stored elsewhere stand against forgers.
+No figure depends on an index, which may disagree with its table: `outcomes` has none, and `database` checks the one of
+`cases`.
 """
 
-import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cache
-from typing import Any
-
-from msgspec.msgpack import encode
 
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 18
+FORM = 19
 """Raise it with each change of the schema or of what a stored value means."""
 
 # No table is STRICT: the SQLite of Debian 11, Ubuntu 20.04 and Red Hat 9 is older than that. `database` checks types.
 SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORM}",
-    # `state` is the sum over the rows.
-    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL, state TEXT)",
-    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE run (key BLOB NOT NULL, created TEXT NOT NULL)",
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     """CREATE TABLE jobs (
         id INTEGER PRIMARY KEY,
         command TEXT NOT NULL,
@@ -42,7 +35,7 @@ SCHEMA = (
     # `compiled` is what `rubrics.compiled` makes of the rubric's file; `text` is that file, kept as evidence.
     """CREATE TABLE rubrics (
         id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
         sha256 TEXT NOT NULL,
         text TEXT NOT NULL,
         compiled TEXT NOT NULL
@@ -53,8 +46,7 @@ SCHEMA = (
         kind TEXT NOT NULL,
         rubric_id INTEGER NOT NULL REFERENCES rubrics (id),
         fingerprint TEXT NOT NULL,
-        spec TEXT NOT NULL,
-        UNIQUE (name, rubric_id)
+        spec TEXT NOT NULL
     )""",
     # `kinds` says what the cells of a sheet were that are kept as texts, so that exports write numbers and dates again.
     # It is empty for sheets that hold texts alone.
@@ -65,34 +57,42 @@ SCHEMA = (
         metadata TEXT NOT NULL,
         kinds TEXT
     )""",
-    "CREATE INDEX cases_by_row ON cases (row)",
-    # A superseded outcome is a verdict that another outcome replaced. The partial index allows one current outcome per
-    # case and rater, and makes INSERT OR REPLACE replace it. No CHECK on kinds or names: a new kind would need a new
-    # form. `source`, `source_row` and `reason` tell of a row that holds no case. An import gives its number to its
-    # outcomes as `job_id`, so that it can be undone; those of other commands have none. `sheet_job` is the job that
-    # handed out the sheet or page from which a rating came: only such ratings are labels of a sample.
+    # The outcomes of a case are numbered as they came; a rater's last one counts. No CHECK on kinds or names: a new
+    # kind would need a new form. `source`, `source_row` and `reason` tell of a row that holds no case. An import gives
+    # its number to its outcomes as `job_id`, so that it can be undone; those of other commands have none. `sheet_job`
+    # is the job that handed out the sheet or page from which a rating came: only such ratings are labels of a sample.
     """CREATE TABLE outcomes (
-        id INTEGER PRIMARY KEY,
         case_key INTEGER NOT NULL REFERENCES cases (key),
         rater_id INTEGER NOT NULL REFERENCES raters (id),
+        number INTEGER NOT NULL,
         case_hash TEXT NOT NULL,
-        superseded INTEGER NOT NULL DEFAULT 0,
         scores TEXT,
         fields TEXT,
         marks TEXT,
         failure_kind TEXT,
         failure_message TEXT,
-        prompt_tokens INTEGER NOT NULL,
-        cached_tokens INTEGER NOT NULL,
-        generated_tokens INTEGER NOT NULL,
         source TEXT,
         source_row INTEGER,
         reason TEXT,
+        prompt_tokens INTEGER NOT NULL,
+        cached_tokens INTEGER NOT NULL,
+        generated_tokens INTEGER NOT NULL,
         job_id INTEGER REFERENCES jobs (id),
         sheet_job INTEGER REFERENCES jobs (id),
+        PRIMARY KEY (case_key, rater_id, number),
         CHECK ((scores IS NULL) <> (failure_kind IS NULL))
-    )""",
-    "CREATE UNIQUE INDEX current_outcomes ON outcomes (case_key, rater_id) WHERE superseded = 0",
+    ) WITHOUT ROWID""",
+    # What readers select from. CROSS JOIN fixes the order of the loops: SQLite may not sort or copy the outcomes first.
+    """CREATE VIEW current AS
+        SELECT case_key, case_id, row, metadata, kinds, rater_id, raters.name AS rater, kind, rubrics.name AS rubric,
+            number, case_hash, scores, fields, marks, failure_kind, failure_message, source, source_row, reason,
+            prompt_tokens, cached_tokens, generated_tokens, job_id, sheet_job
+        FROM outcomes CROSS JOIN cases ON key = case_key
+        CROSS JOIN raters ON raters.id = rater_id CROSS JOIN rubrics ON rubrics.id = rubric_id
+        WHERE number = (
+            SELECT MAX(later.number) FROM outcomes AS later
+            WHERE later.case_key = outcomes.case_key AND later.rater_id = outcomes.rater_id
+        )""",
     # A handout is a case that was given to a person or a service under a random id, which does not tell which case.
     """CREATE TABLE handouts (
         custom_id TEXT PRIMARY KEY,
@@ -170,7 +170,7 @@ def schema_form(db: sqlite3.Connection) -> int:
 
 
 TABLES = {
-    "outcomes": "id",
+    "outcomes": "case_key, rater_id, number",
     "raters": "id",
     "rubrics": "id",
     "cases": "key",
@@ -181,58 +181,3 @@ TABLES = {
     "jobs": "id",
 }
 """The tables with a run's content, each with a key by which its rows have an order that no file's layout changes."""
-
-KEY = "key, created"
-"""The columns of `run` that the sum covers, too: with another key, all texts would seem changed."""
-
-NO_ROWS = "0" * 64
-"""The sum of an empty run."""
-
-Query = Callable[[str], Iterable[tuple[Any, ...]]]
-"""Runs an SQL query and gives its rows."""
-
-
-def keep_sum(db: sqlite3.Connection) -> None:
-    """Let every change by this connection move the sum; one that another program removed or spoiled stays wrong."""
-    db.create_function("moved", -1, _moved)
-    # Without this, the rows that INSERT OR REPLACE replaces would stay in the sum.
-    db.execute("PRAGMA recursive_triggers = ON")
-    # Triggers of this connection alone: in the file, they would ask every other program for our function.
-    for table in ("run", *TABLES):
-        columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
-        columns, update = (columns, "UPDATE") if table != "run" else (KEY.split(", "), f"UPDATE OF {KEY}")
-        out, into = (
-            f"UPDATE run SET state = moved(state, {sign}, '{table}', {', '.join(f'{row}.{name}' for name in columns)})"
-            for sign, row in ((-1, "OLD"), (1, "NEW"))
-        )
-        for event, moves in (("INSERT", into), ("DELETE", out), (update, f"{out}; {into}")):
-            db.execute(f"CREATE TEMP TRIGGER {event[:6]}_{table} AFTER {event} ON {table} BEGIN {moves}; END")
-
-
-def stored_sum(query: Query) -> str | None:
-    """Return the sum that was committed with the rows; None if another program removed it."""
-    return next((state for (state,) in query("SELECT state FROM run")), None)
-
-
-def computed_sum(query: Query) -> str:
-    """Return the sum of the rows that are there, which are streamed."""
-    queries = {"run": f"SELECT {KEY} FROM run"} | {table: f"SELECT * FROM {table}" for table in TABLES}
-    return _hex(sum(_hash(table, row) for table, each in queries.items() for row in query(each)))
-
-
-def _moved(state: str | None, sign: int, table: str, *row: object) -> str | None:
-    try:
-        return _hex(int(state or "", 16) + sign * _hash(table, row))
-    except ValueError:
-        return state
-
-
-def _hash(table: str, row: tuple[object, ...]) -> int:
-    # Empty columns at the end are left out, so that a table can get further columns.
-    while row and row[-1] is None:
-        row = row[:-1]
-    return int.from_bytes(hashlib.sha256(encode((table, row))).digest())
-
-
-def _hex(number: int) -> str:
-    return f"{number % 2**256:064x}"

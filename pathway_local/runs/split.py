@@ -11,11 +11,11 @@ from pathlib import Path
 from pathway_local.case import part_of_case
 from pathway_local.errors import OutputExists, UsageError
 from pathway_local.runs.audit import AuditTrail
-from pathway_local.runs.content import SPLIT, left_facts, recorded_change
+from pathway_local.runs.content import LEFT, SPLIT, content_hash, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
-from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import to_json
 from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 
@@ -28,12 +28,12 @@ PARTS = "parts"
 
 # Judging reads nothing else of a run. Its outcomes name no job.
 _COPIED = {
-    "settings": "",
-    "rubrics": "",
-    "raters": "WHERE kind = 'judge'",
-    "jobs": "WHERE json_type(facts, '$.raters') = 'array'",
-    "cases": "",
-    "outcomes": "WHERE superseded = 0 AND rater_id IN (SELECT id FROM raters WHERE kind = 'judge')",
+    "settings": "settings",
+    "rubrics": "rubrics",
+    "raters": "raters WHERE kind = 'judge'",
+    "jobs": "jobs WHERE json_type(facts, '$.raters') = 'array'",
+    "cases": "cases",
+    "outcomes": "current WHERE kind = 'judge'",
 }
 
 
@@ -76,7 +76,7 @@ def split_run(path: Path, parts: int, command: Sequence[str]) -> list[Path]:
     with RunFile.open(path) as run:
         if own := part_of(run):
             raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
-        with run.database.writing(commit=True), recorded_change(run.database, SPLIT, command) as facts:
+        with run.database.writing(), recorded_change(run.database, SPLIT, command) as facts:
             facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
         for number, file in enumerate(files, start=1):
             _write_part(run, Part(number, parts), file)
@@ -88,15 +88,15 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
     settings = {"of": str(part), "head": AuditTrail(run.database).head()}
 
     def fill(db: Database) -> None:
-        with db.writing(commit=True):
-            for table, where in _COPIED.items():
+        with db.writing():
+            for table, source in _COPIED.items():
                 columns = [name for (name,) in run.database.rows("SELECT name FROM pragma_table_info(?)", table)]
                 at = columns.index({"cases": "key", "outcomes": "case_key"}.get(table, columns[0]))
-                rows = run.database.stream(f"SELECT {', '.join(columns)} FROM {table} {where}")
+                rows = run.database.stream(f"SELECT {', '.join(columns)} FROM {source}")
                 own = [row for row in rows if table not in ("cases", "outcomes") or row[at] in cases]
                 db.execute_all(f"INSERT INTO {table} VALUES ({placeholders(columns)})", own)
             db.execute("INSERT INTO settings VALUES (?, ?)", (SETTING, to_json(settings)))
-            AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | left_facts(db))
+            AuditTrail(db).append(SPLIT, {"of": str(part), "from": run.path.name} | {LEFT: content_hash(db)})
 
     try:
         RunFile.create(file, run.key, fill=fill).close()

@@ -34,9 +34,9 @@ def give_up_sockets() -> bool:
 
 
 def start_process(
-    command: Sequence[str], inherited: Sequence[int], environment: Mapping[str, str]
+    command: Sequence[str], inherited: Sequence[int], environment: Mapping[str, str], folder: str
 ) -> "subprocess.Popen[bytes]":
-    """Start a process in its own session; after `give_up_sockets`, start it on the thread set aside.
+    """Start a process in its own session and in `folder`; after `give_up_sockets`, start it on the thread set aside.
 
     The process gets an empty stdin, the descriptors in `inherited`, and one pipe for its output. Signals that ask a
     program to end are blocked in it from the start: its parent answers them.
@@ -55,6 +55,7 @@ def start_process(
                 pass_fds=inherited,
                 start_new_session=True,
                 env=environment,
+                cwd=folder,
             )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -117,6 +118,17 @@ def settle() -> None:
     os.environ.update(SWITCHES | _caches())
     for name in UNSET:
         os.environ.pop(name, None)
+    drop_empty_parts()
+
+
+def drop_empty_parts() -> None:
+    """Remove the empty parts of PATH, LD_LIBRARY_PATH and their like, which mean the working folder.
+
+    Programs that an engine starts would load code from there. Libraries add such parts while they are imported.
+    """
+    for name, value in os.environ.items():
+        if name.endswith("PATH") and "" in (parts := value.split(os.pathsep)):
+            os.environ[name] = os.pathsep.join(filter(None, parts))
 
 
 def _caches() -> dict[str, str]:

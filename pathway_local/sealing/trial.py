@@ -24,7 +24,7 @@ def try_seal(*, cuda: bool = False) -> dict[str, str]:
     environment = os.environ | {"PYTHONPATH": python_path()}
     try:
         command = [sys.executable, "-P", "-m", "pathway_local.sealing.trial", *(["cuda"] if cuda else [])]
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment, cwd="/")
         found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise EngineError(f"the seal can't be tried ({type(error).__name__})") from None

@@ -1,9 +1,6 @@
 """Cases files: the rows of a sheet as cases, or two rows as one case that compares their answers."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,7 +11,7 @@ from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageErr
 from pathway_local.sheets.columns import (
     has_column,
     is_known,
-    likely_columns,
+    is_row_of_texts,
     match_columns,
     means_the_same,
     names_of,
@@ -22,7 +19,7 @@ from pathway_local.sheets.columns import (
     same_column,
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.nested_keys import SAMPLE_ROWS, SEPARATOR, listed_texts, nested_keys, with_nested
+from pathway_local.sheets.nested_keys import ERROR_VALUE, NotText, nested_keys, text_in, with_nested
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
@@ -141,23 +138,31 @@ def _kinds(first: Row, second: Row, cells: Collection[str]) -> dict[str, str] | 
 SHORT = 40
 """Characters of the longest id that a message names."""
 
+SHOWN_ROWS = 5
+"""Rows whose numbers a remark names."""
+
 JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
+
+NO_CASE, HEADER_AGAIN = "no case: the inputs are empty", "the header again"
+"""What rows are that are left out: a total, a footer or a separator, or the sheet's header among its rows."""
 
 
 class CasesFile:
     """A file of cases, or a sheet that a program holds; iterating reads it from the start, a row at a time.
 
     `needed` has the inputs of each rubric by its name, `mapping` the columns that the user gave for inputs,
-    `optional` the inputs that the file or a row of it may lack, `id_column` the column of the ids; without it, ids
+    `optional` the inputs that the file or a row of it may lack, `conversations` those that may be lists of messages,
+    `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
     one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
     one case, whose id this is. `header_row` is the row that the user named as the header; without it, it is found.
+    `title` is the sheet of a workbook that the user named.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
     the column score_rubric), `aliases_used` the inputs found under another name, `id_column` the column of the ids
     (None: rows are numbered), `columns` all columns, `metadata` those that are neither inputs nor ids, and `notes`
-    the other choices made, for people to read.
+    the other choices made, for people to read; `remarks` says which rows the last reading has left out.
     Raises CasesError if the file can't be read, ColumnsError if its columns don't match, UnknownName if `mapping` or
     `id_column` names a column or an input that does not exist.
     """
@@ -172,54 +177,82 @@ class CasesFile:
         encoding: str = "",
         pair_by: str = "",
         header_row: int | None = None,
+        title: str = "",
+        conversations: Collection[str] = (),
     ) -> None:
-        self.encoding, self.header_row = encoding, header_row
+        self.encoding, self.header_row, self.title = encoding, header_row, title
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row)
-        self.path = self.sheet.path
-        self.columns = self.sheet.columns
+        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row, title)
+        self.path, self.columns, given = self.sheet.path, self.sheet.columns, mapping or {}
+        if self.sheet.header_row and not header_row and is_row_of_texts(self.columns):
+            # A column that an option names is stored in the run, and this name may be a text of a case.
+            said = f"{self.path.name} seems to have no header: its names are unknown, and some look like texts"
+            raise CasesError(said, f"If row {self.sheet.header_row} names the columns, say so with --header-row.")
         self.pair_by = self.column(pair_by) if pair_by else ""
         if self.pair_by:
             self.sheet = PairedRows(self.sheet, self.pair_by)
             self.columns, id_column = self.sheet.columns, self.pair_by
         self.notes = self.sheet.notes
-        present = {name for name in optional if name in (mapping or {}) or has_column(name, self.columns)}
-        wanted = {
-            rubric: [name for name in names if name not in optional or name in present]
-            for rubric, names in needed.items()
-        }
-        self.optional = frozenset(optional)
-        given = mapping or {}
+        self.optional, self._conversations = frozenset(optional), frozenset(conversations)
+        absent = {name for name in optional if name not in given and not has_column(name, self.columns)}
+        wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
         self.inputs: Mapping[str, str] = self._match(wanted, given)
         self.aliases_used = {n: column for n, column in self.inputs.items() if n not in given and column != n}
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
-        self._used = {self.id_column, *self.inputs.values(), *(path[0] for path in self._nested.values())}
+        self._texts_in = {self._nested.get(column, (column,))[0] for column in self.inputs.values()}
         if isinstance(self.sheet, PairedRows):
-            self._used |= self.sheet.forms(self.inputs.values())
+            self._texts_in |= self.sheet.forms(self.inputs.values())
+        self._used = {self.id_column, *self.inputs.values(), *self._texts_in}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
-        if lists := self._lists():
-            said = "lists of texts are read as these texts, with a blank line between two"
-            self.notes = (*self.notes, f"{', '.join(map(shown, lists))}: {said}")
+        self._left_out: dict[str, list[int]] = {}
+        self._joins = {name for name in self.inputs if any(means_the_same(each, name) for each in JOINED)}
 
     def __iter__(self) -> Iterator[Case | BadRow]:
-        """Yield every row as a case, or as a bad row with its reason; skip blank rows.
+        """Yield every row as a case, or as a bad row with its reason; skip blank rows and those that are no cases.
 
         Raises CasesError if the file has no rows, or is damaged so that no further row can be read.
         """
         return (item for _, item in self.rows() if item is not None)
 
     def rows(self) -> Iterator[tuple[Row, Case | BadRow | None]]:
-        """Yield every row of the sheet with its case or bad row; None for a blank row."""
+        """Yield every row of the sheet with its case or bad row; None for a row that is blank or no case."""
         seen: dict[str, str] = {}
         found = False
+        self._left_out = {}
         try:
             for row in self.sheet.rows():
-                found |= not row.blank
-                yield row, None if row.blank else self._item(row, seen)
+                what = "" if row.blank else self._no_case(row)
+                if what:
+                    self._left_out.setdefault(what, []).append(row.number)
+                found |= not (row.blank or what)
+                yield row, None if row.blank or what else self._item(row, seen)
         except OSError as error:
             raise CasesError(f"{self.path} can't be read to its end: {error.strerror}") from None
+        if not found and self._left_out:
+            said = f"{self.path.name} has no case: {'; '.join(self.remarks)}"
+            raise CasesError(said, "Name the columns of the inputs with --map INPUT=COLUMN.")
         if not found:
             raise CasesError(f"{self.path.name} has no rows below its header")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Which rows the last reading has left out, for people to read."""
+        return tuple(_left_out(what, rows) for what, rows in self._left_out.items())
+
+    def _no_case(self, row: Row) -> str:
+        """Return what a row is that is no case; "" if it is one, or may be.
+
+        Only a sheet that people edit has such rows. One that holds a single input beside nothing is a footer in the
+        input's column, unless the sheet has no other columns.
+        """
+        filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
+        if not self._source.header_row or not self.inputs or not filled:
+            return ""
+        if len(filled) > 1 and all(text.strip() == column.strip() for column, text in filled.items()):
+            return HEADER_AGAIN
+        several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self._source.columns) > 2
+        has_input = bool(self._texts_in & filled.keys())
+        return NO_CASE if (several and alone if has_input else several or alone) else ""
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
@@ -246,29 +279,20 @@ class CasesFile:
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
-        likely, guessed = partial(likely_columns, self.sheet), self._source.guessed_header
+        guessed = self._source.guessed_header
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name, likely=likely, guessed=guessed)
+            return match_columns(wanted, self.columns, mapping, self.path.name, guessed=guessed)
         except (ColumnsError, UnknownName) as error:
             keys = nested_keys(self.sheet, mapping.values())
             if not keys:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
+                if self._source.others:
+                    error.hint += f" Other sheets: {', '.join(self._source.others)} (--sheet NAME)."
                 raise
-        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), likely, guessed)
+        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), guessed)
         self._nested = {column: keys[column] for column in found.values() if column in keys}
         return found
-
-    def _lists(self) -> list[str]:
-        """Return the inputs' columns that have a list of texts in one of the first rows."""
-        rows = (row for row in self.sheet.rows() if not row.blank) if self._source.has_lists else iter(())
-        found: set[str] = set()
-        for row in islice(rows, SAMPLE_ROWS):
-            full = with_nested(row, self._nested)
-            for column in self.inputs.values():
-                with suppress(ValueError):  # the row is bad, and says so
-                    found |= {column} if listed_texts(full, column) else set()
-        return [column for column in dict.fromkeys(self.inputs.values()) if column in found]
 
     def _find_id_column(self) -> str | None:
         named = (same_column(name, self.columns) for name in names_of("ids"))
@@ -293,7 +317,7 @@ class CasesFile:
             if usable and not duplicate and self.pseudonyms:
                 name = self.pseudonyms.of(name)
         kinds = self._kinds(row, name)
-        own = {column: text for column, text in row.cells.items() if column not in self._used}
+        own = {column: _group(text) for column, text in row.cells.items() if column not in self._used}
         if reason:
             readable = {column: text for column, text in own.items() if not flaw(text)}
             return BadRow(name, row.number, self.path.name, place, reason, readable, kind, kinds)
@@ -311,9 +335,7 @@ class CasesFile:
         """Name the id, if it is short: the column of the ids may hold texts by mistake."""
         known = self.pseudonyms.of(id) if self.pseudonyms else id
         named = f" {known}" if len(known) <= SHORT and len(known.split()) == 1 and known.isprintable() else ""
-        # Logs of Inspect repeat a sample's id in each epoch.
-        epochs = {"epoch", "uuid"} <= set(self.columns) and self.id_column != "uuid"
-        return f"duplicate id{named}: {first} already has it{'; --id uuid tells epochs apart' if epochs else ''}"
+        return f"duplicate id{named}: {first} already has it"
 
     def _texts(self, row: Row) -> tuple[dict[str, str], str]:
         """Return the row's inputs, and why it can't be a case, apart from its id; "" if it can."""
@@ -326,18 +348,29 @@ class CasesFile:
         for name, column in self.inputs.items():
             if column in row.bad_cells:
                 return {}, f"its {shown(column)} holds {row.bad_cells[column]}"
-            if column not in row.cells:
-                if name in self.optional:
-                    continue
+            if column in row.cells:
+                try:
+                    inputs[name] = self._text(row, column, name)
+                except NotText as error:
+                    return {}, f"its {shown(column)} {error}"
+            elif name not in self.optional:
                 return {}, f"the input {name} is missing: it has no {shown(column)}"
-            text = row.cells[column]
-            try:
-                texts = listed_texts(row, column)
-            except ValueError:
-                return {}, f"its {shown(column)} is a list with more than texts: write it as one text"
-            if texts and len(texts) > 1 and not any(means_the_same(each, name) for each in JOINED):
-                place = ".0" * (len(text) - len(text.lstrip("[")))
-                named = f"name one, such as --map {name}={column}{place}"
-                return {}, f"its {shown(column)} lists {len(texts)} texts: {named}"
-            inputs[name] = text if texts is None else SEPARATOR.join(texts)
         return inputs, ""
+
+    def _text(self, row: Row, column: str, name: str) -> str:
+        if name in self._conversations:
+            return row.cells[column]
+        return text_in(row, column, name, typed=self._source.has_lists, joins=name in self._joins)
+
+
+def _group(text: str) -> str:
+    """Return a cell of metadata; an error value of a spreadsheet groups nothing."""
+    return "" if ERROR_VALUE.fullmatch(text.strip()) else text
+
+
+def _left_out(what: str, rows: Sequence[int]) -> str:
+    """Return a remark that names the first rows."""
+    first = [f"{number:,}" for number in rows[:SHOWN_ROWS]]
+    more = f"{len(rows) - SHOWN_ROWS:,} more" if len(rows) > SHOWN_ROWS else first.pop()
+    named = f"{', '.join(first)} and {more}" if first else more
+    return f"rows {named} are left out, as {what}" if len(rows) > 1 else f"row {named} is left out, as {what}"

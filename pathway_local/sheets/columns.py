@@ -1,20 +1,17 @@
-"""Finds the column of a cases file that holds each input: by its name, or proposed by what its cells look like."""
+"""Finds the column of a cases file that holds each input, by its name alone."""
 
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from itertools import islice
 from operator import eq
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from pathway_local.errors import ColumnsError, UnknownName
-from pathway_local.sheets.kinds import Sheet
 from pathway_local.sheets.row import is_like_a_name, shown
 from pathway_local.system.safe_yaml import load_ours
 
@@ -23,9 +20,6 @@ _COMBINING = re.compile("[\u0300-\u036f]")
 
 SHOWN_COLUMNS = 40
 
-Likely = Callable[[Sequence[str], Sequence[str]], Mapping[str, str]]
-"""Proposes columns among those that are free for inputs without one."""
-
 
 def match_columns(
     needed: Mapping[str, Sequence[str]],
@@ -33,7 +27,6 @@ def match_columns(
     mapping: Mapping[str, str],
     source: str,
     nested: Sequence[str] = (),
-    likely: Likely | None = None,
     guessed: bool = False,
 ) -> dict[str, str]:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
@@ -41,23 +34,24 @@ def match_columns(
     `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
     differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
     `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
-    and no two inputs of one rubric share a column. For inputs without one, `likely` proposes columns to the user by
-    their cells. With a `guessed` header, messages list only known columns.
+    and no two inputs of one rubric share a column. With a `guessed` header, messages list only known columns.
     Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
-    matching = _Matching(needed, found, nested, guessed, dict(mapping))
+    matching = _Matching(needed, (*found, *nested), dict(mapping))
     for name, column in mapping.items():
         if name not in matching.inputs:
             raise UnknownName("input", name, matching.inputs)
-        if column not in found and column not in nested:
+        if column not in matching.found:
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
             raise no_column(column, [*found, *near], source, guessed)
     matching.claim_by_name()
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
-    matching.check(source, likely)
+    needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in needed.items())
+    there = f"{needs}; the file has {', '.join(listed(found, known=matching.inputs, guessed=guessed))}."
+    matching.check(source, there, found)
     return {name: matching.columns[name] for name in matching.inputs}
 
 
@@ -85,8 +79,6 @@ class _Matching:
 
     needed: Mapping[str, Sequence[str]]
     found: Sequence[str]
-    nested: Sequence[str] = ()
-    guessed: bool = False
     columns: dict[str, str] = field(default_factory=dict)
     choices: dict[str, list[str]] = field(default_factory=dict)
 
@@ -107,31 +99,27 @@ class _Matching:
             if name in self.columns or name in self.choices:
                 continue
             taken = {self.columns.get(rival) for rival in self._rivals(name)}
-            all_columns = (*self.found, *self.nested)
-            choices = [column for column in all_columns if column not in taken and fits(name, column)]
+            choices = [column for column in self.found if column not in taken and fits(name, column)]
             if len(choices) == 1:
                 claims[name] = choices[0]
             elif choices:
                 self.choices[name] = choices
         self.columns.update(claims)
 
-    def check(self, source: str, likely: Likely | None) -> None:
-        """Raise ColumnsError unless every input has one column, and shares it with no rival."""
+    def check(self, source: str, there: str, found: Sequence[str]) -> None:
+        """Raise ColumnsError, which says what is `there`, unless each input has a column that no rival shares."""
         for name in self.inputs:
             for rival in self._rivals(name):
                 if name in self.columns and self.columns[name] == self.columns.get(rival):
-                    raise ColumnsError(
-                        f"{source}: {name} and {rival} would both be read from the column {shown(self.columns[name])}",
-                        f"Give each its column: --map {name}=COLUMN --map {rival}=COLUMN. {self._both_sides()}",
-                    )
+                    said = f"{name} and {rival} would both be read from the column {shown(self.columns[name])}"
+                    hint = f"Give each its column: --map {name}=COLUMN --map {rival}=COLUMN. {there}"
+                    raise ColumnsError(f"{source}: {said}", hint)
         missing = [name for name in self.inputs if name not in self.columns]
         if missing:
-            free = [column for column in self.found if column not in self.columns.values()]
-            looks = likely(missing, free) if likely else {}
-            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing, looks)
+            free = [column for column in found if column not in self.columns.values()]
             may_be = {name: self.choices.get(name, free) for name in missing}
-            begin = "Judging by the cells" if any(f"={column}" in maps for column in looks.values()) else "For example"
-            raise ColumnsError(f"{source}: {lacks}", f"{begin}: {maps}. {self._both_sides()}", may_be, looks)
+            lacks, maps = "; ".join(map(self._lack, missing)), self._map_options(missing)
+            raise ColumnsError(f"{source}: {lacks}", f"For example: {maps}. {there}", may_be)
 
     def _rivals(self, name: str) -> list[str]:
         """Return the other inputs of the rubrics that need this one."""
@@ -142,21 +130,16 @@ class _Matching:
             return f"{name} could be in {' or '.join(map(shown, self.choices[name]))}"
         return f"no column for {name}"
 
-    def _map_options(self, missing: Sequence[str], looks: Mapping[str, str]) -> str:
+    def _map_options(self, missing: Sequence[str]) -> str:
         """Return an option for each missing input, with a column that may be its own; none is proposed twice."""
-        # A choice may also be a key inside a column.
-        free = {*names_among(self.found, guessed=self.guessed)}.union(*self.choices.values())
+        proposed: set[str] = set()
         options = []
         for name in missing:
-            may_be = [looks[name]] if name in looks else self.choices.get(name, ())
-            choice = next((column for column in may_be if column in free and shown(column) == column), "COLUMN")
-            free.discard(choice)
+            may_be = (each for each in self.choices.get(name, ()) if each not in proposed and shown(each) == each)
+            choice = next(may_be, "COLUMN")
+            proposed.add(choice)
             options.append(f"--map {shlex.quote(f'{name}={choice}')}")
         return " ".join(options)
-
-    def _both_sides(self) -> str:
-        needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in self.needed.items())
-        return f"{needs}; the file has {', '.join(listed(self.found, known=self.inputs, guessed=self.guessed))}."
 
 
 def no_column(name: str, columns: Sequence[str], source: str, guessed: bool = False) -> UnknownName:
@@ -195,6 +178,11 @@ def names_among(columns: Sequence[str], known: Sequence[str] = (), guessed: bool
     return alike if recognized or len(alike) == len(columns) else []
 
 
+def is_row_of_texts(columns: Sequence[str]) -> bool:
+    """Whether a header may be a row of cells: none of its names is known, and some look like texts."""
+    return not any(map(is_known, columns)) and not all(map(is_like_a_name, columns))
+
+
 def has_column(name: str, columns: Sequence[str]) -> bool:
     """Whether one of the columns has that name, in any spelling."""
     return any(_is_spelled_alike(name, column) for column in columns)
@@ -213,18 +201,8 @@ def input_of(name: str) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Whether the table of names has it, for an input or any other kind of column."""
-    return folded(name) in _all_names()
-
-
-@cache
-def _all_names() -> frozenset[str]:
-    kinds = _names()
-    groups = (
-        *kinds["inputs"].values(),
-        *(names for kind, names in kinds.items() if kind not in ("inputs", "chatbots")),
-    )
-    return frozenset(name for names in groups for name in names)
+    """Whether the table of names has it, for an input or any other kind of column but chatbots."""
+    return folded(name) in _names()["known"]
 
 
 def names_of(kind: str) -> tuple[str, ...]:
@@ -244,7 +222,9 @@ def _names() -> dict[str, Any]:
     inputs = {name: flat(languages) for name, languages in read.pop("inputs").items()}
     for name, end in (("response_a", "a"), ("response_b", "b")):  # as in KI-Antwort_a
         inputs[name] = tuple(dict.fromkeys((*inputs[name], *(f"{alias}{end}" for alias in inputs["answer"]))))
-    return {"inputs": inputs} | {kind: flat(languages) for kind, languages in read.items()}
+    kinds = {kind: flat(languages) for kind, languages in read.items()}
+    others = (names for kind, names in kinds.items() if kind != "chatbots")
+    return {"inputs": inputs, "known": frozenset().union(*inputs.values(), *others)} | kinds
 
 
 def _is_spelled_alike(name: str, column: str) -> bool:
@@ -253,116 +233,10 @@ def _is_spelled_alike(name: str, column: str) -> bool:
 
 def means_the_same(name: str, column: str) -> bool:
     """Whether a column's name means the same as an input's."""
-    return folded(column) in (folded(name), *_aliases(name))
-
-
-def _aliases(name: str) -> tuple[str, ...]:
-    groups: Iterator[tuple[str, ...]] = iter(_names()["inputs"].values())
-    return next((group for group in groups if folded(name) in group), ())
+    return folded(column) == folded(name) or input_of(column) == input_of(name)
 
 
 def folded(name: str) -> str:
     """Return the name without case, accents, blanks, dashes and underscores: names that differ only there are alike."""
     bare = _COMBINING.sub("", unicodedata.normalize("NFKD", name.casefold()))
     return "".join(bare.split()).replace("-", "").replace("_", "")
-
-
-SAMPLE_ROWS = 200
-
-LEAST_WORDS = 3
-"""Words of the middle cell of a column of texts: names, labels and numbers have fewer."""
-
-ASKING = 0.5
-"""The least share of question marks in a column of questions."""
-
-APART = 1.5
-"""How much longer passages must be than other texts, or how much oftener a text must come again, to tell them apart."""
-
-FEWEST_VALUES = 5
-"""A column of fewer values holds groups to compare, such as chatbots or languages."""
-
-LABEL = 40
-"""Characters of the longest label or id."""
-
-_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A column of texts: the share of cells that ask, the middle number of words, cells for each different one."""
-
-    name: str
-    asks: float
-    words: float
-    repeats: float
-
-
-def likely_columns(sheet: Sheet, inputs: Collection[str], free: Sequence[str]) -> Mapping[str, str]:
-    """Return a column among those that are `free` for each input whose texts they seem to hold; leave out the others.
-
-    A question asks, retrieved content is the longest, and an ideal answer comes again where several chatbots answer.
-    """
-    texts = _texts(sheet, free)
-    wanted = {input_of(name): name for name in inputs}
-    found: dict[str, str] = {}
-
-    def take(kind: str, column: _Look | None) -> None:
-        if column and kind in wanted:
-            found[wanted[kind]] = column.name
-            texts.remove(column)
-
-    take("question", _outstanding(texts, lambda look: look.asks, ASKING))
-    texts = [look for look in texts if look.asks < ASKING]
-    if len(texts) > 1 or {"answer", "ideal_answer"}.isdisjoint(wanted):
-        take("retrieved_content", _outstanding(texts, lambda look: look.words))
-    if len(texts) > 1 or "answer" not in wanted:
-        take("ideal_answer", _outstanding(texts, lambda look: look.repeats))
-    take("answer", texts[0] if len(texts) == 1 else None)
-    return found
-
-
-def labels_and_ids(sheet: Sheet, columns: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the columns whose cells seem to repeat labels, those of them to compare by, and those that tell all apart.
-
-    To compare by are columns called like chatbots, then those of few values: many may be the students who asked.
-    """
-    labels, ids, few, chatbots = [], [], [], names_of("chatbots")
-    rows, filled = _filled(sheet, columns)
-    for column, cells in filled.items():
-        if not cells or max(map(len, cells)) > LABEL:
-            continue
-        different = set(cells)
-        if len(different) == rows > 1:
-            ids.append(column)
-        elif 1 < len(different) <= len(cells) / 2 and not all(_NUMBER.fullmatch(text) for text in different):
-            labels.append(column)
-            few += [column] if len(different) < FEWEST_VALUES or folded(column) in chatbots else []
-    return labels, sorted(few, key=lambda column: folded(column) not in chatbots), ids
-
-
-def _outstanding(texts: Sequence[_Look], measure: Callable[[_Look], float], least: float = 0) -> _Look | None:
-    """Return the column that has clearly more of the measure than every other, and at least so much."""
-    ordered = sorted(texts, key=measure, reverse=True)
-    if not ordered or measure(ordered[0]) < least:
-        return None
-    return ordered[0] if len(ordered) == 1 or measure(ordered[0]) >= APART * measure(ordered[1]) else None
-
-
-def _filled(sheet: Sheet, columns: Sequence[str]) -> tuple[int, dict[str, list[str]]]:
-    """Return how many of the first rows there are, and the cells of each column that hold something there."""
-    rows = [row.cells for row in islice((row for row in sheet.rows() if row.cells), SAMPLE_ROWS)]
-    return len(rows), {
-        column: [text for cells in rows if (text := cells.get(column, "").strip())] for column in columns
-    }
-
-
-def _texts(sheet: Sheet, columns: Sequence[str]) -> list[_Look]:
-    """Return how those of the columns look that hold texts in most of the first rows."""
-    rows, filled = _filled(sheet, columns)
-    looks = []
-    for column, cells in filled.items():
-        words = median(len(text.split()) for text in cells) if 2 * len(cells) > rows else 0
-        if words >= LEAST_WORDS:
-            asks = sum(text.endswith(("?", "？", "؟")) for text in cells) / len(cells)
-            looks.append(_Look(column, asks, words, len(cells) / len(set(cells))))
-    return looks

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.columns import is_known
-from pathway_local.sheets.header import LOOKED_AT, find_header, header_note, looked_at, names_in
+from pathway_local.sheets.header import FILLED, find_header, header_note, looked_at, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
 from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, count_lines, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, CellValue, Row, column_names, delimited_cell, has_surrogates
@@ -46,14 +46,14 @@ class DelimitedSheet(Sheet):
         for row in above if not header_row else above[-1:]:
             if said := row.problem or (self._damage(row) if row is above[-1] else ""):
                 raise CasesError(f"{path.name} line {row.line}: the header can't be read: {said}")
-        self.columns = column_names(path, [] if place is None else names_in(rows[place]))
-        self.header_row = above[-1].number
-        if not header_row and not all(row.blank for row in above[:-1]):
-            self.notes += (header_note(self.header_row),)
-            self.guessed_header = True
+        self.columns = column_names(path, [] if place is None else rows[place])
+        self.header_row, self._header_line = above[-1].number, above[-1].line
+        self.guessed_header = not header_row and not all(row.blank for row in above[:-1])
+        self.notes += (header_note(self.header_row),) if self.guessed_header else ()
         self._header = "".join(row.raw or "" for row in above)
         """The header's text as it is in the file, with all that stands above it."""
-        self._header_line = above[-1].line
+        self._width = above[-1].width or 0
+        """The header's fields, empty ones at its end included."""
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
@@ -89,18 +89,19 @@ class DelimitedSheet(Sheet):
                 yield Row(number, start, problem=problem, raw=lines.row, width=width, blank=blank), fields
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
-        """Write every record as it is, with the new fields before its line break."""
+        """Write every record as it is, with the new fields before its line break, right of all empty ones."""
         encoding, decimal = self.encoding.of_copies, self._decimal()
-        file.write(encoding.mark + encoding.encode(self._extended(self._header, columns, decimal)))
+        width = max(self._width, *(row.width or 0 for row in self.rows() if not row.problem), 0)
+        header = self._extended(self._header, [*[""] * (width - self._width), *columns], decimal)
+        file.write(encoding.mark + encoding.encode(header))
         for row, cells in rows:
             text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
             # end up below wrong columns.
-            if cells is None or row.width is None or row.width > len(self.columns):
+            if cells is None or row.width is None or row.width > width:
                 file.write(encoding.encode(text))
             else:
-                cells = [*[""] * (len(self.columns) - row.width), *cells]
-                file.write(encoding.encode(self._extended(text, cells, decimal)))
+                file.write(encoding.encode(self._extended(text, [*[""] * (width - row.width), *cells], decimal)))
         return 0
 
     def _decimal(self) -> str:
@@ -117,10 +118,12 @@ class DelimitedSheet(Sheet):
     def _row(self, row: Row, fields: Sequence[str]) -> Row:
         if row.blank:
             return row
-        problem = row.problem or self._damage(row)
-        if not problem and row.width != len(self.columns):
-            problem = f"it has {row.width:,} fields where the header has {len(self.columns):,}"
-        return replace(row, problem=problem, cells={} if problem else dict(zip(self.columns, fields, strict=True)))
+        problem, wanted = row.problem or self._damage(row), len(self.columns)
+        if not problem and (len(fields) < wanted or any(fields[wanted:])):
+            problem = f"it has {row.width:,} fields where the header has {wanted:,}"
+        # A footer is often a record of one field, which shows what it is.
+        cells = {} if problem and len(fields) > 1 else dict(zip(self.columns, fields, strict=False))
+        return replace(row, problem=problem, cells=cells)
 
     def _damage(self, row: Row) -> str:
         damaged = row.raw is not None and has_surrogates(row.raw)
@@ -134,7 +137,7 @@ class DelimitedSheet(Sheet):
         """
         with Lines(self.path, self.encoding, newline="") as lines, suppress(RowTooLong):
             sample = []
-            for line in islice(lines, max(LOOKED_AT, header_row or 0)):
+            for line in islice(lines, max(FILLED, header_row or 0)):
                 sample.append(line)
                 lines.begin()  # or all lines together would be too long for a row
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathway_local.errors import CasesError
 from pathway_local.sheets.columns import folded, is_known
 
-LOOKED_AT = 60
-"""Rows with any cell by which the header is found; a sheet with more above its header needs to be told."""
+LOOKED_AT, FILLED = 1_000, 60
+"""Rows by which the header is found, blank ones included, and those of them that hold anything."""
 
 ENOUGH = 2**20
 """Characters of rows after which no further one is looked at."""
@@ -23,14 +23,14 @@ ROWS_THAT_FILL = 3
 
 
 def looked_at(rows: Iterable[list[str]], least: int = 0) -> list[list[str]]:
-    """Return the first rows, blank ones included: at least so many, and until enough of them have been seen."""
+    """Return the first rows, without empty cells at their ends: at least so many, and enough that hold anything."""
     found: list[list[str]] = []
     filled = size = 0
     for cells in rows:
-        found.append(cells)
-        filled += bool(_filled(cells))
+        found.append(names_in(cells))
+        filled += bool(found[-1])
         size += sum(map(len, cells))
-        if len(found) >= least and (filled >= LOOKED_AT or size > ENOUGH):
+        if len(found) >= LOOKED_AT or (len(found) >= least and (filled >= FILLED or size > ENOUGH)):
             break
     return found
 
@@ -40,8 +40,7 @@ def find_header(rows: Sequence[Sequence[str]], chosen: int | None, name: str) ->
 
     It is the row that the user has `chosen`, counted from 1. Otherwise it is the first row that holds anything, unless
     that fills few of the table's columns, and the first row that fills more looks like a header: then it is this one.
-    Of a header of two rows with merged cells, it is the lower one. CasesError if the chosen row of the file `name`
-    holds nothing.
+    CasesError if the chosen row of the file `name` holds nothing.
     """
     filled = [place for place, cells in enumerate(rows) if _filled(cells)]
     if chosen:
@@ -55,8 +54,6 @@ def find_header(rows: Sequence[Sequence[str]], chosen: int | None, name: str) ->
     first = filled[0]
     place = next((at for at in filled if len(table & _filled(rows[at]).keys()) > FEW * len(table)), first)
     above = [at for at in filled if at < place]
-    if place + 1 in filled[:-1] and _are_halves(rows[place], rows[place + 1]):
-        place += 1
     return place if not above or _looks_like_header(rows, place, table, above) else first
 
 
@@ -66,7 +63,7 @@ def header_note(row: int) -> str:
 
 
 def names_in(cells: Sequence[str]) -> list[str]:
-    """Return the names of the columns in a header, without empty cells behind the last."""
+    """Return the cells without empty ones behind the last."""
     return list(cells[: max(_filled(cells), default=-1) + 1])
 
 
@@ -93,16 +90,10 @@ def _looks_like_header(rows: Sequence[Sequence[str]], place: int, table: set[int
     if not all(map(_is_short, names.values())) or len(set(map(folded, names.values()))) < len(names):
         return False
     titles = len(table) > 2 and all(len(_filled(rows[at])) == 1 for at in above)
-    again = (below for below in map(_filled, rows[place + 1 :]) if below != names)
+    again = (below for below in map(_filled, rows[place + 1 :]) if not below.items() <= names.items())
     return (titles or any(map(is_known, names.values()))) and not any(
         below.get(column) == name for below in again for column, name in names.items()
     )
-
-
-def _are_halves(upper: Sequence[str], lower: Sequence[str]) -> bool:
-    """Whether two rows are one header: the lower repeats names, as merged cells leave them, and names more columns."""
-    names, below = _filled(upper), _filled(lower)
-    return names.keys() < below.keys() and any(below[column] == name for column, name in names.items())
 
 
 def _is_short(name: str) -> bool:

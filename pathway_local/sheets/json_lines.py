@@ -143,8 +143,7 @@ class JsonListSheet(JsonLinesSheet):
             text = file.read().removeprefix("\ufeff")
         decoder, at = json.JSONDecoder(), _next(text, 0)
         if text[at : at + 1] != "[":
-            log = " A log of Inspect is read as .eval: inspect log convert LOG --to eval --output-dir FOLDER"
-            raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT + log * ('"samples"' in text))
+            raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
         at = _next(text, at + 1)
         while text[at : at + 1] != "]":
             try:

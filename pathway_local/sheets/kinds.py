@@ -19,7 +19,6 @@ KINDS = {
     ".jsonl": "pathway_local.sheets.json_lines.JSON_LINES",
     ".ndjson": "pathway_local.sheets.json_lines.JSON_LINES",
     ".json": "pathway_local.sheets.json_lines.JSON_LIST",
-    ".eval": "pathway_local.sheets.inspect_log.INSPECT_LOG",
     ".parquet": "pathway_local.sheets.parquet.PARQUET",
     ".xlsx": "pathway_local.sheets.workbook.WORKBOOK",
 }
@@ -41,7 +40,7 @@ class Sheet(ABC):
 
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `others` are the titles of the further sheets of its file that a user sees;
-    `header_row` is the row that names its columns, 0 if none does;
+    `header_row` is the row that names its columns, 0 if none does; `hidden` are the columns that a user does not see;
     `has_lists` says whether its cells may be lists, `guessed_header` whether the row that names its columns was chosen
     among several, so that their names may be a case's texts.
     """
@@ -52,6 +51,7 @@ class Sheet(ABC):
     notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     header_row = 0
+    hidden: frozenset[str] = frozenset()
     has_lists = False
     guessed_header = False
 
@@ -114,8 +114,8 @@ def kind_of(path: Path) -> SheetKind[Any] | None:
     return kind
 
 
-def open_sheet(path: Path, encoding: str = "", header_row: int | None = None) -> Sheet:
-    """Open the file as a sheet, in the encoding and with the header's row that the user named, if any.
+def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, title: str = "") -> Sheet:
+    """Open the file as a sheet, in the encoding, with the header's row and the sheet's title that the user named.
 
     Raises CasesError if it can't be read as one, UsageError for an encoding that does not exist, or if either can't
     apply.
@@ -137,7 +137,9 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None) ->
             raise UsageError(f"{path.name} has no encoding to choose", "Leave --encoding out.")
         if header_row and not kind.header_rows:
             raise UsageError(f"{path.name} names its columns in no row", "Leave --header-row out.")
-        given = {"encoding": encoding, "header_row": header_row}
+        if title and not kind.write_pages:
+            raise UsageError(f"{path.name} has no sheets to choose from", "Leave --sheet out.")
+        given = {"encoding": encoding, "header_row": header_row, "title": title}
         sheet: Sheet = kind.read(path, **{name: value for name, value in given.items() if value})
         return sheet
     except OSError as error:

@@ -57,7 +57,10 @@ class Encoding:
         """Return the notes for users about a file that is not UTF-8."""
         if self.codec == "utf-8":
             return ()
-        return (f"{path.name} is read as {self.name}; if letters look wrong, name its encoding: --encoding NAME",)
+        copied = "" if self.of_copies is self else " (copies are UTF-8)"
+        return (
+            f"{path.name} is read as {self.name}{copied}; if letters look wrong, name its encoding: --encoding NAME",
+        )
 
     @property
     def of_copies(self) -> "Encoding":

@@ -1,6 +1,7 @@
-"""Reads what lies inside cells: keys of JSON objects, named with dots (`score_rubric.criteria`), and lists of texts."""
+"""Reads what lies inside cells: a text, a list of texts, or keys of objects, named with dots (`choices.0.text`)."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
@@ -47,27 +48,71 @@ def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
 SEPARATOR = "\n\n"
 """Stands between the texts of a list."""
 
+TEXT_KEYS = ("content", "text", "value", "message", "messages", "conversations", "choices", "output")
+"""Keys by which the text in an object is found, in this order; a message names none of a person's own keys."""
 
-def texts_in(value: object) -> list[str] | None:
-    """Return the texts of a list, also of one that is alone in another list; None for anything else.
+ERROR_VALUE = re.compile(
+    r"#(N/A|N/D|NV|(DIV|¡DIV)/0!|(NAME|NOM|NOME|¿NOMBRE)\?|(N/A|¡?(REF|NULL?|NULO|NU[LM]|NÚM|NOMBRE|ZAHL|BEZUG|WERT|"
+    r"VALUE|VALEUR|VALOR|SPILL|CALC|ERROR|ÜBERLAUF|DESBORDAMIENTO|DESPEJAR|PROPAGATION))!)"
+)
+"""Errors of a spreadsheet in five languages, which a text file holds as texts."""
 
-    Raises ValueError for a list that has texts, lists or nothing among other things: it is neither texts nor messages.
+
+class NotText(ValueError):
+    """A cell does not hold a text to judge; the message says what it holds and what to do."""
+
+
+def text_in(row: Row, column: str, name: str, *, typed: bool, joins: bool) -> str:
+    """Return the text in a cell, which is that of the input `name`. A list of texts is these texts. Raises NotText.
+
+    In a `typed` file a text is a text, whatever it looks like; elsewhere one that is a JSON object is an object. Of
+    several texts in a list, only an input that `joins` reads all.
     """
+    text, kind = row.cells[column], (row.kinds or {}).get(column, "")
+    if ERROR_VALUE.fullmatch(text.strip()):
+        raise NotText("holds an error value of the spreadsheet")
+    value = _parsed(text) if kind or not typed else None
+    items = value if isinstance(value, list) else [value]
+    if any(isinstance(each, Mapping) for each in items) or (kind and value is items):
+        return _text_of(value, column, name, joins=joins)
+    if typed and kind == "json":
+        raise NotText("is a number or a boolean: write it as a text")
+    return text
+
+
+def _text_of(value: object, column: str, name: str, *, joins: bool) -> str:
+    place = ""
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]
-    if not isinstance(value, list):
-        return None
-    if all(isinstance(each, str) for each in value):
-        return value
-    if any(each is None or isinstance(each, str | list) for each in value):
-        raise ValueError
-    return None
+        value, place = value[0], f"{place}.0"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        if len(value) > 1 and not joins:
+            raise NotText(f"lists {len(value)} texts: name one, such as --map {name}={column}{place}.0")
+        return SEPARATOR.join(value)
+    if isinstance(value, list) and not all(isinstance(each, Mapping) for each in value):
+        raise NotText("is a list with more than texts: write it as one text")
+    what = "a list of objects" if isinstance(value, list) else "an object"
+    keys = _keys_of_text(value)
+    named = f"name the text in it, such as --map {name}={column}{place}.{'.'.join(keys)}" if keys else ""
+    raise NotText(f"is {what}: {named or 'write it as one text'}")
 
 
-def listed_texts(row: Row, column: str) -> list[str] | None:
-    """Return the texts in a cell that its file has as a list of texts; None for another cell. ValueError as above."""
-    text = row.cells.get(column, "")
-    return texts_in(json.loads(text)) if row.kinds and row.kinds.get(column) and text.startswith("[") else None
+def _keys_of_text(value: object) -> list[str]:
+    """Return the keys and places that lead to the one text in a value: of messages, the last; empty if unclear."""
+    keys: list[str] = []
+    while not isinstance(value, str):
+        if isinstance(value, Mapping):
+            inner = value
+            key = next((key for key in TEXT_KEYS if inner.get(key)), None)
+            found = inner.get(key)
+        else:
+            spoken = isinstance(value, list) and value and all({"role", "from"} & {*each} for each in value)
+            key = str(len(value) - 1) if isinstance(value, list) and (spoken or len(value) == 1) else None
+            found = value[-1] if key and isinstance(value, list) else None
+        if key is None:
+            return []
+        keys.append(key)
+        value = found
+    return keys
 
 
 _NOTHING = object()

@@ -183,8 +183,12 @@ def typed_value(text: str, kind: str) -> CellValue:
 
 # Spreadsheets skip control characters and marks without a width, and run a formula behind them; some read full-width
 # and small forms of its signs as the signs.
-_FORMULA = re.compile("[=+\\-@＝＋－＠﹦﹢﹣﹫\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+_SIGNS = "[=+\\-@＝＋－＠﹦﹢﹣﹫\0-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+_NUMBER = r"[+-]?\d+([.,]\d+)?"
+_FORMULA = re.compile(rf"(?!{_NUMBER}\Z){_SIGNS}")
+# Where the comma is the decimal mark, spreadsheets split a CSV file at semicolons, whatever quotes stand around them.
+_PART = re.compile(rf"""(;[ "]*)(?!{_NUMBER}(;|\Z))(?={_SIGNS})""")
+_GUARDED = re.compile(rf"""(;[ "]*)'(?={_SIGNS})""")
 TEXT_LIMIT = 32_767
 """UTF-16 code units that a workbook's cell holds."""
 
@@ -223,20 +227,18 @@ def spreadsheet_cell(value: CellValue) -> bool | int | float | str | None:
 
 def without_guard(text: str) -> str:
     """Return a text from a file that we may have written, without the apostrophe that `spreadsheet_cell` put first."""
-    return text[1:] if text.startswith("'") and _would_run(text[1:]) else text
+    text = text[1:] if text.startswith("'") and _would_run(text[1:]) else text
+    return _GUARDED.sub(r"\1", text)
 
 
 def may_run(text: str) -> bool:
-    """Whether a spreadsheet may take a cell that is copied as it is for a formula, or a part of it behind a semicolon.
-
-    Where the comma is the decimal mark, spreadsheets split a CSV file at semicolons.
-    """
-    return any(map(_would_run, (part.lstrip(' "') for part in text.split(";"))))
+    """Whether a spreadsheet may run a cell that is copied as it is, or a part of it behind a semicolon."""
+    return _would_run(text.lstrip(' "')) or bool(_PART.search(text))
 
 
 def _would_run(text: str) -> bool:
     """Whether a spreadsheet would take a text for a formula; a number such as -5 is none."""
-    return bool(_FORMULA.match(text)) and not _NUMBER.fullmatch(text)
+    return bool(_FORMULA.match(text))
 
 
 def delimited_cell(value: CellValue, decimal: str = ".") -> int | float | str:
@@ -246,7 +248,8 @@ def delimited_cell(value: CellValue, decimal: str = ".") -> int | float | str:
         return "true" if cell else "false"
     if isinstance(cell, float):
         return str(cell).replace(".", decimal)
-    return "" if cell is None else cell
+    # An apostrophe keeps a part behind a semicolon a text, too.
+    return "" if cell is None else _PART.sub(r"\1'", cell) if isinstance(cell, str) else cell
 
 
 def workbook_cell(value: CellValue) -> tuple[bool | int | float | str | date | time | None, bool]:

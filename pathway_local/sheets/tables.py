@@ -95,7 +95,7 @@ def add_columns(
 
     def new_cells() -> Iterator[tuple[Row, list[CellValue] | None]]:
         # Rows and cases come from one pass over the sheet, so cells can't shift against the rows that they belong to.
-        found = ((row, None if item is None else values(item)) for row, item in cases.rows())
+        found = ((row, values(item) if item else None if row.blank else {}) for row, item in cases.rows())
         if pairs:
             found = ((row, {SIDE: side, **cells} if cells else cells) for row, side, cells in pairs.spread(found))
         for row, cells in found:

@@ -1,13 +1,14 @@
-"""XLSX workbooks as rows; their ZIP archive is checked before any part of it is unpacked."""
+"""XLSX workbooks as rows, and rows as XLSX workbooks."""
 
 import re
 import warnings
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
-from itertools import chain, islice, repeat
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,101 +16,23 @@ import openpyxl
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import Cell
 from openpyxl.styles import Alignment, Font
-from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.utils import get_column_letter
+from openpyxl.utils.cell import coordinate_from_string
 
-from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.header import find_header, header_note, looked_at, names_in
+from pathway_local.errors import CasesError, PathwayError, UnknownName, UsageError
+from pathway_local.sheets.columns import is_known
+from pathway_local.sheets.header import find_header, header_note, looked_at
 from pathway_local.sheets.kinds import NewCells, Page, Sheet, SheetKind
 from pathway_local.sheets.row import CellValue, Row, cell_kind, column_names, plain_text, workbook_cell
-
-PART_LIMIT = 16 * 2**20
-"""Bytes of an unpacked part that is harmless however tightly it was packed."""
-
-KEPT_LIMIT = 512 * 2**20
-"""Unpacked bytes of all parts that stay in memory: shared texts, styles, everything but the sheets."""
-
-SHEETS_LIMIT = 4 * 2**30
-"""Unpacked bytes of the sheets, which are read row by row."""
-
-RATIO_LIMIT = 200
-"""The tightest packing of a part over PART_LIMIT; a sheet full of text shrinks to a tenth."""
-
-TAG = 128
-"""Bytes of the longest tag looked for."""
-
-OLD_OFFICE = b"\xd0\xcf\x11\xe0"
-MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]{0,40}?ref=["']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})["']""")
-FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
-
-
-def check_archive(path: Path) -> None:
-    """Raise CasesError if the file is not a workbook, or would unpack to far more than a workbook does."""
-    with path.open("rb") as file:
-        if file.read(4) == OLD_OFFICE:
-            raise CasesError(
-                f"{path.name} is an old .xls, or has a password", "Save it as .xlsx without a password, or as CSV."
-            )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise damaged(path, error) from None
-    # The archive states the sizes; a part with too small a stated size fails when it is read.
-    sheets = sum(part.file_size for part in parts if _is_sheet(part))
-    kept = sum(part.file_size for part in parts if not _is_sheet(part))
-    packed_tight = any(p.file_size > max(PART_LIMIT, p.compress_size * RATIO_LIMIT) for p in parts)
-    if sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight:
-        raise CasesError(f"{path.name} would unpack to far too much data", "Save it as CSV or Parquet.")
-
-
-def check_copyable(path: Path) -> None:
-    """Raise CasesError if the workbook is too large to be held in memory as a whole."""
-    with zipfile.ZipFile(path) as archive:
-        if sum(part.file_size for part in archive.infolist()) > KEPT_LIMIT:
-            raise CasesError(f"{path.name} is too large to be copied", "Save it as CSV, and copy that.")
-
-
-def has_formulas(path: Path) -> bool:
-    """Whether any sheet has a formula."""
-    with zipfile.ZipFile(path) as archive:
-        parts = filter(_is_sheet, archive.infolist())
-        return any(any(map(FORMULA.search, _chunks(archive, part.filename))) for part in parts)
-
-
-def cells_over_rows(path: Path, part: str) -> Iterator[tuple[int, int, int]]:
-    """Yield column (from 0), first and last row of each cell of a sheet's `part` that is merged over several rows."""
-    with zipfile.ZipFile(path) as archive:
-        for chunk in _chunks(archive, part):
-            for column, first, last in MERGED.findall(chunk):
-                if int(last) > int(first) > 0:
-                    yield column_index_from_string(column.decode()) - 1, int(first), int(last)
-
-
-def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
-    """Yield a part in pieces, each behind the end of the one before: else a tag on two pieces would be missed."""
-    tail = b""
-    with archive.open(part) as file:
-        while chunk := file.read(2**20):
-            yield tail + chunk
-            tail = chunk[-TAG:]
-
-
-def damaged(path: Path, error: Exception) -> CasesError:
-    """Return the error for a workbook that can't be read."""
-    return CasesError(
-        f"{path.name} is not an XLSX workbook, or is damaged ({type(error).__name__})",
-        "Open it in a spreadsheet and save it again.",
-    )
-
-
-def _is_sheet(part: zipfile.ZipInfo) -> bool:
-    return part.filename.lstrip("/").startswith("xl/worksheets/")
-
-
-LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-
-MOST_BELOW = 10
-"""Rows below the first over which a merged cell of a header is read."""
+from pathway_local.sheets.workbook_outline import (
+    LAST_COLUMN,
+    LAST_ROW,
+    Cells,
+    Outline,
+    check_archive,
+    check_copyable,
+    damaged,
+)
 
 LOOKED_AT, WIDEST = 200, 60
 """Rows that decide how wide a column is, and its most characters: longer texts are wrapped."""
@@ -118,85 +41,99 @@ HEADER, WRAPPED = Font(bold=True), Alignment(wrap_text=True, vertical="top")
 
 _DATE = re.compile(r"(19|20)\d\d-\d\d-\d\d")
 
-Cells = Sequence[Any]
+COVER = 2
+"""Columns of the widest cover page."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """The outline of a visible sheet, and its first rows as texts."""
+
+    title: str
+    outline: Outline
+    rows: Sequence[list[str]]
+
+    @property
+    def columns(self) -> int:
+        """How many columns hold anything in the first rows."""
+        return len({column for cells in self.rows for column, text in enumerate(cells) if text.strip()})
+
+    def is_cover_of(self, other: "_Start") -> bool:
+        """Whether this may be a page before the other sheet: of few columns, without known names, and shorter."""
+        known = any(is_known(text) for cells in self.rows for text in cells if text)
+        return self.columns <= COVER < other.columns and not known and len(self.rows) < len(other.rows)
 
 
 class WorkbookSheet(Sheet):
     """A visible sheet of an XLSX workbook: the one called `title`, else the first.
 
-    A first sheet of one column at most is a cover page if another sheet has more columns and more rows: that one is
-    read, and `notes` say so.
-    Its header is found by `find_header`, unless `header_row` names its row. A formula counts as the value that the
-    workbook stores for it, and a merged cell is in its first row alone.
+    A first sheet of two columns at most is a cover page if another sheet has more columns and more rows: that one is
+    read, and `notes` say so. Its header is found by `find_header`, unless `header_row` names its row. A formula counts
+    as the value that the workbook stores for it, and a merged cell belongs to each of its rows.
     """
 
     unit = "row"
 
-    def __init__(self, path: Path, title: str = "", header_row: int | None = None) -> None:
+    def __init__(self, path: Path, header_row: int | None = None, title: str = "") -> None:
         self.path = path
         check_archive(path)
-        names = self._look(title, header_row if title else None)
-        cover, table = self.title, "" if title or len(names) > 1 else self._behind_the_cover()
-        if table or (header_row and not title):
-            names = self._look(table or self.title, header_row)
-        if table:
-            self.notes += (f"its first sheet {cover!r} has one column at most, so it is taken for a cover page",)
-        self.columns = column_names(path, names)
+        with _open(path) as book:
+            seen = [page for page in book.worksheets if page.sheet_state == "visible"] or book.worksheets[:1]
+            titles = {page.title: page for page in seen}
+            if title and title not in titles:
+                raise UnknownName("sheet", title, titles)
+            first = self._look(titles[title or seen[0].title], header_row)
+            rest = [page for page in seen[1:] if not title and first.columns <= COVER]
+            behind = (other for page in rest if first.is_cover_of(other := self._look(page, header_row)))
+            start = next(behind, first)
+            hidden = [page.title for page in book.worksheets if page not in seen]
+        self.title, self._outline = start.title, start.outline
+        self.others = tuple(each for each in titles if each != start.title)
+        if self.others or hidden:
+            # A copy of the workbook holds hidden sheets, too, and they may say who is behind a number.
+            told = f" (hidden: {', '.join(map(repr, hidden))})" if hidden else ""
+            self.notes = (f"the sheet {start.title!r} is read, one of {len(titles) + len(hidden)}{told}",)
+        if start is not first:
+            self.notes += (f"its first sheet {first.title!r} has two columns at most: it is taken for a cover page",)
+        self.columns = column_names(path, self._names(start.rows, header_row))
+        self.hidden = frozenset(name for place, name in enumerate(self.columns) if place in start.outline.hidden)
 
-    def _look(self, title: str, header_row: int | None) -> Sequence[str]:
-        """Look at the sheet called `title`, else the first, and return the names of its columns."""
-        with _open(self.path, title) as page:
-            self.title: str = page.title
-            seen = {each.title: each.sheet_state == "visible" for each in page.parent.worksheets}
-            self.others = tuple(title for title in seen if seen[title] and title != self.title)
-            self._last_row: int | None = page.max_row
-            rows = looked_at(([plain_text(cell.value) for cell in cells] for cells in _rows(page)), header_row or 0)
-            over_rows = list(cells_over_rows(self.path, page._worksheet_path))
-            for column, first, last in over_rows:
-                # A name may reach over all rows of a header.
-                if first <= len(rows) and column < len(rows[first - 1]):
-                    for cells in rows[first : min(last, first + MOST_BELOW)]:
-                        cells.extend([""] * (column + 1 - len(cells)))
-                        cells[column] = rows[first - 1][column]
-            place = find_header(rows, header_row, self.path.name)
-            self._formulas = has_formulas(self.path)
-        self.header_row = 0 if place is None else place + 1
-        # A copy of the workbook holds hidden sheets, too, and they may say who is behind a number.
-        hidden = ", ".join(repr(title) for title in seen if not seen[title])
-        told = f"the sheet {self.title!r} is read, one of {len(seen)}{f' (hidden: {hidden})' if hidden else ''}"
-        self.notes = (told,) if len(seen) > 1 else ()
-        self.guessed_header = any(map(any, rows[: self.header_row - 1])) and not header_row
-        if self.guessed_header:
-            self.notes += (header_note(self.header_row),)
-        if any(last > self.header_row for *_, last in over_rows):
-            self.notes += ("a cell that is merged over several rows counts in the first of them alone",)
-        return [] if place is None else names_in(rows[place])
+    def _look(self, page: Any, header_row: int | None) -> _Start:
+        outline = Outline.of(self.path, page._worksheet_path)
+        rows = ([plain_text(cell.value) for cell in cells] for cells in _rows(page))
+        return _Start(page.title, outline, looked_at(rows, header_row or 0))
 
-    def _behind_the_cover(self) -> str:
-        """Return the title of the first other visible sheet with several columns and more rows; empty without one."""
-        for title in self.others:
-            with suppress(CasesError):  # without a header, a sheet has no rows to read
-                other = WorkbookSheet(self.path, title)
-                if len(other.columns) > 1 and (other.count() or 0) > (self.count() or 0):
-                    return title
-        return ""
+    def _names(self, rows: Sequence[list[str]], header_row: int | None) -> list[str]:
+        """Find the header, which reaches as far as its merged cells, and return the names of its columns."""
+        place = find_header(rows, header_row, self.path.name)
+        if place is None:
+            return []
+        reaching = [(first, last) for _, first, last in self._outline.merged if first - 1 <= place < last]
+        self.header_row = header_row or max((last for _, last in reaching), default=place + 1)
+        header = rows[min((first - 1 for first, _ in reaching), default=place) : self.header_row]
+        self.guessed_header = any(rows[:place]) and not header_row
+        self.notes += (header_note(self.header_row),) if self.guessed_header else ()
+        if any(last > self.header_row for *_, last in self._outline.merged):
+            self.notes += ("a cell that is merged over several rows belongs to each of them",)
+        return [next(filter(str.strip, reversed(names)), "") for names in zip_longest(*header, fillvalue="")]
 
     def rows(self) -> Iterator[Row]:
         """Yield every row below the header."""
         with ExitStack() as stack:
-            values = _rows(stack.enter_context(_open(self.path, self.title)))
+            values = _rows(stack.enter_context(_open(self.path))[self.title])
             # When values are read, a formula without a stored result looks like an empty cell. Only a second reading,
             # of the formulas themselves, tells them apart. It doubles the time, so sheets without formulas skip it.
             written: Iterator[Cells] = repeat(())
-            if self._formulas:
-                written = _rows(stack.enter_context(_open(self.path, self.title, formulas=True)))
-            for line, (cells, sources) in enumerate(zip(values, written, strict=False), 1):
+            if self._outline.formulas:
+                written = _rows(stack.enter_context(_open(self.path, formulas=True))[self.title])
+            filled = self._outline.fill(values)
+            for line, (cells, sources) in enumerate(zip(filled, written, strict=False), 1):
                 if line > self.header_row:
                     yield self._row(line, cells, sources)
 
     def count(self) -> int | None:
-        """Return the number of rows below the header, if the workbook states its size."""
-        return max(self._last_row - self.header_row, 0) if self._last_row else None
+        """Return the number of rows below the header, blank ones included."""
+        return max(self._outline.rows - self.header_row, 0)
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write the whole workbook, with the new cells right of everything that is in this sheet."""
@@ -217,7 +154,11 @@ class WorkbookSheet(Sheet):
         for line, cells in [(self.header_row, list[CellValue](columns)), *((row.line, cells) for row, cells in new)]:
             for column, value in enumerate(cells, first):
                 cut += fill_cell(page.cell(line, column), value)
-                _format(page.cell(line, column))
+                if line == self.header_row:
+                    page.cell(line, column)._style = copy(page.cell(line, len(self.columns))._style)
+                else:
+                    _format(page.cell(line, column))
+        _extend_filter(page, len(self.columns), first - 1 + len(columns))
         # A width may be that of all columns on: a second one for some of these would be an error in the file.
         if all((each.max or 0) < first for each in page.column_dimensions.values()):
             for place, name in enumerate(columns):
@@ -259,22 +200,17 @@ class WorkbookSheet(Sheet):
 
 
 @contextmanager
-def _open(path: Path, title: str = "", *, formulas: bool = False) -> Iterator[Any]:
-    """Open the visible sheet with that title, else the first one, to be read as a stream.
-
-    Raises CasesError for any error in it, now or while it is read.
-    """
+def _open(path: Path, *, formulas: bool = False) -> Iterator[Any]:
+    """Open the workbook, to be read as a stream. Raises CasesError for any error in it, now or while it is read."""
     # The library's warnings quote cells.
     warnings.filterwarnings("ignore", module=r"openpyxl\b")
     book = None
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=not formulas, keep_links=False)
-        sheets = book.worksheets
-        if not sheets:
+        if not book.worksheets:
             raise CasesError(f"{path.name} has no sheet with cells")
-        visible = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
-        yield next((sheet for sheet in visible if sheet.title == title), (visible or sheets)[0])
-    except CasesError:
+        yield book
+    except PathwayError:
         raise
     except Exception as error:  # noqa: BLE001  a damaged workbook can make the library raise anything
         raise damaged(path, error) from None
@@ -313,8 +249,9 @@ def _write_pages(file: BinaryIO, pages: Iterable[Page]) -> int:
     try:
         cut = sum(_fill(book, page.title, page.columns, page.rows) for page in pages)
     except BaseException:
-        for sheet in book.worksheets:
-            sheet.close()  # left open, it would write a warning to stderr when it is collected
+        for sheet in book.worksheets:  # left open, each would write to stderr when it is collected
+            with suppress(OSError):  # on a full disk closing fails as well; the first error is the one to tell
+                sheet.close()
         raise
     save_book(book, file)
     return cut
@@ -352,6 +289,14 @@ def _fill(book: Any, title: str, columns: Sequence[str], rows: Iterable[Mapping[
         sheet.append(cells)
     sheet.auto_filter.ref = f"A1:{get_column_letter(max(len(columns), 1))}{number + 1}"
     return cut
+
+
+def _extend_filter(page: Any, last: int, wanted: int) -> None:
+    """Let a filter that ends at the `last` of the sheet's own columns end at the `wanted` one."""
+    first, _, end = (page.auto_filter.ref or "").partition(":")
+    column, row = coordinate_from_string(end) if end else ("", 0)
+    if column == get_column_letter(last):
+        page.auto_filter.ref = f"{first}:{get_column_letter(wanted)}{row}"
 
 
 def _widen(sheet: Any, place: int, name: str, cells: Iterable[CellValue]) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, contrast_error, tailed_freedom
-from pathway_local.statistics.needed import Spread
 from pathway_local.statistics.prediction_powered import (
     CASES_ALONE,
     BoolArray,
@@ -85,10 +84,14 @@ def corrected_domain_mean(
         judge_mean=plain,
         corrected=corrected,
         labels_only=labels_only,
-        spread=found.spread.scaled(1 / max(held, 1e-9) ** 2),
+        pilot=replace(found.pilot.scaled(1 / max(held, 1e-9)), value=_value(corrected, start), scale=scale),
         warnings=warnings,
     )
     return Placed(mean, special)
+
+
+def _value(estimate: Estimate, otherwise: float) -> float:
+    return estimate.value if isinstance(estimate.value, float) else otherwise
 
 
 def _has_place(scores: FloatArray, special: BoolArray) -> FloatArray:
@@ -146,15 +149,13 @@ FEWEST = 10
 class CorrectedDifference:
     """First minus second as people would score them; `labels` are counted on each side.
 
-    `slope` is how far labels follow the judge, `labels_only` the same without the judge. `spread` says how the variance
-    falls with labels on the same cases, as far as labels of different cases do not depend on each other.
+    `slope` is how far labels follow the judge, `labels_only` the same without the judge.
     """
 
     labels: tuple[int, int]
     slope: float
     corrected: Effect
     labels_only: Effect
-    spread: Spread | None
 
 
 def corrected_difference(
@@ -181,11 +182,11 @@ def corrected_difference(
         missing = Effect(
             None, missing=Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
         )
-        return CorrectedDifference(counts, 0.0, missing, missing, None)
+        return CorrectedDifference(counts, 0.0, missing, missing)
     codes = cluster_codes(clusters, len(judge))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
     slope = float(slopes[labelled].mean())
-    found, spreads = list[Effect](), list[float]()
+    found = list[Effect]()
     for used, whole in ((slopes, slope), (np.zeros_like(slopes), 0.0)):
         value, parts = 0.0, list[Part]()
         for side, sign in ((first, 1.0), (~first, -1.0)):
@@ -198,10 +199,7 @@ def corrected_difference(
                 (side, shares[side], shares[side] * (judge[side] - centre), sign * whole),
             ]
         found.append(_effect(value, parts, codes, codes[labelled]))
-        spreads.append(float(sum(np.sum(adds**2) for _, _, adds, _ in parts[::2])))
-    fixed = max(found[0].error ** 2 - spreads[0], 0.0)
-    spread = Spread(fixed, spreads[0] * sum(counts), sum(counts), len(judge), found[0].freedom or None)
-    return CorrectedDifference(counts, slope, found[0], found[1], spread)
+    return CorrectedDifference(counts, slope, *found)
 
 
 def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntArray) -> Effect:

@@ -8,11 +8,6 @@ from pathway_local.statistics.figure import Estimate, FloatArray
 from pathway_local.statistics.intervals import LEVEL, Effect
 
 
-def level_of_looks(looks: int) -> float:
-    """The confidence level of one of so many looks at growing data, which share the error (Bonferroni)."""
-    return 1 - (1 - LEVEL) / looks
-
-
 def holm_levels(p_values: Sequence[float], level: float = LEVEL) -> list[float]:
     """The confidence level for each test's interval under Holm's step-down procedure (Holm 1979).
 

@@ -51,7 +51,7 @@ Number = float | Undefined
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval of that `level`: 0.95, or higher where many groups are tested or somebody looks several times.
+    """An interval of that `level`: 0.95, or higher where several are tested.
 
     `method` says how it was made, and `clusters` from how many independent units.
     """

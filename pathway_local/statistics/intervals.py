@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from pathway_local.statistics.figure import (
 Standing = Literal["better", "not worse", "worse", "can't tell"]
 
 LEVEL = 0.95
-"""The confidence level of every interval but those that Holm's procedure or several looks make wider."""
+"""The confidence level of every interval but those that Holm's procedure makes wider."""
 
 
 def cluster_codes(clusters: IntArray | None, cases: int) -> IntArray:
@@ -57,16 +57,16 @@ def effective_clusters(codes: IntArray) -> float:
     return float(sizes.sum() ** 2 / max(np.sum(sizes**2), 1.0))
 
 
-def t_quantile(level: float, freedom: float) -> float:
-    """Student's quantile for a two-sided interval of that level (Student 1908)."""
+def t_quantile(level: float, freedom: Any) -> Any:
+    """Student's quantile for a two-sided interval of that level (Student 1908), or those for several freedoms."""
     from scipy import special  # scipy.stats would take seconds to import, and most commands need no interval
 
-    return float(special.stdtrit(freedom, (1 + level) / 2))
+    return special.stdtrit(freedom, (1 + level) / 2)
 
 
 def t_interval(value: float, error: float, freedom: float, clusters: int, level: float = LEVEL) -> Interval:
     """value +- t * error, where t is Student's quantile (Student 1908)."""
-    reach = t_quantile(level, freedom) * error
+    reach = float(t_quantile(level, freedom)) * error
     return Interval(value - reach, value + reach, "t", clusters, level)
 
 
@@ -80,7 +80,7 @@ def log_odds_interval(
     no log-odds: it gets the plain t interval, cut at the ends.
     """
     low, high = scale
-    reach = t_quantile(level, freedom) * error
+    reach = float(t_quantile(level, freedom)) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
         return Interval(max(low, value - reach), min(high, value + reach), "t", clusters, level)
@@ -195,7 +195,7 @@ def difference_effect(
     return Effect(value, error, freedom, int(codes.max()) + 1)
 
 
-def wilson(successes: float, cases: int) -> Interval:
+def wilson(successes: float, cases: float) -> Interval:
     """Wilson's interval for a share of `cases` > 0 independent units.
 
     Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
@@ -206,7 +206,7 @@ def wilson(successes: float, cases: int) -> Interval:
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)
     low, high = float(middle - reach), float(middle + reach)
-    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", cases, LEVEL)
+    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", round(cases), LEVEL)
 
 
 def standing(difference: Interval | Undefined, margin: float) -> Standing:

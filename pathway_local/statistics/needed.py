@@ -1,18 +1,15 @@
-"""How many labels, questions or clusters an aim needs, from how the variance of an estimate falls with their number."""
+"""How many labels make a corrected mean's interval narrow enough, and how many cases show a difference."""
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import Reason, Undefined
+from pathway_local.statistics.figure import FloatArray, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL, t_quantile
 
-Aim = Literal["half-width", "detect", "margin"]
-
 POWER = 0.8
-"""The chance to reach an aim: the width, a difference as large as named, or to show that equal chatbots are equal."""
+"""The chance to reach an aim: the width, or to find a difference as large as named."""
 
 LEAST = 20
 """Units below which nothing is planned: intervals of fewer rest on a spread that is hardly known."""
@@ -20,86 +17,84 @@ LEAST = 20
 MANY = 10_000_000
 """Units that nobody has: an aim that asks for more can't be reached."""
 
-SURE = 1e-12
-"""A variance at which nothing is left to chance: every case is labelled, and the mean is about these very cases."""
+DRAWS = 400
+"""Samples that are drawn to see how often a width is reached."""
 
-ROUNDS = 6
-"""After these the number does not change any more."""
-
-NORMAL = NormalDist()
+END = 0.2
+"""Labels at each end of the scale that count beside those that are there: without them, few labels plan too few."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The variance of an estimate: `fixed` + `each` / n from n units; there are `now` units, and can be `most`.
+class Pilot:
+    """What labels are like: how far each is from the mean `value` once the judge's scores are taken out, (labels,).
 
-    `each` is estimated from those that are there, with so many degrees of `freedom`; without a number, it is assumed.
+    So many of these labels are `there`; the others are only taken to be like those to come. The labels are some of so
+    many `cases`; `noise` is the variance of a label if the same people scored again.
     """
 
-    fixed: float
-    each: float
-    now: int
-    most: int | None = None
-    freedom: float | None = None
+    value: float
+    residuals: FloatArray
+    there: int
+    cases: int
+    scale: tuple[float, float]
+    noise: float = 0.0
 
-    def scaled(self, factor: float) -> "Spread":
-        """Return the same with variances multiplied."""
-        return replace(self, fixed=self.fixed * factor, each=self.each * factor)
+    def scaled(self, factor: float) -> "Pilot":
+        """Return the same with residuals multiplied."""
+        return replace(self, residuals=self.residuals * factor)
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """An `aim` in `points` of the scale, how many `looks` share the error (Bonferroni), and that error, `alpha`.
+def labels_for_width(pilot: Pilot, half_width: float) -> int | Undefined:
+    """The least number of labels, those that are there included, whose interval is as narrow in 80% of the samples.
 
-    Each holds in 80% of the files. "half-width": the interval reaches at most so far to either side. "detect": it
-    excludes zero if the difference is so large. "margin": it lies between minus and plus so many points if nothing
-    differs (two one-sided tests: Schuirmann 1987).
+    The samples are drawn. Labels to come are like those that are there, up to the chance that these are no fair picture
+    (a Bayesian bootstrap: Rubin 1981), and one of each end of the scale may be among them.
     """
+    low, high = min(max(LEAST, pilot.there), pilot.cases), pilot.cases
+    if not _reached(pilot, high, half_width):
+        return Undefined(Reason("even labels of all {cases:,} are too few", cases=pilot.cases))
+    low -= 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _reached(pilot, middle, half_width) else (middle, high)
+    return high
 
-    aim: Aim
-    points: float
-    looks: int = 1
-    alpha: float = 1 - LEVEL
+
+def _reached(pilot: Pilot, count: int, half_width: float) -> bool:
+    return float(np.mean(_half_widths(pilot, count) <= half_width)) >= POWER
 
 
-def needed(goal: Goal, spread: Spread) -> int | Undefined:
-    """The least number of units that reaches the goal at its last look.
+def _half_widths(pilot: Pilot, count: int) -> FloatArray:
+    """Half the width of the interval that `count` labels would have, (DRAWS,), by `log_odds_interval`."""
+    from scipy.special import expit
 
-    The interval's factor is Student's at the level of a look, with one degree of freedom less than there are units.
-    Earlier looks only add to the power, which leaves the number a little too large.
+    rng, (low, high) = np.random.default_rng(0), pilot.scale
+    ends = np.array([low, high]) - pilot.value
+    values = np.concatenate([pilot.residuals, ends])
+    worlds = rng.gamma(np.r_[np.ones(len(pilot.residuals)), np.full(2, END)], size=(DRAWS, len(values)))
+    worlds /= worlds.sum(axis=1, keepdims=True)
+    there = np.r_[np.full(len(pilot.residuals), float(pilot.there > 0)), 0.0, 0.0]
+    drawn = there + rng.multinomial(count - pilot.there, worlds)
+    mean = drawn @ values / count
+    apart = values - mean[:, None]
+    second, fourth = (np.sum(drawn * apart**power, axis=1) / count for power in (2, 4))
+    variance = second * count / (count - 1) * max(1 / count - 1 / pilot.cases, 0.0) + pilot.noise / pilot.cases
+    kurtosis = fourth / np.maximum(second, 1e-12) ** 2
+    freedom = np.clip(2 * count / (kurtosis - 1 + 2 / (count - 1)), 3, max(count - 1, 3))
+    place = np.clip((pilot.value + mean - low) / (high - low), 1e-3, 1 - 1e-3)
+    reach = t_quantile(LEVEL, freedom) * np.sqrt(variance) / (high - low) / (place * (1 - place))
+    odds = np.log(place / (1 - place))
+    found: FloatArray = (high - low) / 2 * (expit(odds + reach) - expit(odds - reach))
+    return found
+
+
+def units_to_detect(points: float, deviation: float, alpha: float) -> int | Undefined:
+    """The number of units whose t interval at 1 - alpha leaves out zero in 80% of the samples if `points` is true.
+
+    `deviation` is that of one unit.
     """
-    least = LEAST if spread.most is None else min(LEAST, spread.most)
-    count = MANY
-    for _ in range(ROUNDS):  # the factor depends on the number, but hardly
-        rest = (goal.points / _reach(goal, count)) ** 2 - spread.fixed
-        each = spread.each * (_chance(spread, count) if goal.aim == "half-width" else 1.0)
-        count = max(least, int(np.ceil(min(each / rest, MANY)))) if rest > 0 else MANY
-        if count >= (MANY if spread.most is None else spread.most + 1):
-            if spread.most is None:
-                return Undefined("no number of them is enough")
-            if spread.fixed + spread.each / spread.most <= SURE:
-                return spread.most
-            return Undefined(Reason("even labels of all {cases:,} are too few", cases=spread.most))
-    return count
-
-
-def _reach(goal: Goal, count: int) -> float:
-    """Return the number of standard errors that fit into the aim."""
-    level = 1 - goal.alpha / goal.looks
-    beyond = {"half-width": 0.0, "detect": NORMAL.inv_cdf(POWER), "margin": NORMAL.inv_cdf((1 + POWER) / 2)}
-    return t_quantile(level, count - 1) + beyond[goal.aim]
-
-
-def _chance(spread: Spread, count: int) -> float:
-    """Return the factor below which the spread that `count` units will show stays in 80% of the files.
-
-    Widths vary because spreads do (Kupper and Hafner 1989): that of the units to come is to that of those that are
-    there as F, with as many degrees of freedom for each unit as these have.
-    """
-    from scipy import special
-
-    if spread.freedom is None:
-        return float(special.chdtri(count, 1 - POWER)) / count
-    more = max(count - spread.now, 0)
-    freedom = more * spread.freedom / max(spread.now, 1)
-    return 1 + more / count * (float(special.fdtri(freedom, spread.freedom, POWER)) - 1) if more else 1.0
+    count, beyond = MANY, NormalDist().inv_cdf(POWER)
+    for _ in range(6):  # Student's factor depends on the number, but hardly
+        reach = t_quantile(1 - alpha, count - 1) + beyond
+        count = max(LEAST, int(np.ceil(min((reach * deviation / points) ** 2, MANY))))
+    return Undefined("no number of them is enough") if count >= MANY else count

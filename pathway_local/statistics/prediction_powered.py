@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pathway_local.note import Note
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL, cluster_codes, log_odds_interval, tailed_freedom
-from pathway_local.statistics.needed import Spread
+from pathway_local.statistics.needed import Pilot
 
 BoolArray = NDArray[np.bool_]
 
@@ -61,9 +61,9 @@ class Correction:
     """A judge's mean, corrected.
 
     `judge_mean` is the plain mean of the verdicts and `slope` is lambda: how far labels follow them. `corrected`
-    and `labels_only` estimate the mean that people would give, with and without the judge. `spread` says how the
-    corrected variance falls with labels, and `more_labels` how many further ones would halve its interval. `warnings`
-    say why an interval may be too short.
+    and `labels_only` estimate the mean that people would give, with and without the judge. `pilot` says
+    what labels are like, and `more_labels` how many further ones would halve the interval. `warnings` say why an
+    interval may be too short.
     """
 
     cases: int
@@ -73,7 +73,7 @@ class Correction:
     slope: float
     corrected: Estimate
     labels_only: Estimate
-    spread: Spread
+    pilot: Pilot
     more_labels: int | Undefined
     warnings: tuple[Note, ...]
 
@@ -172,8 +172,11 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     # With every case labelled the judge has nothing to add, and a slope would only add noise.
     if count == cases:
         slopes = np.zeros_like(slopes)
-    corrected, variance, residual, freedom = _estimate(sample, inside, slopes)
-    spread = Spread(variance - residual / count, residual, count, cases, freedom)
+    corrected, variance, residual, parts = _estimate(sample, inside, slopes)
+    # Labels drawn evenly, with the variance that these have.
+    parts = parts * (residual * (count - 1) / max(float(parts @ parts), 1e-18)) ** 0.5
+    noise = sample.survey.noise.variance if sample.survey.noise else 0.0
+    mean = corrected.value if isinstance(corrected.value, float) else 0.0
     return Correction(
         cases=cases,
         labelled=count,
@@ -182,14 +185,14 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
         slope=float(np.average(slopes[labels], weights=sample.weights[labels])),
         corrected=corrected,
         labels_only=_estimate(sample, inside, np.zeros_like(slopes))[0],
-        spread=spread,
-        more_labels=_more_labels(variance, spread, cases),
+        pilot=Pilot(mean, parts, count, cases, sample.scale, noise),
+        more_labels=_more_labels(variance, residual, count, cases),
         warnings=few_dissenters(sample.people[labels]),
     )
 
 
-def _estimate(sample: _Sample, inside: BoolArray, slopes: FloatArray) -> tuple[Estimate, float, float, float]:
-    """The corrected mean of the cases inside, its variance, what one label adds to it, and the freedom of that.
+def _estimate(sample: _Sample, inside: BoolArray, slopes: FloatArray) -> tuple[Estimate, float, float, FloatArray]:
+    """The corrected mean of the cases inside, its variance, what one label adds to it, and what each label adds.
 
     What one label adds is s^2 in n -> s^2 (1/n - 1/N).
     """
@@ -204,7 +207,7 @@ def _estimate(sample: _Sample, inside: BoolArray, slopes: FloatArray) -> tuple[E
     if noise := sample.survey.noise:
         variance += noise.variance / cases
     freedom = tailed_freedom(parts) if len(parts) > 1 else 0.0
-    return Estimate(value, _interval(sample, value, variance, freedom, labels, cases)), variance, residual, freedom
+    return Estimate(value, _interval(sample, value, variance, freedom, labels, cases)), variance, residual, parts
 
 
 def weighted_residuals(
@@ -259,16 +262,17 @@ def _interval(
     return log_odds_interval(value, error, freedom, len(scores), sample.scale, sample.survey.level)
 
 
-def _more_labels(variance: float, spread: Spread, cases: int) -> int | Undefined:
+def _more_labels(variance: float, each: float, count: int, cases: int) -> int | Undefined:
     """The number of further labels that quarter the variance, and so halve the interval."""
-    if spread.now == cases:
+    if count == cases:
         return Undefined("every case is labelled")
     if not np.isfinite(variance) or variance <= 1e-18:
         return Undefined("there is no interval to halve")
-    if variance / 4 <= spread.fixed + spread.each / cases:
+    fixed = variance - each / count
+    if variance / 4 <= fixed + each / cases:
         said = "even with all {cases} cases labelled the interval would be more than half as wide"
         return Undefined(Reason(said, cases=cases))
-    return int(np.ceil(spread.each / (variance / 4 - spread.fixed) - 1e-9)) - spread.now
+    return int(np.ceil(each / (variance / 4 - fixed) - 1e-9)) - count
 
 
 def label_noise(scores: FloatArray) -> Noise | None:

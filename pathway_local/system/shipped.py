@@ -36,5 +36,6 @@ def packaged_folder(name: str) -> Path:
 
 
 def python_path() -> str:
-    """Return the PYTHONPATH with which another Python finds this package."""
-    return os.pathsep.join(filter(None, [str(_PACKAGE.parent), os.environ.get("PYTHONPATH")]))
+    """Return the PYTHONPATH with which another Python, in whatever folder it runs, finds this package."""
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([str(_PACKAGE.parent), *map(os.path.abspath, given)])

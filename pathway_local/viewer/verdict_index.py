@@ -14,14 +14,13 @@ from typing import Final
 
 from pathway_local.case import BadRow, Case
 from pathway_local.rater import Rater
-from pathway_local.results.ratings import MOST_GROUPS
 from pathway_local.results.reading_list import Said, given_by, said_by
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import COLUMNS, from_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.scores import MOST_GROUPS, labels_of
 from pathway_local.verdict import Failure, Outcome, storable
 
 
@@ -74,7 +73,7 @@ class IndexedCase:
 class IndexedVerdict:
     """The part of a verdict by which a person can choose, search and sort; or of a failure, which has a kind."""
 
-    id: int
+    id: tuple[int, int, int]
     case: int
     rater: int
     failure: str
@@ -144,9 +143,9 @@ PAGE = 50
 AT_ONCE = 5_000
 """Outcomes that are decoded together, whose texts then leave the memory."""
 
-_CURRENT = "SELECT id, case_key, rater_id FROM outcomes INDEXED BY current_outcomes WHERE superseded = 0"
+_CURRENT = "SELECT number, case_key, rater_id FROM current"
 _CASES = "SELECT key, case_id, row, metadata FROM cases"
-_OUTCOMES = f"SELECT id, case_key, rater_id, {COLUMNS} FROM outcomes WHERE id IN ({{}})"
+_OUTCOMES = f"SELECT number, case_key, rater_id, {COLUMNS} FROM current WHERE case_key IN ({{}})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ class VerdictIndex:
         self._texts = dict(texts.folded()) if texts else {}
         self._seen: object = None
         self._cases: dict[int, IndexedCase] = {}
-        self._verdicts: dict[int, IndexedVerdict] = {}
+        self._verdicts: dict[tuple[int, int, int], IndexedVerdict] = {}
         self._rows: dict[tuple[int, str], list[IndexedVerdict]] = {}
         self._groups: defaultdict[str, set[str]] = defaultdict(set)
         self._chosen: Selection | None = None
@@ -279,21 +278,21 @@ class VerdictIndex:
             found[key] = case
         return found
 
-    def _read_verdicts(self) -> dict[int, IndexedVerdict]:
+    def _read_verdicts(self) -> dict[tuple[int, int, int], IndexedVerdict]:
         # The outcome of a row that was bad may have gone, and its number with it to another outcome of the same case
         # and rater, so failures are read again.
-        current, found = self.run.database.rows(_CURRENT), dict[int, IndexedVerdict]()
-        for id, key, rater in current:
-            known = self._verdicts.get(id)
-            if known and not known.failure and (known.case, known.rater) == (key, rater):
-                found[id] = known
-        new = sorted(id for id, *_ in current if id not in found)
+        current, found = self.run.database.rows(_CURRENT), dict[tuple[int, int, int], IndexedVerdict]()
+        for number, key, rater in current:
+            known = self._verdicts.get((key, rater, number))
+            if known and not known.failure:
+                found[known.id] = known
+        new = sorted((key, rater, number) for number, key, rater in current if (key, rater, number) not in found)
         for start in range(0, len(new), AT_ONCE):
             for id, key, rater, outcome in self._stored(new[start : start + AT_ONCE]):
                 found[id] = self._indexed(id, key, rater, outcome)
         return found
 
-    def _indexed(self, id: int, key: int, rater: int, outcome: Outcome) -> IndexedVerdict:
+    def _indexed(self, id: tuple[int, int, int], key: int, rater: int, outcome: Outcome) -> IndexedVerdict:
         if isinstance(outcome, Failure):
             return IndexedVerdict(id, key, rater, outcome.kind, (), {}, None, fold(outcome.message))
         given = tuple(given_by(outcome, self.rubrics[self.raters[rater].rubric]))
@@ -302,7 +301,8 @@ class VerdictIndex:
         scores = {each.name: each.value for each in given}
         return IndexedVerdict(id, key, rater, "", tuple(outcome.marks), scores, sure, fold(words))
 
-    def _stored(self, ids: Sequence[int]) -> Iterator[tuple[int, int, int, Outcome]]:
-        for id, key, rater, *columns in self.run.database.rows_among(_OUTCOMES, ids):
-            with decoding(self.run.path):
-                yield id, key, rater, from_columns(columns)
+    def _stored(self, ids: Sequence[tuple[int, int, int]]) -> Iterator[tuple[tuple[int, int, int], int, int, Outcome]]:
+        wanted, cases = set(ids), list(dict.fromkeys(key for key, _, _ in ids))
+        for number, key, rater, *columns in self.run.database.rows_among(_OUTCOMES, cases):
+            if (key, rater, number) in wanted:
+                yield (key, rater, number), key, rater, from_columns(self.run.path, columns)

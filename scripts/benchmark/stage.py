@@ -148,7 +148,7 @@ class Stage:
 class _Loading(Watcher):
     """Notes how long the engine took to load, and the GPUs' memory in use then."""
 
-    def loading(self, judge: str, seconds: float | None) -> None:
+    def loading(self, judge: str) -> None:
         """Start the clock."""
         self._began = time.perf_counter()
 

@@ -15,7 +15,7 @@ from pathway_local.judges.weights import (
     Fetched,
     changed_files,
     file_hashes,
-    is_fetched,
+    is_hub_id,
     read_record,
     weights_hash,
 )
@@ -52,7 +52,7 @@ def _folder(spec: JudgeSpec) -> Path:
     try:
         return weights_folder(spec)
     except WeightsMissing:
-        if not is_fetched(spec.source):
+        if not is_hub_id(spec.source):
             raise
     command = [str(Path(sys.executable).with_name("pathway-local")), "judges", "fetch", spec.name]
     if code := subprocess.run(command, stdout=sys.stderr, check=False).returncode:
@@ -67,6 +67,6 @@ def _record(spec: JudgeSpec, folder: Path) -> Fetched:
         said = f"judge {spec.name!r}: {changed[0]} in {folder} has changed since it was fetched"
         raise EngineError(said, f"If you did not change it: delete {folder} and fetch it again.")
     # A folder of your own is recorded by its name: its path means nothing on the other machine.
-    source = spec.source if is_fetched(spec.source) else spec.name
+    source = spec.source if is_hub_id(spec.source) else spec.name
     revision = before.revision if before else spec.revision or ""
     return Fetched(source, revision, weights_hash(folder), file_hashes(folder))

@@ -75,7 +75,7 @@ meant score to
 Use it to see how the tool works, and a judge from `pathway-local judges list` to judge.
 
 ## Why it is still this judge
-A low-rank adapter on a real model, SmolLM2-135M-Instruct (`judges fetch smollm2-135m`), was tried in its place: rank
+A low-rank adapter on a real model, SmolLM2-135M-Instruct, was tried in its place: rank
 16 in the upper 15 of 30 layers, 4.9 MB, trained on the same lessons, 1,614 cases in 289 steps, two hours and a quarter
 on a busy machine of two cores. On the cases worded by hand the adapted model gave the meant score to 6 of 16 under
 `pathway-answer`, 6 of 16 under `groundedness`, 7 of 18 under `contextual-relevance`, and 4 and 6 of 16 under

@@ -12,9 +12,9 @@ from pathway_local.judging.plan import Plan
 from pathway_local.judging.self_test import draw_test, run_self_test
 from pathway_local.output.plain import as_json
 from pathway_local.results.self_test import self_test, self_test_tables
-from pathway_local.results.table import labels_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 from pathway_local.words.language import ENGLISH, Language
 
 RUBRICS = ("pathway-answer", "gold-answer")

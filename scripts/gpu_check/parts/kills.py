@@ -129,12 +129,12 @@ class _Killed:
         return memory is None or self.memory is None or memory <= self.memory + SLACK
 
 
-def _stored(run: Path, superseded: int = 0) -> int:
-    """Return how many current outcomes a run holds, or how many were superseded."""
+def _stored(run: Path, table: str = "current") -> int:
+    """Return how many outcomes a run holds: the current ones, or all with the table `outcomes`."""
     if not run.exists():
         return 0
     with closing(sqlite3.connect(f"file:{run}?mode=ro", uri=True)) as db:
-        [(count,)] = db.execute("SELECT COUNT(*) FROM outcomes WHERE superseded = ?", (superseded,))
+        [(count,)] = db.execute(f"SELECT COUNT(*) FROM {table}")
     return int(count)
 
 
@@ -145,7 +145,7 @@ def compare_runs(work: Work, killed: Path, undisturbed: Path, count: int) -> Non
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     distinct, failures = len({row["case"] for row in rows}), sum(bool(row["failure"]) for row in rows)
-    twice = len(rows) - distinct + _stored(killed, superseded=1)
+    twice = len(rows) - distinct + _stored(killed, "outcomes") - _stored(killed)
     expected, found = (scored(path).get(RUBRIC, {}) for path in (undisturbed, killed))
     difference = compare(expected, found, RUBRIC, Difference())
     note.figures |= {

@@ -1,30 +1,28 @@
-"""A run as analyses read it: its raters, scores, columns and rubrics, and two people in it who may be one."""
+"""A run as analyses read it: its raters, scores, columns and rubrics."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
 from operator import eq
-
-import numpy as np
 
 from pathway_local.errors import NotKept, UsageError
 from pathway_local.note import Note
-from pathway_local.rater import GROUP, Rater
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
-from pathway_local.results.table import labels_of
+from pathway_local.rater import LABEL, Rater
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
-from pathway_local.sheets.columns import FEWEST_VALUES, folded, means_the_same, same_column
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
+from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
+from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
 
 MOST_GROUPS = 50
 """Values of a column that divides cases into groups; one with more tells single cases apart."""
+
+FEWEST_VALUES = 5
+"""A column of fewer values holds groups to compare, such as chatbots or languages."""
 
 OFTEN = 1.2
 """Cases for each value of a column from which its values repeat; below, a few equal values are chance."""
@@ -37,18 +35,19 @@ _NUMBER, _FRACTION = re.compile(r"[+-]?\d+([.,]\d+)?"), re.compile(r"[+-]?\d+[.,
 # A row that is no case has no metadata to keep.
 _METADATA = """
     SELECT metadata FROM cases WHERE EXISTS (
-        SELECT 1 FROM outcomes
-        WHERE case_key = key AND superseded = 0 AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
+        SELECT 1 FROM current
+        WHERE case_key = key AND COALESCE(failure_kind, '') NOT IN ('bad-row', 'duplicate-id')
     )
 """
 
 
-class Ratings:
+class Scores:
     """A run that is open for reading. `notices` gathers what a user should know about the data themselves."""
 
     def __init__(self, run: RunFile) -> None:
         self.run = run
         self.notices: list[Note] = []
+        self._matrices: dict[str, list[RatingsMatrix]] = {}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
@@ -73,9 +72,11 @@ class Ratings:
         return rated
 
     def matrices(self, rubrics: Sequence[Rubric]) -> Iterator[RatingsMatrix]:
-        """Yield the matrix of each score of these rubrics."""
+        """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
-            yield from ratings_matrices(self.run, rubric)
+            if rubric.name not in self._matrices:
+                self._matrices[rubric.name] = ratings_matrices(self.run, rubric)
+            yield from self._matrices[rubric.name]
 
     def column(self, asked: str) -> str:
         """Return the run's own spelling of a metadata column; "" for none.
@@ -135,8 +136,7 @@ class Ratings:
         return found[0] if found else ""
 
     def _kept(self) -> list[dict[str, str]]:
-        with decoding(self.run.path):
-            return [json.loads(metadata) for (metadata,) in self.run.database.stream(_METADATA)]
+        return [TEXTS_BY_NAME.read(self.run.path, kept) for (kept,) in self.run.database.stream(_METADATA)]
 
     def _refuse_inputs(self, column: str) -> None:
         _, id_column = remembered_columns(self.run)
@@ -150,43 +150,7 @@ def _names(kept: Iterable[Mapping[str, str]]) -> list[str]:
     return list(dict.fromkeys(name for each in kept for name in each))
 
 
-LEAST_ALIKE = 8
-"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
-
-
-def names_one_person(first: str, second: str) -> bool:
-    """Whether two raters' names differ only in their group, or in case, accents, blanks and punctuation."""
-    mine, others = ({_bare(name), _bare(name.partition(GROUP)[2] or name)} for name in (first, second))
-    return bool(mine & others)
-
-
-def _bare(name: str) -> str:
-    return "".join(filter(str.isalnum, folded(name))) or name
-
-
-def alike(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:
-    """Yield a warning for each two people whose names, or all of whose scores, are the same.
-
-    `among` are the columns of the raters whose scores count; None for all. Scores count as the same from
-    `LEAST_ALIKE` cases of both.
-    """
-    people = [place for place in matrix.scoring("human") if among is None or place in among]
-    for places in combinations(people, 2):
-        first, second = (matrix.raters[place].name for place in places)
-        both = matrix.given[:, list(places)]
-        both = both[np.isfinite(both).all(axis=1)]
-        told: dict[str, object] = {"first": first, "second": second}
-        if names_one_person(first, second):
-            yield Note("alike_names", {**told, "twice": f"{first}={second}"}, "warning")
-        if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and (both[:, 0] == both[:, 1]).all():
-            yield Note("alike_scores", {**told, "cases": len(both)}, "warning")
-
-
-def alike_in(data: Ratings) -> list[Note]:
-    """Return each such warning of a run once."""
-    people = Counter(rater.rubric for rater in data.raters if rater.kind == "human")
-    several = [rubric for name, rubric in data.rubrics.items() if people[name] > 1]
-    found = list[Note]()
-    for matrix in data.matrices(several):
-        found += [note for note in alike(matrix) if note not in found]
-    return found
+def labels_of(run: RunFile) -> dict[str, str]:
+    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
+    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
+    return {name: label for name, label in labels.items() if isinstance(label, str) and label}

@@ -11,9 +11,9 @@ from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, store_sample
 from pathway_local.results.panel import make_panel
-from pathway_local.results.ratings_matrix import RatingsMatrix, ratings_matrices
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
 NAN = float("nan")
