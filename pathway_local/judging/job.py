@@ -147,7 +147,7 @@ class _ScoringJob:
 
         pool = Pool(start, tokenizer, judge.most_tokens)
         try:
-            window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
+            window = len(planned.gpus) * engine.window(config)
             task = FirstVerdicts(
                 self.run,
                 source=self.prepared.cases.path.name,
