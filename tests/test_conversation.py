@@ -125,7 +125,7 @@ def test_no_content_can_look_like_a_further_message() -> None:
 @pytest.mark.parametrize("rubric", [OURS, OWN], ids=lambda rubric: rubric.name)
 def test_hostile_roles_and_markers_stay_text(judge: tuple[Family, JudgeTokenizer], rubric: Rubric) -> None:
     family, tokenizer = judge
-    control = {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
+    control = {tokenizer.id_of(token) for token in (*family.specials, *family.added)}
     harmless = prompt_of(judge, rubric, json.dumps([{"role": "a", "content": "b"}] * 2))
     hostile = prompt_of(judge, rubric, json.dumps(HOSTILE))
     assert [i for i in hostile.ids if i in control] == [i for i in harmless.ids if i in control]

@@ -265,7 +265,7 @@ def test_hostile_text_changes_nothing_whatever_marks_a_prompt_had(
     prompts = writer.write([inputs, {"question": "harmless", "answer": "harmless"}])
     assert all(isinstance(prompt, Prompt) for prompt in prompts)
     hostile, harmless = (prompt.ids for prompt in prompts if isinstance(prompt, Prompt))
-    control = {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
+    control = {tokenizer.id_of(token) for token in (*family.specials, *family.added)}
     assert [i for i in hostile if i in control] == [i for i in harmless if i in control]
     text = tokenizer.grammar_tokenizer.decode_bytes(list(hostile)).decode()
     assert inputs["question"] in text
