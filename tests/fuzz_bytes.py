@@ -4,6 +4,7 @@ Each input goes through `main` in a fork of this process. It ends with 1 if a co
 of its help, hangs, takes too much memory, shows a traceback, or shows four words of a case.
 """
 
+import hashlib
 import importlib
 import io
 import json
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pyarrow as pa
@@ -152,13 +154,68 @@ def _damaged_run(data: bytes, rng: random.Random) -> bytes:
             for table in rng.choices(tables, k=rng.choice([1, 2, 6])):
                 columns = [row[1] for row in run.execute(f"PRAGMA table_info('{table}')")]
                 value = rng.choice([None, -1, 2**62, 0.5, b"\xff\0", "", "{}", "[[]]", '{"a": NaN}', *PIECES])
-                where = rng.choice(["1", "rowid % 2", f"rowid = {rng.randrange(9)}"])
+                where = rng.choice(["1", "random() % 2", "random() % 5 = 0"])
                 try:
                     run.execute(f'UPDATE "{table}" SET "{rng.choice(columns)}" = ? WHERE {where}', [value])
                 except (sqlite3.Error, UnicodeEncodeError):
                     continue
         run.close()
         return Path(file.name).read_bytes()
+
+
+def _damaged_json(data: bytes, rng: random.Random) -> bytes:
+    """Change the JSON that a run holds: still JSON in most cases, of a rater with its fingerprint made right again."""
+    with tempfile.NamedTemporaryFile(suffix=".run") as file:
+        file.write(data)
+        file.flush()
+        with sqlite3.connect(file.name, isolation_level=None) as run:
+            run.execute("PRAGMA journal_mode = DELETE")
+            triggers = run.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in triggers:
+                run.execute(f"DROP TRIGGER {name}")
+            run.create_function("changed", 1, lambda text: _changed_json(text, rng))
+            run.create_function("printed", 1, lambda text: hashlib.sha256(text.encode()).hexdigest())
+            for table, column in rng.choices(JSON_COLUMNS, k=rng.choice([1, 1, 2])):
+                where = rng.choice(["1", "random() % 2", "random() % 5 = 0"])
+                run.execute(f"UPDATE {table} SET {column} = changed({column}) WHERE {column} IS NOT NULL AND {where}")
+            run.execute("UPDATE raters SET fingerprint = printed(spec)")
+            for _, sql in triggers:
+                run.execute(sql)
+        run.close()
+        return Path(file.name).read_bytes()
+
+
+JSON_COLUMNS = (
+    ("settings", "value"), ("jobs", "command"), ("jobs", "facts"), ("jobs", "counts"), ("rubrics", "compiled"),
+    ("raters", "spec"), ("cases", "metadata"), ("cases", "kinds"), ("outcomes", "scores"), ("outcomes", "fields"),
+    ("outcomes", "marks"), ("samples", "strata"), ("audit", "entry"),
+)  # fmt: skip
+
+
+def _changed_json(text: str, rng: random.Random) -> str:
+    try:
+        return edited(text, rng) if rng.random() < 0.1 else json.dumps(_changed(json.loads(text), rng))
+    except ValueError:
+        return edited(text, rng)
+
+
+def _changed(value: Any, rng: random.Random) -> Any:
+    """The value with one part of it replaced, dropped, doubled or renamed."""
+    if not value or not isinstance(value, dict | list) or rng.random() < 0.2:
+        number = [value + 1, -value, value / 3] if isinstance(value, int | float) else []
+        return rng.choice([None, True, -1, 0.5, 10**30, 1e300, "", "x", [], [[]], {}, {"a": None}, [1, "x"], *number])
+    found: Any = dict(value) if isinstance(value, dict) else list(value)
+    key = rng.choice(list(found)) if isinstance(found, dict) else rng.randrange(len(found))
+    match rng.randrange(6):
+        case 0:
+            del found[key]
+        case 1 if isinstance(found, dict):
+            found[rng.choice(["", "x", "1e9", "٣", f"{key} "])] = found.pop(key)
+        case 2 if isinstance(found, list):
+            found *= 3
+        case _:
+            found[key] = _changed(found[key], rng)
+    return found
 
 
 def kinds(folder: Path) -> dict[str, Kind]:
@@ -214,6 +271,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "prompt": Kind(".txt", rubrics, _damaged_text, ("rubrics adopt {} -o out.prompty --force",)),
         "registry": Kind(".yaml", [REGISTRY.encode(), shipped("models.yaml").read_bytes()], _damaged_text, judges),
         "run": Kind(".run", [whole], _damaged_run, run),
+        "JSON in a run": Kind(".run", [whole], _damaged_json, run),
         "key": Kind(".key", [b"ab" * 32], damaged_bytes, (f"{reading[0].format('cases.csv')} --pseudonyms {{}}",)),
     }
 
@@ -272,7 +330,6 @@ def _run(folder: Path) -> bytes:
     with judged_run(folder / "whole.run", rows=rows) as made:
         add(made, "ann", said(*(1, 5, 4, 2) * 3, ids=IDS), kind="human", rows=rows)
         add(made, "bob", judged | said(1, 0, 5, ids=IDS), kind="human", rows=rows)
-        made.commit()
         made.database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     return (folder / "whole.run").read_bytes()
 
@@ -308,8 +365,8 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
     return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb, reasons)
 
 
-def trials(folder: Path, inputs: int, seed: int) -> Iterator[tuple[str, Ended]]:
-    """Damage so many files, each kind in turn, and yield how the command that reads it ended."""
+def trials(folder: Path, inputs: int, seed: int, only: str = "") -> Iterator[tuple[str, Ended]]:
+    """Damage so many files, each kind in turn or `only` one, and yield how the command that reads it ended."""
     for name in COMMANDS:
         importlib.import_module(f"pathway_local.cli.{MODULES.get(name, name)}")
     os.environ |= {name: str(folder / "home") for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HF_HUB_CACHE")}
@@ -317,7 +374,7 @@ def trials(folder: Path, inputs: int, seed: int) -> Iterator[tuple[str, Ended]]:
     whole = (folder / "whole.run").read_bytes()
     for number in range(seed, seed + inputs):
         rng = random.Random(number)
-        name = list(files)[number % len(files)]
+        name = only or list(files)[number % len(files)]
         kind = files[name]
         path = folder / f"input{kind.suffix}"
         path.unlink(missing_ok=True)

@@ -96,7 +96,6 @@ def add(
         if case.id in outcomes
     ]
     run.put_all(rater, told, keep=None, job=job, sheet=drawn)
-    run.commit()
 
 
 def store_draw(

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from pathway_local.case import CaseRef
 from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric import compiled
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}, "samples": 1})
+RUBRIC = compiled(load_rubric("pathway-answer"))
 VERDICT = Verdict({"score": Score(4, {3: 0.25, 4: 0.75})}, {"analysis": "Sound."}, ("cut:analysis",))
 
 
@@ -18,7 +21,7 @@ def case(name: str, row: int = 1, hash: str = "h", **metadata: str) -> CaseRef:
 
 def new_run(path: Path) -> tuple[RunFile, int]:
     run = RunFile.create(path)
-    run.add_rubric("grounded", "Judge it.", "{}")
+    run.add_rubric("grounded", "Judge it.", RUBRIC)
     return run, run.add_rater(RATER)
 
 

@@ -73,7 +73,6 @@ def test_a_plan_names_only_the_people_whose_labels_it_plans(run: Run, rated: Pat
     with RunFile.open(rated) as opened:
         for old, new in names.items():
             opened.database.rows("UPDATE raters SET name = ? WHERE name = ?", new, old)
-        opened.commit()
     assert "committee/A and committee/a. count as two" in run("plan", rated, "--against", "committee", *goal).words
 
 

@@ -227,7 +227,7 @@ def test_what_comes_before_a_job_begins_is_no_change(path: Path, run: RunFile) -
 
 @pytest.mark.parametrize("what", ["text", "all"])
 def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None:
-    purge(path, "all" if what == "all" else "text", ["purge"])
+    purge(path, "all" if what == "all" else "text", ["purge"], print)
     told(path)
     by_hand(
         path,
@@ -240,7 +240,7 @@ def test_a_purge_leaves_a_run_that_is_as_recorded(path: Path, what: str) -> None
 
 def test_a_change_before_a_purge_is_told_after_it(path: Path) -> None:
     by_hand(path, "UPDATE outcomes SET scores = replace(scores, ':4,', ':5,') WHERE case_key = 9")
-    purge(path, "text", ["purge"])
+    purge(path, "text", ["purge"], print)
     with pytest.raises(ContentChanged, match="between entries 2 and 3"):
         told(path)
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,7 +43,6 @@ def test_files_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> Non
     try:
         run, rater = new_run(tmp_path / "runs" / "deep" / "may.run")
         run.put(rater, case("a"), VERDICT)
-        run.commit()
         with RunFile.read(run.path) as reader:
             assert len(list(reader.records())) == 1
         modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in run.path.parent.iterdir()}
@@ -59,15 +59,15 @@ def test_a_file_that_was_moved_or_deleted_is_told_at_once_and_a_moved_one_holds_
     run, rater = new_run(path)
     run.put(rater, case("a"), VERDICT)
     path.rename(moved)
-    for write in (run.commit, run.commit, run.close):
+    for _ in range(2):
         with pytest.raises(RunFileError, match="moved, replaced or deleted"):
-            write()
+            run.put(rater, case("a"), VERDICT)
+    run.close()
     run = RunFile.open(moved)
     assert [record.case_id for record in run.records()] == ["a"]
     moved.unlink()
     with pytest.raises(RunFileError, match="moved, replaced or deleted"):
         run.put(rater, case("b"), VERDICT)
-        run.commit()
     with suppress(RunFileError):
         run.close()
 
@@ -90,7 +90,6 @@ def test_a_second_writer_is_refused_and_takes_no_lock_away(path: Path, run: RunF
         RunFile.open(path)
     assert "Wait" in refused.value.hint
     run.put(1, case("a"), VERDICT)
-    run.commit()
     # A reader that ends as the last one removes the -wal, and with it what this process goes on to write there.
     looked = in_another_process("with RunFile.read(sys.argv[1]) as r: print(len(list(r.records())))", path)
     assert (looked.stdout, looked.stderr) == ("1\n", "")
@@ -105,26 +104,20 @@ def test_a_second_writer_is_refused_and_takes_no_lock_away(path: Path, run: RunF
 def test_a_reader_sees_what_is_committed_while_more_is_written(path: Path, run: RunFile) -> None:
     for number in range(50):
         run.put(1, case(f"c{number}", number), VERDICT)
-    run.commit()
     with RunFile.read(path) as reader:
         records = reader.records()
         first = next(records)
         run.put(1, case("late", 0), VERDICT)
-        run.commit()
         assert [first.row, *(record.row for record in records)] == list(range(50))
         assert len(list(reader.records())) == 51
         with pytest.raises(RunFileError):
             reader.set_setting("x", 1)
 
 
-def test_what_is_put_is_committed_soon_though_nothing_follows(path: Path, run: RunFile) -> None:
+def test_what_is_put_is_on_the_disk_at_once(path: Path, run: RunFile) -> None:
     for number in range(5):
         run.put(1, case(f"c{number}", number), VERDICT)
-    with RunFile.read(path) as reader:
-        deadline = time.monotonic() + 1.0
-        while len(seen := list(reader.records())) < 5 and time.monotonic() < deadline:
-            time.sleep(0.02)
-    assert len(seen) == 5
+        assert len(stored(path, "SELECT 1 FROM outcomes")) == number + 1
 
 
 def test_a_commit_waits_for_the_disk(run: RunFile) -> None:
@@ -269,14 +262,12 @@ def test_stored_values_that_were_changed_are_recognised(path: Path, run: RunFile
 
 def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) -> None:
     run.put(1, case("kept", 0), VERDICT)
-    run.commit()
     pages = run._db.rows("PRAGMA page_count")[0][0]
     run._db.rows(f"PRAGMA max_page_count = {pages + 2}")
     long = Verdict({"score": Score(1)}, {"analysis": "x" * 3000})
     with pytest.raises(RunFileError, match="no space") as refused:
         for number in range(1, 100):
             run.put(1, case(f"c{number}", number), long)
-            run.commit()
     assert "Free some space" in refused.value.hint
     with suppress(RunFileError):
         run.close()
@@ -286,22 +277,86 @@ def test_a_full_disk_loses_nothing_that_was_committed(path: Path, run: RunFile) 
         again.put(1, case("after", 200), VERDICT)
 
 
-def test_a_timed_commit_that_fails_reaches_the_caller(path: Path, run: RunFile) -> None:
+def test_a_disk_that_fails_reaches_the_caller_and_loses_nothing_else(path: Path, run: RunFile) -> None:
     run.put(1, case("kept", 0), VERDICT)
-    run.commit()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
     try:
-        run.put(1, case("lost", 1), Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
-        time.sleep(2 * database.COMMIT_SECONDS)
+        with pytest.raises(RunFileError, match="failed to read or write"):
+            run.put(1, case("lost", 1), Verdict({"score": Score(1)}, {"analysis": "x" * 100_000}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    with pytest.raises(RunFileError, match="failed to read or write"):
-        run.put(1, case("next", 2), VERDICT)
-    with pytest.raises(RunFileError, match="failed to read or write"):
-        run.close()
+    run.put(1, case("next", 2), VERDICT)
+    run.close()
     with RunFile.open(path) as again:
-        assert [record.case_id for record in again.records()] == ["kept"]
+        assert [record.case_id for record in again.records()] == ["kept", "next"]
+
+
+@pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
+@pytest.mark.parametrize("where", ["WHERE case_id <> 'c7'", "WHERE case_id NOT IN ('c7', 'c8')"])
+def test_an_index_that_lacks_rows_is_damage_however_large_the_file_is(
+    path: Path, checked: int, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entries of an index are those that its declaration names, so another declaration for a moment loses some."""
+    monkeypatch.setattr(database, "CHECKED_BYTES", checked)
+    full_run(path)
+    with sqlite3.connect(path) as db:
+        [(root,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_cases_1'")
+        db.execute(f"CREATE INDEX fewer ON cases (case_id) {where}")
+        [(other,)] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'fewer'")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'sqlite_autoindex_cases_1'", [other])
+        db.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'fewer'", [root])
+    db.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("DELETE FROM sqlite_master WHERE name = 'fewer'")
+    db.close()
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunDamaged):
+            opened(path)
+
+
+def test_cases_alone_have_an_index_beside_their_table(run: RunFile) -> None:
+    """`database` checks that one, however large the file is: a further index needs the same."""
+    own = "(SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID')"
+    query = f"SELECT tbl_name FROM sqlite_master WHERE type = 'index' AND tbl_name NOT IN {own}"
+    assert run.database.rows(query) == [("cases",)]
+
+
+def test_a_journal_that_names_another_file_is_refused_and_that_file_stays(path: Path) -> None:
+    full_run(path)
+    precious = path.with_name("precious.txt")
+    precious.write_text("mine")
+    name = str(precious).encode()
+    size, pages = path.stat().st_size, path.stat().st_size // PAGE_BYTES
+    head = database.SUPER_JOURNAL + struct.pack(">IIIII", 0, 7, pages, 512, PAGE_BYTES)
+    trailer = struct.pack(">I", 1) + name + struct.pack(">II", len(name), sum(name)) + database.SUPER_JOURNAL
+    journal = Path(f"{path}-journal")
+    journal.write_bytes(head.ljust(512, b"\0") + trailer)
+    journal.chmod(0o600)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="it names another file"):
+            opened(path)
+    assert precious.read_text() == "mine" and path.stat().st_size == size
+
+
+@pytest.mark.parametrize("ending", database.BESIDE)
+def test_what_is_left_of_another_run_never_becomes_part_of_a_new_one(path: Path, ending: str) -> None:
+    left = Path(f"{path}{ending}")
+    left.write_bytes(b"left")
+    with pytest.raises(RunFileError, match="it is left of another run") as refused:
+        RunFile.create(path)
+    assert str(left) in str(refused.value) and f"rm {left}" in refused.value.hint
+    assert left.read_bytes() == b"left" and not path.exists()
+
+
+def test_a_run_with_two_names_is_refused(path: Path) -> None:
+    full_run(path)
+    path.with_name("other.run").hardlink_to(path)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="has a second name"):
+            opened(path)
 
 
 @pytest.fixture
@@ -313,7 +368,6 @@ def read_only_folder() -> Iterator[Path]:
         user = 65534
         with RunFile.open(folder / "may.run") as writer:
             writer.put(1, case("in the log", 999), VERDICT)
-            writer.commit()
             for ending in ("", "-wal"):
                 shutil.copy(folder / f"may.run{ending}", folder / f"cut.run{ending}")
         if os.geteuid() == 0:
@@ -373,7 +427,6 @@ with run:
         run.put(rater, case.ref(hashes[case.id]), Verdict({"score": Score(1 + case.row % 5)}, {"n": case.row}))
         shown += 1
         if rng.random() < 0.2:
-            run.commit()
             print(shown, flush=True)
         time.sleep(0.0005)
 """

@@ -354,7 +354,6 @@ def test_whole_numbers_of_kept_columns_stay_numbers(tmp_path: Path) -> None:
         for number, metadata in enumerate(kept):
             case = Case(str(number), {}, metadata, number + 1).ref("0")
             run.put(rater, case, Verdict({"score": Score(4)}), keep=None)
-        run.commit()
         for ending in ("jsonl", "xlsx"):
             export(run, tmp_path / f"all.{ending}", force=True)
     rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]

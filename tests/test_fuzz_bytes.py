@@ -1,9 +1,10 @@
 """`fuzz_bytes.py`, by which `scripts/soak fuzz` tries damaged files, knows a problem when it sees one."""
 
 import random
+from pathlib import Path
 
 import pytest
-from fuzz_bytes import SECRET, Ended, damaged_bytes
+from fuzz_bytes import SECRET, Ended, damaged_bytes, trials
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,10 @@ def test_what_counts_as_a_problem(ended: Ended, problem: str) -> None:
 def test_damage_changes_a_file() -> None:
     data = bytes(1000)
     assert sum(damaged_bytes(data, random.Random(seed)) != data for seed in range(50)) > 40
+
+
+def test_damaged_json_in_a_run_ends_no_command_with_a_fault(tmp_path: Path) -> None:
+    """Each trial is another command on a run whose JSON was changed; the soak tries thousands."""
+    ended = dict(trials(tmp_path, 12, 12, "JSON in a run"))
+    assert {what: each.problem for what, each in ended.items() if each.problem} == {}
+    assert any(each.code == 4 for each in ended.values())

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -305,7 +306,7 @@ def test_what_is_kept_of_a_reply_can_be_exported() -> None:
     text = '{"score": 4, "free": HERE}'
     found = verdict(text.replace("HERE", "[" * 90 + "]" * 90), made)
     json_text(dict(found.fields))
-    assert from_columns(to_columns(found)) == found
+    assert from_columns(Path("may.run"), to_columns(found)) == found
     assert isinstance(read(text.replace("HERE", "[" * 600 + "]" * 600), made), Failure)
 
 

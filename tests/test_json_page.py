@@ -57,7 +57,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "ann", said(1, 4, 3, 5) | marked, kind="human")
         add(made, "bob", said(0, 4), kind="human")
         make_panel(made, "both", ["ann", "bob"], "mean", [])
-        made.commit()
     ids = [f"s-{number}" for number in range(1, 25)]
     with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
         store_draw(made, cases(ids=ids), range(16))

@@ -26,7 +26,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "demo", sure)
         add(made, "ann", said(1, 2, 4, 5), kind="human")
         made.set_setting(f"{LABEL}demo", SAYS)
-        made.commit()
     write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in cases()]).chmod(0o600)
     return typing_in(tmp_path, monkeypatch, capsys)
 

@@ -113,9 +113,9 @@ def test_an_error_of_an_import_is_told_once_with_what_to_do(path: Path, run: Run
 
 def test_a_purged_run_says_so(path: Path, run: Run) -> None:
     (path.parent / "cases.csv").write_text(GERMAN)
-    purge(path, "text", [])
+    purge(path, "text", [], print)
     assert "was purged at" in run("export", path, "--onto", "cases.csv", "--out", "new.csv").err
-    purge(path, "all", [])
+    purge(path, "all", [], print)
     assert "they were purged at" in run("summary", path).out
     for onto in ((), ("--onto", "cases.csv")):
         refused = run("export", path, *onto, "--out", "none.csv")

@@ -150,7 +150,6 @@ def test_a_chatbot_of_few_scores_is_left_out_of_the_order(run: Run, tmp_path: Pa
     with RunFile.open(tmp_path / "may.run") as made:
         few = "case_id LIKE 'Gama-_' OR case_id LIKE 'Gama-1_' OR case_id = 'Gama-20'"  # leaves 9 of 30
         made.database.execute(f"DELETE FROM outcomes WHERE case_key IN (SELECT key FROM cases WHERE {few})", ())
-        made.commit()
     printed = run("compare", tmp_path / "may.run", "--between", "bot", "--json").out
     assert {each["chatbot"] for each in rows(printed, "order")} == {"Alfa", "Beta"}
     (said,) = sentences(printed)

@@ -106,7 +106,6 @@ def cases(count: int) -> list[Case]:
 
 
 def stored(run: RunFile) -> dict[str, Record]:
-    run.commit()
     records = list(run.records())
     assert len({record.case_id for record in records}) == len(records)
     return {record.case_id: record for record in records}

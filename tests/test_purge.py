@@ -35,7 +35,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for words in (f"{SECRET} first {number} " * 20, f"{SECRET} second {number}"):
                 verdict = Verdict({"score": Score(4, {4: 1.0})}, {"analysis": words})
                 run.put(rater, replace(item, hash=f"{number}{len(words)}"), verdict, keep=None)
-            run.commit()
         rubric = load_rubric("groundedness")
         store_rubric(run, rubric)
         job = run.jobs.begin(["hosted"], {})
@@ -56,7 +55,7 @@ def on_disk(path: Path) -> bytes:
 def test_texts_go_and_scores_stay(path: Path) -> None:
     before = path.stat().st_size
     assert SECRET.encode() in on_disk(path)
-    assert purge(path, "text", ["purge"]) == {"texts": 600}
+    assert purge(path, "text", ["purge"], print) == {"texts": 600}
     assert SECRET.encode() not in on_disk(path)
     assert path.stat().st_size < 0.8 * before
     assert list(path.parent.iterdir()) == [path]
@@ -73,7 +72,7 @@ def test_texts_go_and_scores_stay(path: Path) -> None:
 def test_everything_about_cases_goes_and_the_trail_stays(path: Path) -> None:
     with RunFile.read(path) as run:
         key = run.key
-    assert purge(path, "all", ["purge"]) == {"handouts": 1, "outcomes": 600, "cases": 300}
+    assert purge(path, "all", ["purge"], print) == {"handouts": 1, "outcomes": 600, "cases": 300}
     rest = on_disk(path)
     assert not any(word.encode() in rest for word in (SECRET, ID, COLUMN))
     assert key not in rest
@@ -84,7 +83,7 @@ def test_everything_about_cases_goes_and_the_trail_stays(path: Path) -> None:
 
 
 def test_a_purged_run_goes_on(path: Path) -> None:
-    purge(path, "all", ["purge"])
+    purge(path, "all", ["purge"], print)
     with RunFile.open(path) as run:
         assert run.judged(1, [f"{ID}0"]) == {}
         run.put(1, case("new", hash=fingerprint(run.key, {"answer": "x"})), Verdict({"score": Score(2)}))
@@ -134,7 +133,7 @@ def test_nothing_is_removed_while_somebody_reads(path: Path) -> None:
     assert reader.stdout
     assert reader.stdout.readline() == "reads\n"
     with pytest.raises(RunLocked, match="such as a viewer, has it open") as refused:
-        purge(path, "text", ["purge"])
+        purge(path, "text", ["purge"], print)
     assert refused.value.hint == "End it first."
     reader.communicate("", timeout=60)
     with RunFile.read(path) as run:
@@ -162,7 +161,7 @@ def test_fields_that_hold_scores_outlive_the_texts(tmp_path: Path) -> None:
         for number, fields in enumerate(({"analysis": SECRET, "draw1.analysis": SECRET, **kept}, kept, {})):
             item = CaseRef(f"c{number}", number)
             run.put(rater, replace(item, hash=str(number)), Verdict({"score": Score(4)}, dict(fields)), keep=None)
-    assert purge(tmp_path / "scores.run", "text", ["purge"]) == {"texts": 1}
+    assert purge(tmp_path / "scores.run", "text", ["purge"], print) == {"texts": 1}
     with RunFile.read(tmp_path / "scores.run") as read:
         found = [record.outcome.fields for record in read.records() if isinstance(record.outcome, Verdict)]
     assert found == [kept, kept, {}]

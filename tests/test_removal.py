@@ -1,5 +1,7 @@
 """`runs undo` takes back the last import, `runs remove-rater` a rater; the trail says so and stays verifiable."""
 
+import resource
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from rated_run import IDS, judged_run, scores_of
 from typed_here import Run, typing_in
 
 from pathway_local.results.panel import make_panel
+from pathway_local.runs import database
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
@@ -73,6 +76,47 @@ def test_an_undone_import_brings_back_what_it_replaced(tmp_path: Path, run: Run)
     with RunFile.read(path) as read:
         assert [type(record.outcome) for record in read.records("gpt")] == [Failure] * 4
     assert intact(path)["restored"] == 4
+
+
+def test_an_undo_that_can_not_shrink_the_file_is_done_and_takes_back_one_import(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.run"
+    for name in ("ann", "bob", "eve"):
+        run("import", path, sheet(tmp_path / f"{name}.csv", 1, 2, 4), "--kind", "human", "--rater", name)
+    with RunFile.open(path) as opened:
+        opened.jobs.begin(["judge"], {"much": "x" * 500_000})  # a journal of all pages is longer than the file
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+    try:
+        undone = run("runs", "undo", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert undone.code == 0 and "undone: the import of eve.csv" in undone.err
+    assert "my.run keeps its size, since it could not be written anew" in undone.err
+
+    connect = database.connect
+
+    def interrupted(path: Path, mode: str) -> sqlite3.Connection:
+        """As when a signal comes while SQLite writes the file anew: see `set_progress_handler` there."""
+        found, shrinking = connect(path, mode), list[str]()
+        found.set_trace_callback(lambda said: shrinking.append(said) if said == "VACUUM" else None)
+
+        def hear() -> int:
+            if shrinking:
+                raise KeyboardInterrupt
+            return 0
+
+        found.set_progress_handler(hear, 1)
+        return found
+
+    monkeypatch.setattr(database, "connect", interrupted)
+    undone = run("runs", "undo", path)
+    assert undone.code == 0 and "undone: the import of bob.csv" in undone.err and "interrupted" in undone.err
+    monkeypatch.undo()
+    assert intact(path)["removed"] == {"bob": 3}
+    with RunFile.read(path) as read:
+        assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
 
 
 def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from sample_run import RATER, VERDICT, case, new_run, stored
+from sample_run import RATER, RUBRIC, VERDICT, case, new_run, stored
 
 from pathway_local.case import BadRow, CaseRef, fingerprint, hash_by_input, text_hash
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
@@ -29,11 +29,11 @@ def run(path: Path) -> Iterator[RunFile]:
 
 
 def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunFile) -> None:
-    run.add_rubric("gold", "Compare.", "{}")
+    run.add_rubric("gold", "Compare.", RUBRIC)
     gold = run.add_rater(Rater("demo", "judge", "gold", {}))
     anna = run.add_rater(Rater("anna", "human", "grounded", {}))
     run.put(1, case("b", 2, hash="h2"), Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))
-    run.put(gold, case("a", 1, hash="h1"), Verdict({"completeness": Score(2), "correctness": Score(5)}))
+    run.put(gold, case("a", 1, hash="h1"), Verdict({"score": Score(2)}))
     run.put(1, case("a", 1, hash="h1"), VERDICT, tokens=Tokens(800, 768, 90))
     run.put(anna, case("a", 1, hash="h1"), Verdict({"score": Score(3)}))
     run.close()
@@ -48,7 +48,7 @@ def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunF
         assert found[0].outcome == VERDICT
         assert found[0].tokens == Tokens(800, 768, 90)
         assert (found[0].row, found[0].case_hash) == (1, "h1")
-        assert found[1].outcome == Verdict({"completeness": Score(2), "correctness": Score(5)})
+        assert found[1].outcome == Verdict({"score": Score(2)})
         assert found[3].outcome == Failure("prompt-too-long", "9000 tokens, 8192 fit")
         assert [r.rater for r in reader.records(rater="anna")] == ["anna"]
         assert [r.case_id for r in reader.records(rater="demo", rubric="grounded")] == ["a", "b"]
@@ -68,7 +68,7 @@ def test_probabilities_keep_seven_digits(run: RunFile) -> None:
 
 
 def test_the_mass_of_the_legal_values_is_kept(run: RunFile) -> None:
-    given = {"score": Score(5, {4: 0.25, 5: 0.75}, 0.125), "other": Score(1, {1: 1.0})}
+    given = {"score": Score(5, {4: 0.25, 5: 0.75}, 0.125)}
     run.put(1, case("a"), Verdict(given))
     (record,) = run.records()
     assert isinstance(record.outcome, Verdict)
@@ -85,14 +85,14 @@ def test_a_shell_can_query_the_scores(path: Path, run: RunFile) -> None:
 def test_awkward_texts_are_stored(run: RunFile) -> None:
     odd = 'nul \0 quote " newline \n astral \U0001f600 line \u2028 lone '
     item = CaseRef(odd + "\ud83d", 1, metadata={odd + "\udfff": "\ud800" + odd}, hash="h")
-    run.put(1, item, Verdict({odd: Score(1)}, {"text": odd + "\ud800", "list": [odd, {odd: None}]}, (odd,)), keep=None)
+    fields = {"text": odd + "\ud800", "list": [odd, {odd: None}]}
+    run.put(1, item, Verdict({"score": Score(1)}, fields, (odd,)), keep=None)
     run.put(1, case("b", 2), Failure("unreadable-reply", odd + "\ud800"))
-    run.commit()
     with RunFile.read(run.path) as reader:
         first, second = reader.records()
     assert first.case_id == odd + "\ufffd"
     assert first.metadata == {odd + "\ufffd": "\ufffd" + odd}
-    assert first.outcome == Verdict({odd: Score(1)}, {"text": odd + "\ufffd", "list": [odd, {odd: None}]}, (odd,))
+    assert first.outcome == Verdict({"score": Score(1)}, {"text": odd + "\ufffd", "list": [odd, {odd: None}]}, (odd,))
     assert second.outcome == Failure("unreadable-reply", odd + "\ufffd")
     assert run.judged(1, [item.id, "b"]) == {item.id: "h"}
 
@@ -106,7 +106,6 @@ def test_a_number_that_is_not_finite_is_refused_and_leaves_no_trace(run: RunFile
 def test_only_the_metadata_that_was_named_reaches_the_disk(path: Path, run: RunFile) -> None:
     run.put(1, case("a", chatbot="v1", student="SECRET-1"), VERDICT, keep=["chatbot"])
     run.put(1, case("b", 2, chatbot="v2", student="SECRET-2"), VERDICT)
-    run.commit()
     on_disk = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert b"SECRET" not in on_disk
     assert [record.metadata for record in run.records()] == [{"chatbot": "v1"}, {}]
@@ -222,7 +221,7 @@ def test_a_rubric_is_kept_whole_and_may_not_change_under_verdicts(path: Path, ru
         run.add_rubric("grounded", text, '{"name": "grounded"}')
     run.close()
     with RunFile.read(path) as reader:
-        assert reader.rubrics() == {"grounded": StoredRubric(text, "{}")}
+        assert reader.stored_rubrics() == {"grounded": StoredRubric(text, "{}")}
 
 
 def test_a_rater_needs_its_rubric(run: RunFile) -> None:
@@ -322,11 +321,9 @@ def test_an_interrupt_between_two_statements_undoes_both(
 
 def test_what_a_reader_reads_in_one_block_is_of_one_moment(path: Path, run: RunFile) -> None:
     run.put(1, case("a"), VERDICT)
-    run.commit()
     with RunFile.read(path) as reader:
         with reader.database.snapshot():
             assert len(list(reader.records())) == 1
             run.put(1, case("b", 2), VERDICT)
-            run.commit()
             assert len(list(reader.records())) == 1
         assert len(list(reader.records())) == 2

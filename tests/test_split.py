@@ -289,26 +289,26 @@ def test_other_raters_and_columns_are_named(shop: Shop, here: Callable[..., Path
 
 def test_what_was_removed_from_the_run_does_not_return(shop: Shop, here: Callable[..., Path]) -> None:
     merged(here, *PARTS[:2])
-    remove_rater(here("all.run"), "scripted", ["remove"])
+    remove_rater(here("all.run"), "scripted", ["remove"], print)
     assert f"still holds ratings of scripted that were removed from {here('all.run')}" in refused(here, PARTS[2])
-    remove_rater(here(PARTS[2]), "scripted", ["remove"])
+    remove_rater(here(PARTS[2]), "scripted", ["remove"], print)
     assert merged(here, PARTS[2])[0].taken == 0
     for name in ("all.run", *PARTS):
         shutil.copy(shop.work / name, here(name))
     merged(here, PARTS[0])
-    purge(here("all.run"), "text", ["purge"])
+    purge(here("all.run"), "text", ["purge"], print)
     assert "still holds texts" in refused(here, PARTS[1])
-    purge(here(PARTS[1]), "text", ["purge"])
+    purge(here(PARTS[1]), "text", ["purge"], print)
     assert merged(here, PARTS[1])[0].taken > 0
     [case, *_] = outcomes(here(PARTS[0]))
-    purge_cases(here("all.run"), [case], {}, ["purge"])
+    purge_cases(here("all.run"), [case], {}, ["purge"], print)
     assert "still holds" in refused(here, PARTS[0])
-    purge(here(PARTS[0]), "text", ["purge"])
+    purge(here(PARTS[0]), "text", ["purge"], print)
     assert "still holds cases" in refused(here, PARTS[0])
-    purge_cases(here(PARTS[0]), [case], {}, ["purge"])
+    purge_cases(here(PARTS[0]), [case], {}, ["purge"], print)
     merged(here, PARTS[0])
     assert case not in outcomes(here("all.run"))
-    purge(here("all.run"), "all", ["purge"])
+    purge(here("all.run"), "all", ["purge"], print)
     assert "everything was purged" in refused(here, PARTS[1])
 
 
@@ -316,19 +316,19 @@ def test_every_case_that_was_purged_from_the_run_is_purged_from_its_part(shop: S
     merged(here, PARTS[0])
     [first, second, third, *_] = outcomes(here(PARTS[0]))
     for path in (here("all.run"), here(PARTS[0])):
-        purge_cases(path, [first], {}, ["purge"])
+        purge_cases(path, [first], {}, ["purge"], print)
     merged(here, PARTS[0])
     for case in (second, third):
-        purge_cases(here("all.run"), [case], {}, ["purge"])
+        purge_cases(here("all.run"), [case], {}, ["purge"], print)
     assert "still holds cases" in refused(here, PARTS[0])
-    purge_cases(here(PARTS[0]), [second, third], {}, ["purge"])
+    purge_cases(here(PARTS[0]), [second, third], {}, ["purge"], print)
     merged(here, PARTS[0])
     assert not outcomes(here("all.run")).keys() & {first, second, third}
     [fourth, fifth, *_] = outcomes(here("all.run"))
-    purge_cases(here("all.run"), [fourth], {}, ["purge"])
-    purge_cases(here(PARTS[0]), [fifth], {}, ["purge"])
+    purge_cases(here("all.run"), [fourth], {}, ["purge"], print)
+    purge_cases(here(PARTS[0]), [fifth], {}, ["purge"], print)
     assert "still holds cases" in refused(here, PARTS[0]), "as many, but others"
-    purge_cases(here(PARTS[0]), [fourth], {}, ["purge"])
+    purge_cases(here(PARTS[0]), [fourth], {}, ["purge"], print)
     merged(here, PARTS[0])
     assert fourth not in outcomes(here("all.run")) and fifth in outcomes(here("all.run"))
     trail = here("all.run").read_bytes()
@@ -344,7 +344,7 @@ def test_a_case_that_the_part_never_held_does_not_keep_it_from_being_merged(
     parts = split_run(here("two.run"), 2, ["split"])
     shop.judge(here("two.run"))
     [case, *rest] = outcomes(here("two.run"))
-    purge_cases(here("two.run"), [case], {}, ["purge"])
+    purge_cases(here("two.run"), [case], {}, ["purge"], print)
     merge_parts(here("two.run"), parts, ["merge"], print)
     assert list(outcomes(here("two.run"))) == rest
 
@@ -359,7 +359,7 @@ def test_parts_with_and_without_texts_are_not_mixed_and_all_kept_columns_stay(
         with pytest.raises(PathwayError, match="was judged without texts") as refusal:
             merge_parts(here("two.run"), parts, ["merge"], print)
         assert "--text`" in refusal.value.hint
-    purge(two, "text", ["purge"])
+    purge(two, "text", ["purge"], print)
     merge_parts(here("two.run"), [one, two], ["merge"], print)
     with RunFile.read(here("two.run")) as read:
         assert (read.get_setting(TEXTS), read.get_setting(KEEP)) == (False, ["bot"])
@@ -464,7 +464,7 @@ def counted(original):
             os.kill(os.getpid(), signal.SIGKILL)
         return original(*args, **options)
     return step
-for name in ("execute", "execute_all", "rows", "commit"):
+for name in ("execute", "execute_all", "rows", "_check_place"):
     setattr(Database, name, counted(getattr(Database, name)))
 if sys.argv[1] == "split":
     split.split_run(Path("new.run"), 3, ["split"])

@@ -90,7 +90,7 @@ def test_an_interval_allows_for_students_and_says_where_values_repeat(run: Run, 
         in plain.words
     )
     alone, together = (
-        json.loads(run("summary", "may.run", "--json", *more).out)[0] for more in ((), ("--cluster", "Student"))
+        json.loads(run("summary", "may.run", "--json", *more).out)[1] for more in ((), ("--cluster", "Student"))
     )
     assert "cluster" not in alone and together["cluster"] == "student"
     plain_mean, mean = (each["rows"][0]["mean"] for each in (alone, together))

@@ -93,7 +93,6 @@ def judged(path: Path, source: Path | Sheet, kind: RaterKind = "human") -> RunFi
         assert isinstance(case, Case)
         hash = fingerprint(run.key, TINY.texts_of(case))
         run.put(rater, case.ref(hash), Verdict({"score": Score(4)}), keep=None)
-    run.commit()
     return run
 
 
@@ -297,7 +296,7 @@ def test_a_merge_takes_the_types_along(tmp_path: Path) -> None:
 
 def test_types_that_do_not_fit_are_damage(tmp_path: Path) -> None:
     with judged(tmp_path / "may.run", write_cases(tmp_path / "c.jsonl")) as run:
-        with run.database.writing(commit=True):
+        with run.database.writing():
             run.database.change("""UPDATE cases SET kinds = '{"room":"date"}'""")
         with pytest.raises(RunDamaged, match="can't be read"):
             export(run, tmp_path / "out.csv", force=False)

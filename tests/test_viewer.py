@@ -195,9 +195,9 @@ def test_undo_takes_back_the_last_agreed_score(desk: Desk, run: Path) -> None:
         [record] = opened.records("demo", "tiny", [case.id])
     for value in (4, 5):
         adjudicate(run, "tiny", case.ref(record.case_hash), "Eve Ö", {"score": value}, "", ["pathway-local", "view"])
-    assert undo_import(run, ["undo"]).restored == 1
+    assert undo_import(run, ["undo"], print).restored == 1
     assert agreed(desk, run) == {"s-2": 4}
-    undo_import(run, ["undo"])
+    undo_import(run, ["undo"], print)
     with RunFile.read(run) as opened:
         assert "adjudicated/Eve Ö" not in {rater.name for _, rater in opened.raters()}
 
@@ -236,7 +236,9 @@ def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytes
     desk.get("/table/0")
     decoded: list[object] = []
     real = verdict_index.from_columns
-    monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+    monkeypatch.setattr(
+        verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
+    )
     with RunFile.open(run) as writer:
         add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
         add(writer, "late", {"s-1": Failure("odd", "why")})
@@ -254,7 +256,9 @@ def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest
         index = verdict_index.VerdictIndex(opened, None)
         decoded: list[object] = []
         real = verdict_index.from_columns
-        monkeypatch.setattr(verdict_index, "from_columns", lambda columns: decoded.append(columns) or real(columns))
+        monkeypatch.setattr(
+            verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
+        )
         assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
         assert [row.case.id for row in index.page(8)] == many[1754::5]
         assert len(decoded) == verdict_index.PAGE
@@ -326,7 +330,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
 def test_an_open_viewer_is_named_where_it_blocks_an_undo(desk: Desk, run: Path) -> None:
     desk.sent("/case/0/2", FORM)
     with pytest.raises(RunLocked, match="another process, such as a viewer, has it open"):
-        undo_import(run, ["undo"])
+        undo_import(run, ["undo"], print)
     assert agreed(desk, run) == {"s-2": 4}
 
 

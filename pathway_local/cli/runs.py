@@ -72,7 +72,7 @@ def purge(
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     what: What = "all" if everything else TEXT
-    removed = purge_cases(run, ids, values, sys.argv) if chosen else purge_run(run, what, sys.argv)
+    removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
     told = {SAID.get(name, name): count for name, count in removed.items() if count}
     talk.say(f"removed: {', '.join(f'{count} {name}' for name, count in told.items()) or 'nothing'}")
     if everything:
@@ -102,7 +102,7 @@ LONGEST = 60
 
 def audit(
     run: Run,
-    head: Annotated[str, option("HASH", "A hash that you stored: check that the trail still has it.")] = "",
+    head: Annotated[str | None, option("HASH", "A hash that you stored: check that the trail still has it.")] = None,
     file: Annotated[Path | None, option("FILE", "Say which entries record this file as it is now.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -239,7 +239,7 @@ def undo(run: Run) -> None:
 
     Give the command again to take back the import before that one.
     """
-    removed = undo_import(run, sys.argv)
+    removed = undo_import(run, sys.argv, notice)
     talk.say(f"undone: the import of {removed.file}, begun {removed.at[:19].replace('T', ' ')} UTC")
     _tell(run, removed)
 
@@ -258,7 +258,7 @@ def remove_rater(
     if not yes:
         question = f"Remove {_counted(found)} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
-    _tell(run, remove(run, name, sys.argv))
+    _tell(run, remove(run, name, sys.argv, notice))
 
 
 @app.with_examples(

@@ -147,7 +147,7 @@ class _ScoringJob:
 
         pool = Pool(start, tokenizer, judge.most_tokens)
         try:
-            window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
+            window = len(planned.gpus) * engine.window(config)
             task = FirstVerdicts(
                 self.run,
                 source=self.prepared.cases.path.name,
@@ -226,7 +226,6 @@ class _ScoringJob:
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
             if now or time.monotonic() - shown >= SHOW_SECONDS:
-                self.run.commit()  # before the user sees a verdict as done: then it is never lost
                 self.watcher.watch(tally)
                 shown = time.monotonic()
 

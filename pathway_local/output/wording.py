@@ -133,7 +133,7 @@ class Wording:
         if value is None or str(value) == column.usual != "":
             return ""
         if isinstance(value, Estimate):
-            return self._estimate(value, row)
+            return self._estimate(value, row, percent=column.percent)
         if isinstance(value, Undefined):
             return self._mark(self.say.reason(value.reason))
         if column.kind == "key":
@@ -144,7 +144,7 @@ class Wording:
             return self.say.count(value)
         return self.say.number(value) if isinstance(value, float) else visible(str(value)) or self.say("empty_group")
 
-    def _estimate(self, estimate: Estimate, row: Mapping[str, Cell]) -> str:
+    def _estimate(self, estimate: Estimate, row: Mapping[str, Cell], *, percent: bool) -> str:
         """The value and its interval, with its level unless it is the usual one, or a footnote's number."""
         found, names = estimate.interval, (str(row.get("first", "")), str(row.get("second", "")))
         if isinstance(estimate.value, Undefined):
@@ -152,13 +152,13 @@ class Wording:
             return self.say("not_defined", mark=self._mark(self.say("undefined_because", reason=reason)))
         if isinstance(found, Undefined):
             reason = self.say("no_interval", reason=self.say.reason(with_names(found.reason, *names)))
-            return f"{self.say.number(estimate.value)}\n{self._mark(reason)}"
+            return f"{self.say.value(estimate.value, percent=percent)}\n{self._mark(reason)}"
         self._methods[found.method] = None
         self._levels.add(found.level)
         level = self.say.level(found)
         unusual = "" if level == self.say.level(LEVEL) or not self._full else f"\n({self.say('percent', number=level)})"
-        ends = self.say.ends(found) if found.low < 0 else self.say.range(found)
-        return f"{self.say.number(estimate.value)}\n{ends}{unusual}"
+        ends = self.say.ends(found, percent=percent) if found.low < 0 else self.say.range(found, percent=percent)
+        return f"{self.say.value(estimate.value, percent=percent)}\n{ends}{unusual}"
 
     def _mark(self, reason: str) -> str:
         """The number of the footnote with this reason."""

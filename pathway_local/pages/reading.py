@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathway_local.pages.page import Block, Passage, blocks, outside, page, passages
 from pathway_local.pages.voices import CaseRow, CaseTable, Voice, asked_in, beginning, groups_of, raters_of, voice
 from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
-from pathway_local.results.summary import score_title
+from pathway_local.results.table import score_title
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language

@@ -109,7 +109,7 @@ def store_sample(run: RunFile, job_id: int, sample: Sample, inclusions: Sequence
     rubric = "(SELECT id FROM rubrics WHERE name = ?)"
     same = f"SELECT id FROM samples WHERE rubric_id = {rubric} AND seed = ? AND strata = ?"
     key = (sample.rubric, sample.seed, storable(sample.strata))
-    with run.database.writing(commit=True):
+    with run.database.writing():
         for (old,) in run.database.rows(same, *key):
             run.database.execute("DELETE FROM inclusions WHERE sample_id = ?", (old,))
             run.database.execute("DELETE FROM samples WHERE id = ?", (old,))
@@ -196,7 +196,7 @@ def hand_out(key: bytes, rubric: Rubric, case: Case, recipient: str, order: Orde
 
 def store_handouts(run: RunFile, job_id: int, handouts: Iterable[Handout]) -> None:
     """Store which case is behind each random id, all or nothing."""
-    with run.database.writing(commit=True):
+    with run.database.writing():
         for item in handouts:
             place = (storable(item.case_id), item.row, item.case_hash)
             columns = (item.custom_id, job_id, item.rubric, item.rubric_sha256, *place)

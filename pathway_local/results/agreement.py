@@ -1,7 +1,7 @@
 """Agreement of a run's raters: in pairs, in sets, and of judges with people."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +12,7 @@ from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.alike import alike
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
-from pathway_local.results.label_design import design_weights, picked_labels, uneven_strata
+from pathway_local.results.label_design import design_weights, without_picked
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
@@ -86,23 +86,6 @@ def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
     if any(whole.raters[place].kind not in PEOPLE for place in people.reference):
         return CorrectedMeans()
     return corrected_means(whole, judges, people.reference, people.name, people.options)
-
-
-def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
-    """The matrix without labels from outside the samples that people worked on, and notes about them."""
-    given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
-    for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
-        rater, picked = raters[place], picked_labels(matrix, place)
-        if picked is None:
-            said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
-        elif picked.any():
-            given[picked, place] = np.nan
-            count = int(picked.sum())
-            raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
-            told = {"rater": rater.name, "kept": rater.verdicts - count, "rated": rater.verdicts}
-            said.append(Note("picked_left_out", told, "note"))
-    said += [Note("uneven_strata", {"column": column}, "note") for column in dict.fromkeys(uneven_strata(matrix))]
-    return replace(matrix, given=given, raters=tuple(raters)), said
 
 
 def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:

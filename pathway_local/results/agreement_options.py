@@ -8,6 +8,7 @@ from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
     RATERS,
+    Bad,
     Cluster,
     Margin,
     MinGroup,
@@ -41,6 +42,7 @@ class AgreementOptions(Options):
     margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
     by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
     min_group: MinGroup = MIN_GROUP
+    bad: Bad = ""
 
     @property
     def named(self) -> list[str]:

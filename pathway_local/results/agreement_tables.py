@@ -1,6 +1,7 @@
 """Whether judges can stand in for people, and how well all raters agree: the analysis, its tables and notes."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -8,12 +9,12 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.against_people import Families
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
-from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
+from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
-from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, ratings_matrices
+from pathway_local.scores.matrix import MatrixRater, RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient, coefficients
 from pathway_local.statistics.figure import Undefined
@@ -35,20 +36,29 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
+    check_bad([*data.matrices(rubrics)], options.bad)
     for rubric in rubrics:
-        yield from agreement_tables(data.run, ratings_matrices(data.run, rubric), options)
+        yield from agreement_tables(data, data.matrices([rubric]), options)
 
 
-def agreement_tables(run: RunFile, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
+def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
     """Every table about a rubric's scores; the raters come first, with what must be said of all."""
     families, tables = Families(), list[Table]()
     for matrix in matrices:
-        found = ScoreAgreement(run, matrix, options)
+        found = ScoreAgreement(data.run, matrix, options)
         figures = [*_pairs(found), _together(found), *found.people.tables(families)]
-        tables += [_raters(found), *(each for each in figures if each.rows)]
+        tables += [*_bad(data, matrix, options), _raters(found), *(each for each in figures if each.rows)]
         tables += [*found.corrected.tables, *_matrices(found)]
     families.fill_in()
     return tables
+
+
+def _bad(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> Iterator[Table]:
+    """Yield how many answers are bad by each judge, under the heading of the score."""
+    found = bad_answers(data, matrix, options)
+    for table in bad_table([found] if found else (), options.by, options.rater):
+        about = {"rubric": matrix.rubric, "score": matrix.score, "levels": table.rows[0]["levels"], **table.about}
+        yield replace(table, about=about, heading=("rubric", "score"), section=SECTION)
 
 
 def _coverage(found: ScoreAgreement, rater: MatrixRater) -> float:

@@ -49,6 +49,11 @@ Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. 
 PairBy = Annotated[
     str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
 ]
+Bad = Annotated[
+    str,
+    Says("LEVEL", "Scores up to this level, a number or name, count as bad (default: the lower half of the scale)."),
+]
+Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)]
 MinGroup = Annotated[int, Field(ge=1), Says("N", "With {by}: leave out groups of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

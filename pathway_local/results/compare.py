@@ -11,6 +11,7 @@ from pathway_local.results.analysis import (
     OptionError,
     as_given,
 )
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.comparison import (
     CompareOptions,
     Comparison,
@@ -61,7 +62,12 @@ def compare(data: Scores, options: CompareOptions) -> Iterator[Table]:
     if not options.between:
         raise OptionError("compare needs {between}, or {pairs}", "Such as {pairs} bot_a,bot_b.")
     rubrics = data.rated(options.rubric, options.rater)
-    yield from comparison_tables([*data.matrices(rubrics)], comparison_plan(data, options))
+    matrices, plan = [*data.matrices(rubrics)], comparison_plan(data, options)
+    yield from comparison_tables(matrices, plan)
+    check_bad(matrices, options.bad)
+    told = options.model_copy(update={"cluster": plan.cluster})
+    found = [each for matrix in matrices if (each := bad_answers(data, matrix, told))]
+    yield from bad_table(found, plan.between, options.rater, plan.values)
 
 
 def comparison_plan(data: Scores, options: CompareOptions) -> ComparisonPlan:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Margin, Options, Raters, Rubric, Says
+from pathway_local.results.analysis import Bad, Margin, Options, Raters, Rubric, Says
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
@@ -60,6 +60,7 @@ class CompareOptions(Options):
     cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
     margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
     min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
+    bad: Bad = ""
 
 
 @dataclass(frozen=True, slots=True)

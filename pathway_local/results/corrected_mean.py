@@ -9,8 +9,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import LabelDesign, own_design
-from pathway_local.results.summary import score_title
-from pathway_local.results.table import Cell, Column, Table
+from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import reliability_points
 from pathway_local.statistics.corrected import Placed, corrected_domain_mean

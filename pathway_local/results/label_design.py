@@ -1,12 +1,12 @@
 """Which sample people's labels belong to, and which of them chance chose."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import PEOPLE
+from pathway_local.rater import ADJUDICATED, PEOPLE
 from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
@@ -61,7 +61,7 @@ def own_design(matrix: RatingsMatrix, people: Sequence[int], who: str | Note) ->
         return found
     rated = [each for each in ranked if np.any(each.rated & each.design.drawn)]
     if not rated:
-        return Note("labels_of_no_sample", {"people": who}, "note")
+        return Note("labels_of_no_sample", {"people": who}, "warning")
     sample, count = rated[0].design.sample, int(rated[0].random.sum())
     told = {"people": who, "labels": count, "drawn": sample.drawn, "seed": str(sample.seed)}
     return Note("few_labels_of_sample" if count else "no_labels_of_sample", told, "warning")
@@ -123,3 +123,20 @@ def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
 def _is_uneven(design: Design) -> bool:
     chances = design.probability[design.probability > 0]
     return bool(design.sample.strata and chances.max() > EVEN * chances.min())
+
+
+def without_picked(matrix: RatingsMatrix) -> tuple[RatingsMatrix, list[Note]]:
+    """The matrix without labels from outside the samples that people worked on, and notes about them."""
+    given, raters, said = matrix.given.copy(), list(matrix.raters), list[Note]()
+    for place in [*matrix.of_kind("human"), *matrix.of_kind(ADJUDICATED)] if matrix.designs else ():
+        rater, picked = raters[place], picked_labels(matrix, place)
+        if picked is None:
+            said.append(Note("worked_on_no_sample", {"rater": rater.name}, "note"))
+        elif picked.any():
+            given[picked, place] = np.nan
+            count = int(picked.sum())
+            raters[place] = replace(rater, verdicts=rater.verdicts - count, picked=count)
+            told = {"rater": rater.name, "kept": rater.verdicts - count, "rated": rater.verdicts}
+            said.append(Note("picked_left_out", told, "note"))
+    said += [Note("uneven_strata", {"column": column}, "note") for column in dict.fromkeys(uneven_strata(matrix))]
+    return replace(matrix, given=given, raters=tuple(raters)), said

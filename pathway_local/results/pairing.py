@@ -1,6 +1,5 @@
 """Which answers of chatbots belong to the same question: by a kept column, or by the hashes of an input's texts."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +9,12 @@ import numpy as np
 
 from pathway_local.case import hash_by_input, text_hash
 from pathway_local.note import Note
-from pathway_local.probes.subject import input_roles
+from pathway_local.probes.subject import named_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import IntArray
@@ -76,7 +75,7 @@ def _fits(sides: Sequence[set[Question]], smallest: int) -> bool:
 
 def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
     """Return the inputs that may be questions: those called so, which are one, else each that is not judged."""
-    roles = [(rubric, input_roles(rubric, {})) for rubric in rubrics]
+    roles = [(rubric, named_roles(rubric, {})) for rubric in rubrics]
     questions = dict.fromkeys(own["question"] for _, own in roles if "question" in own)
     others = dict.fromkeys(name for rubric, own in roles for name in rubric.inputs if name != own.get("answer"))
     return [tuple(questions)] if questions else [(name,) for name in others]
@@ -96,12 +95,11 @@ def _sides(
 ) -> list[set[Question]]:
     """Return each side's questions, by a case's id and kept columns; an empty cell is none."""
     sides: dict[str, set[Question]] = {value: set() for value in values}
-    with decoding(run.path):
-        for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
-            kept = json.loads(metadata)
-            own, asked = sides.get(kept.get(between)), question(case_id, kept)
-            if own is not None and asked not in (None, ""):
-                own.add(asked)
+    for case_id, metadata in run.database.stream("SELECT case_id, metadata FROM cases"):
+        kept = TEXTS_BY_NAME.read(run.path, metadata)
+        own, asked = sides.get(kept.get(between, "")), question(case_id, kept)
+        if own is not None and asked not in (None, ""):
+            own.add(asked)
     return list(sides.values())
 
 

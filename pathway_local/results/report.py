@@ -14,7 +14,8 @@ from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.analysis import RATERS, Cluster, OptionError, Options, PairBy, Says
+from pathway_local.results.analysis import Against, Bad, Cluster, OptionError, Options, PairBy, Says
+from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import Between, CompareOptions
 from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
@@ -24,7 +25,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import standing_jobs
-from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 
 
@@ -36,9 +37,8 @@ class ReportOptions(Options):
     pair_by: PairBy = ""
     cluster: Cluster = ""
     min_group: Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")] = MIN_GROUP
-    against: Annotated[
-        str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)
-    ] = ""
+    against: Against = ""
+    bad: Bad = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +77,21 @@ def report(data: Scores, options: ReportOptions) -> Report:
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    labelled, agreed_on, every = dict[str, int](), list[Table](), list[RatingsMatrix]()
+    labelled, agreed_on = dict[str, int](), list[Table]()
+    every, bad = list[RatingsMatrix](), list[BadAnswers]()
     for rubric in rubrics.values():
         rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
-        matrices = ratings_matrices(run, rubric) if rated or comparison else []
+        matrices = [*data.matrices([rubric])]
+        bad += [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
         if rated:
             labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
             against = plan.against if raters_named(plan.against, rated) else ""
             compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
-            agreed_on += [each.with_cautions(data.labels) for each in agreement_tables(run, matrices, compared)]
+            found_on = [each for each in agreement_tables(data, matrices, compared) if each.key != "bad"]
+            agreed_on += [each.with_cautions(data.labels) for each in found_on]
         every += matrices
+    check_bad(every, plan.bad)
+    tables = [*(each.with_cautions(data.labels) for each in bad_table(bad, plan.by)), *tables]
     if comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on

@@ -8,8 +8,9 @@ from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.alike import alike_in
-from pathway_local.results.analysis import Analysis, Cluster, MinGroup, Options, Says, found_by
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
@@ -38,13 +39,20 @@ class SummaryOptions(Options):
     by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
     min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
+    bad: Bad = ""
+    against: Against = ""
 
 
 def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
+    options = options.model_copy(update={"by": by, "cluster": cluster})
     whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
+    matrices = [*data.matrices([*data.rubrics.values()])]
+    check_bad(matrices, options.bad)
+    found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
     warnings = alike_in(data)
+    yield from bad_table(found, by)
     for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table
         warnings = []
@@ -305,11 +313,6 @@ MANY_FAILURES = 0.05
 
 FEW_LABELS = 50
 """With fewer labelled cases, intervals of agreement are wide."""
-
-
-def score_title(rubric: str, score: str) -> str:
-    """The rubric's name, and behind it the score's where that says more."""
-    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"
 
 
 def findings(groups: Sequence[Group], kinds: Mapping[str, RaterKind]) -> Iterator[Note]:

@@ -41,7 +41,8 @@ class Column:
 
     Its label and reading come from the words of a language, by the column's name; `label` and `reading` are those of a
     column that they do not know. On a page or a terminal, a column `below` another stands in the lines below its
-    cells, and cells like `usual` stay empty. One in `detail` is shown where somebody asks for all.
+    cells, and cells like `usual` stay empty. An
+    estimate in `percent` is a share. One in `detail` is shown where somebody asks for all.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     reading: str = ""
     below: bool = False
     usual: str = ""
+    percent: bool = False
     detail: bool = False
 
 
@@ -98,3 +100,8 @@ def cautions(labels: Mapping[str, str], raters: Iterable[str]) -> list[Note]:
     """A warning for each of these raters whose label must stand wherever its scores do."""
     named = [name for name in dict.fromkeys(raters) if name in labels]
     return [Note("caution", {"rater": name, "label": labels[name]}, "warning") for name in named]
+
+
+def score_title(rubric: str, score: str) -> str:
+    """The rubric's name, and behind it the score's where that says more."""
+    return rubric if score == "score" else f"{rubric}: {score.removesuffix('_score')}"

@@ -7,19 +7,19 @@ after further entries.
 
 import hashlib
 import hmac
-import json
 import os
 import pwd
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pathway_local.errors import RunFileError, TrailChanged
+from pathway_local.errors import RunFileError, TrailChanged, UsageError
 from pathway_local.runs.database import Database, check_schema, connect
-from pathway_local.runs.file_errors import decoding, run_file_errors
-from pathway_local.runs.record import to_json
+from pathway_local.runs.file_errors import run_file_errors
+from pathway_local.runs.stored_json import ENTRY, to_json
 from pathway_local.verdict import Value
 
 BEFORE_ALL = "0" * 64
@@ -71,20 +71,23 @@ class AuditTrail:
 
     def entries(self) -> list[TrailEntry]:
         """Return all entries, oldest first, whether their hashes are right or not."""
-        with decoding(self._db.path):
-            told = [(number, json.loads(text), stored) for number, text, stored in self._db.rows(_ALL)]
-            return [TrailEntry(n, e["at"], e["event"], e["who"], e["facts"], stored) for n, e, stored in told]
+        told = [(number, ENTRY.read(self._db.path, text), stored) for number, text, stored in self._db.rows(_ALL)]
+        return [TrailEntry(number, e.at, e.event, e.who, e.facts, stored) for number, e, stored in told]
 
     def entries_about(self, path: Path, key: bytes) -> list[int]:
         """Return the numbers of the entries that record a file with the content that it has now."""
         keyed = str(file_facts(path, key)[KEYED])
         return [number for number, text, _ in self._db.rows(_ALL) if keyed in text]
 
-    def check(self, head: str = "") -> int:
-        """Check every hash and find the entry whose hash is or begins with `head`; return how many entries follow it.
+    def check(self, head: str | None = None) -> int:
+        """Check every hash and find the entry whose hash is `head`; return how many entries follow it.
 
-        Raises TrailChanged, which names the first entry with a wrong hash.
+        Raises TrailChanged, which names the first entry with a wrong hash; UsageError for a `head` that is no hash.
         """
+        if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
+            raise UsageError(
+                "--head takes a whole hash", "Give the 64 characters (0-9, a-f) that `runs audit` printed."
+            )
         hashes = [BEFORE_ALL]
         for expected, (number, text, stored) in enumerate(self._db.rows(_ALL), start=1):
             if number != expected:
@@ -92,10 +95,11 @@ class AuditTrail:
             if _hash(hashes[-1], number, text) != stored:
                 raise TrailChanged(f"{self._db.path}: entry {number} of its audit trail was changed", HINT)
             hashes.append(stored)
-        found = [at for at, each in enumerate(hashes) if each.startswith(head)]
-        if head and (len(found) != 1 or len(head) < SHORT):
+        if head is None:
+            return 0
+        if head not in (hashes[1:] or hashes):
             raise TrailChanged(f"{self._db.path}: no entry of its audit trail has the hash {head}", HINT)
-        return len(hashes) - 1 - found[0] if head else 0
+        return len(hashes) - 1 - hashes.index(head)
 
 
 def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
@@ -107,7 +111,7 @@ def note(path: Path, event: str, facts: Mapping[str, Value]) -> bool:
         with run_file_errors(path), closing(connect(path, "rw")) as connection:
             check_schema(path, connection)
             db = Database(path, connection, None)
-            with db.writing(commit=True):
+            with db.writing():
                 AuditTrail(db).append(event, facts)
     except RunFileError:
         return False

@@ -49,10 +49,11 @@ def recorded_change(db: Database, event: str, command: Sequence[str]) -> Iterato
 
 
 def check_content(db: Database) -> None:
-    """Check the run's content against its audit trail. Raises ContentChanged.
+    """Check the whole file, and the run's content against its audit trail. Raises RunDamaged, ContentChanged.
 
     While another process may write, call it within `Database.snapshot`.
     """
+    db.check_whole()
     left: Value = None
     number = 0
     for entry in AuditTrail(db).entries():

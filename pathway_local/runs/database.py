@@ -1,11 +1,9 @@
-"""Opens a run's SQLite file: one writer that commits on time, and many readers."""
+"""Opens a run's SQLite file: one writer, whose changes are on the disk once they are made, and many readers."""
 
 import os
 import sqlite3
 import stat
-import threading
-import time
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shlex import quote
@@ -17,13 +15,17 @@ from pathway_local.runs.schema import FORM, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
 from pathway_local.system.similar_file import similar_file
 
-COMMIT_SECONDS = 0.5
 BUSY_SECONDS = 10.0
 CACHE_KIB = 65536
 CHECKED_BYTES = 32 << 20
+"""A larger file is checked as a whole by `check_whole` alone: that takes minutes."""
+
 STEPS_BETWEEN_SIGNALS = 1_000_000
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database while it is in use."""
+
+SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal that names another file, which SQLite would delete."""
 
 IDS_PER_QUERY = 5_000
 AMONG = "case_key IN (SELECT key FROM cases WHERE case_id IN ({}))"
@@ -33,26 +35,14 @@ TYPES = ("integer", "real", "text", "blob")
 
 
 class Database:
-    """An open run file: `writer` or `reader` makes one.
-
-    A writer commits at least once a second; between writes, a thread does. After an error that undid uncommitted
-    changes, the writer raises that error again at each write.
-    """
+    """An open run file: `writer` or `reader` makes one."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, lock: WriterLock | None) -> None:
         self.path = path
         self._connection = connection
         self._errors = run_file_errors(path)
         self._lock = lock
-        self._mutex = threading.Lock()
-        self._broken: RunFileError | None = None
-        self._due = 0.0
-        self._held = False
         self._schema = self._schema_version()
-        self._closed = threading.Event()
-        self._committer = threading.Thread(target=self._commit_on_time, name="run-file-commits", daemon=True)
-        if lock:
-            self._committer.start()
 
     @classmethod
     def writer(cls, path: Path) -> Self:
@@ -113,44 +103,24 @@ class Database:
             self._connection.executemany(query, rows)
 
     @contextmanager
-    def writing(self, *, commit: bool = False) -> Iterator[None]:
-        """Make one change inside the open transaction; commit it with `commit`, or if a commit is due.
-
-        An error or interrupt in the block undoes the block's changes and keeps earlier ones.
-        """
-        with self._mutex:
-            if self._broken:
-                raise self._broken
-            uncommitted = self._connection.in_transaction
+    def writing(self) -> Iterator[None]:
+        """Make all changes of this block, or none; they are on the disk when it ends, unless it is inside another."""
+        inner = self._connection.in_transaction
+        with self._errors:
+            self._connection.execute("SAVEPOINT change" if inner else "BEGIN IMMEDIATE")
             try:
-                with self._errors:
-                    if not uncommitted:
-                        self._connection.execute("BEGIN IMMEDIATE")
-                        self._check_schema_again()
-                    with self._whole():
-                        yield
-                    if not self._held and (commit or time.monotonic() >= self._due):
-                        self._connection.execute("COMMIT")
-                        self._due = time.monotonic() + COMMIT_SECONDS
-                        self._check_place()
-            except RunFileError as error:
-                # SQLite rolled back earlier changes as well, which the caller takes for stored.
-                if uncommitted and not self._connection.in_transaction:
-                    self._broken = error
+                if not inner:
+                    self._check_schema_again()
+                yield
+                self._connection.execute("RELEASE change" if inner else "COMMIT")
+            except BaseException:
+                # A full disk, for example, has undone all of it already.
+                for undo in ("ROLLBACK TO change", "RELEASE change") if inner else ("ROLLBACK",):
+                    if self._connection.in_transaction:
+                        self._connection.execute(undo)
                 raise
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        # The open transaction also holds earlier changes that the caller takes for stored: an error must not undo them.
-        self._connection.execute("SAVEPOINT change")
-        try:
-            yield
-        except BaseException:
-            if self._connection.in_transaction:  # a full disk, for example, has undone all of it already
-                self._connection.execute("ROLLBACK TO change")
-                self._connection.execute("RELEASE change")
-            raise
-        self._connection.execute("RELEASE change")
+            if not inner:
+                self._check_place()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -166,49 +136,34 @@ class Database:
                 self._connection.execute("COMMIT")
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Commit all changes of this block together at its end, or none of them; a block inside one is part of it."""
-        if self._held:
-            yield
-            return
-        self.commit()  # or a rollback below would undo earlier changes as well
-        self._held = True
-        try:
-            yield
-            self._held = False
-            self.commit()
-        except BaseException:
-            with self._mutex:
-                self._held = False
-                if self._connection.in_transaction:
-                    with self._errors:
-                        self._connection.execute("ROLLBACK")
-            raise
-
-    @contextmanager
-    def shredding(self) -> Iterator[None]:
+    def shredding(self, notify: Callable[[str], None]) -> Iterator[None]:
         """Overwrite in the file all that this block removes, then shrink the file; no copy stays beside it.
 
+        Once the block's changes are committed, nothing makes it fail: `notify` is told why the file did not shrink.
         Raises RunLocked if another process has the file open: pages that it still reads can't be removed.
         """
-        self.commit()
         try:
-            with self._mutex, self._errors:
+            with self._errors:
                 # A log beside the file would keep removed pages for readers. Leaving it fails while anybody reads.
                 self._connection.execute("PRAGMA journal_mode = DELETE")
                 self._connection.execute("PRAGMA secure_delete = ON")
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
+                with self.writing():
                     yield
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("VACUUM")
         except RunLocked:  # we are the writer, so a reader is in the way
             what = "another process, such as a viewer, has it open"
             raise RunLocked(f"{self.path}: {what}", "End it first.") from None
+        try:
+            with self._errors:
+                self._connection.execute("VACUUM")
+        except (RunFileError, KeyboardInterrupt) as error:
+            why = str(error).removeprefix(f"{self.path}: ") or "interrupted"
+            notify(f"{self.path.name} keeps its size, since it could not be written anew ({why})")
+
+    def check_whole(self) -> None:
+        """Check every page, index and value, however large the file is. Raises RunDamaged."""
+        with self._errors:
+            if not _is_sound(self._connection):
+                raise damaged(self.path, "the run file is damaged")
 
     def _schema_version(self) -> int:
         return int(self._connection.execute("PRAGMA main.schema_version").fetchone()[0])
@@ -226,29 +181,13 @@ class Database:
             hint = "If it was moved, all that was stored is in it: move it back and run the same command again."
             raise RunFileError(f"{self.path} was moved, replaced or deleted while this command wrote to it", hint)
 
-    def _commit_on_time(self) -> None:
-        while not self._closed.wait(COMMIT_SECONDS):
-            # The caller gets the same error at the next put, or at the latest in close.
-            with suppress(RunFileError):
-                self.commit()
-
-    def commit(self) -> None:
-        """Commit now."""
-        if self._broken or self._connection.in_transaction:
-            with self.writing(commit=True):
-                pass
-
     def close(self) -> None:
-        """Commit, close the file and let the next writer in. A second call does nothing."""
-        if self._closed.is_set():
-            return
-        self._closed.set()
-        with ExitStack() as last:
-            if self._lock:
-                self._committer.join()
-                last.callback(self._lock.release)
-            last.callback(self._connection.close)
-            self.commit()
+        """Close the file and let the next writer in. A second call does nothing."""
+        with self._errors:
+            self._connection.close()
+        if self._lock:
+            self._lock.release()
+            self._lock = None
 
 
 def placeholders(values: Sized) -> str:
@@ -269,7 +208,8 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters.
 
-    Raises RunFileError if a file beside it is not the owner's: SQLite would read from it, and write cells into it.
+    Raises RunFileError if the file has a second name, or if one beside it is not the owner's or names another file:
+    SQLite would read from it, write cells into it, or delete what it names.
     """
     _check_beside(path)
     db = sqlite3.connect(
@@ -287,8 +227,19 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     return db
 
 
+def refuse_left_files(path: Path) -> None:
+    """Raise RunFileError if files that SQLite would take into a new run lie beside its name."""
+    for file in (Path(f"{path.resolve()}{ending}") for ending in BESIDE):
+        if os.path.lexists(file) and not os.path.lexists(path):
+            hint = f"Put that run back, or, if you don't need what it holds: `rm {quote(str(file))}`."
+            raise RunFileError(f"{file}: it is left of another run of this name, and would become part of yours", hint)
+
+
 def _check_beside(path: Path) -> None:
     run = path.stat()
+    if run.st_nlink > 1:
+        hint = f"`find FOLDER -samefile {quote(str(path))}` lists its names; keep one."
+        raise RunFileError(f"{path}: the file has a second name (hard link), under which its log would be missed", hint)
     for file in (Path(f"{path.resolve()}{ending}") for ending in BESIDE):
         with suppress(FileNotFoundError):
             beside = file.lstat()
@@ -296,10 +247,18 @@ def _check_beside(path: Path) -> None:
                 what = "somebody other than the run's owner made it"
             elif beside.st_mode & ~run.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 what = "it is open to others than the run"
+            elif file.name.endswith("-journal") and _names_another(file, beside.st_size):
+                what = "it names another file, which would be deleted"
             else:
                 continue
             hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
             raise RunFileError(f"{file}: {what}", hint)
+
+
+def _names_another(journal: Path, size: int) -> bool:
+    with journal.open("rb") as file:
+        file.seek(max(0, size - len(SUPER_JOURNAL)))
+        return size > len(SUPER_JOURNAL) and file.read() == SUPER_JOURNAL
 
 
 def _need_file(path: Path) -> None:
@@ -312,8 +271,9 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
     """Refuse a file that is not a run, that another release made, or that a quick check finds damaged."""
     check_schema(path, db)
     _check_beside(path)  # once more: somebody may have put one there while SQLite opened the file
-    # SQLite itself finds a truncated file; checking every page of a large one would take minutes.
-    if path.stat().st_size <= CHECKED_BYTES and not _is_sound(db):
+    # SQLite itself finds a truncated file. An index that lacks rows would hide them, so that is checked in any file.
+    is_small = path.stat().st_size <= CHECKED_BYTES
+    if not (_is_sound(db) if is_small else _is_whole(db, "(cases)")):
         raise damaged(path, "the run file is damaged")
 
 
@@ -332,12 +292,16 @@ def check_schema(path: Path, db: sqlite3.Connection) -> None:
         raise RunFileError(said, "Restore a copy: with this schema, its scores could change while you read them.")
 
 
+def _is_whole(db: sqlite3.Connection, table: str = "") -> bool:
+    return bool(db.execute(f"PRAGMA integrity_check{table}").fetchone()[0] == "ok")
+
+
 def _is_sound(db: sqlite3.Connection) -> bool:
     """Whether pages are whole, references lead somewhere, and each value has its column's type.
 
     SQLite stores a value of any type in any column, so a changed file may hold bytes where our code expects a number.
     """
-    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok" or db.execute("PRAGMA foreign_key_check").fetchone():
+    if not _is_whole(db) or db.execute("PRAGMA foreign_key_check").fetchone():
         return False
     for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"):
         typed = db.execute("SELECT name, lower(type) FROM pragma_table_info(?)", [table]).fetchall()

@@ -12,7 +12,10 @@ from typing import Literal
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.system.private_file import LOCKED_HINT
 
-_DAMAGED = "Restore a copy, or start a new run under another name; `sqlite3 FILE .recover` may save the undamaged part."
+_DAMAGED = (
+    "Put a copy back (first remove the -wal, -shm and -journal files beside it), or start a new run under another "
+    "name; `sqlite3 FILE .recover` may save the undamaged part."
+)
 _FULL = "Free some space and run the same command again: committed outcomes are still there."
 _FORBIDDEN = "Check that you may write to the file and to its folder, or name a run file elsewhere."
 _DISK = "Check the disk's health, its free space and your quota, then run the same command again."

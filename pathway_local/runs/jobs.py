@@ -1,14 +1,12 @@
 """The jobs of a run: when each command that wrote to it began and ended, and its facts."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.runs.audit import AuditTrail, now, recorded
 from pathway_local.runs.content import FOUND, LEFT, content_hash
 from pathway_local.runs.database import Database
-from pathway_local.runs.file_errors import decoding
-from pathway_local.runs.record import to_json
+from pathway_local.runs.stored_json import COUNTS, TEXTS, VALUES_BY_NAME, to_json
 from pathway_local.verdict import Value
 
 WRITTEN = "written"
@@ -64,7 +62,7 @@ class Jobs:
     def begin(self, command: Sequence[str], facts: Mapping[str, Value]) -> int:
         """Record that a command starts to write, with facts for the manifest; return the job's id."""
         said = recorded(command)
-        with self._db.writing(commit=True):
+        with self._db.writing():
             found = {FOUND: content_hash(self._db)}
             row = (to_json(said), to_json(dict(facts)), now())
             job = self._db.execute("INSERT INTO jobs (command, facts, started) VALUES (?, ?, ?)", row)
@@ -73,14 +71,17 @@ class Jobs:
 
     def learn(self, job: int, facts: Mapping[str, Value]) -> None:
         """Add facts that a command learned while it ran."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             [(known,)] = self._db.rows("SELECT facts FROM jobs WHERE id = ?", job)
-            self._db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (to_json(json.loads(known) | facts), job))
+            self._db.execute(
+                "UPDATE jobs SET facts = ? WHERE id = ?",
+                (to_json({**VALUES_BY_NAME.read(self._db.path, known), **facts}), job),
+            )
             self._trail.append("job goes on", {"job": job, **facts})
 
     def end(self, job: int, status: str, counts: Mapping[str, int]) -> None:
         """Record how a command ended."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             row = (now(), status, to_json(dict(counts)), job)
             self._db.execute("UPDATE jobs SET ended = ?, status = ?, counts = ? WHERE id = ?", row)
             left = {LEFT: content_hash(self._db)}
@@ -89,8 +90,9 @@ class Jobs:
     def all(self) -> list[Job]:
         """Return every command that wrote to the run, oldest first."""
         rows = self._db.rows("SELECT id, command, facts, started, ended, status, counts FROM jobs ORDER BY id")
-        with decoding(self._db.path):
-            return [
-                Job(id, tuple(json.loads(said)), json.loads(facts), start, end, status, counts and json.loads(counts))
-                for id, said, facts, start, end, status, counts in rows
-            ]
+        return [self._job(*row) for row in rows]
+
+    def _job(self, id: int, said: str, facts: str, start: str, end: str, status: str, counts: str) -> Job:
+        path = self._db.path
+        command, known = tuple(TEXTS.read(path, said)), VALUES_BY_NAME.read(path, facts)
+        return Job(id, command, known, start, end, status, COUNTS.read(path, counts) if counts else None)

@@ -1,9 +1,8 @@
 """Merges the parts of a split run into it, in one transaction: a verdict on the same texts counts once."""
 
-import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +14,7 @@ from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rater import Rater
 from pathway_local.runs.audit import AuditTrail, TrailEntry, recorded
 from pathway_local.runs.content import FOUND, LEFT, MERGED, PURGE, REMOVED, check_content, content_hash
-from pathway_local.runs.purge import CASES, EVERY_CASE, GONE, TEXT, holds_texts, marks_of
+from pathway_local.runs.purge import CASES, EVERY_CASE, GONE, TEXT, Notify, holds_texts, marks_of
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import KEEP, PSEUDONYMS, SETTING, remember_kept, remembered_columns
 from pathway_local.runs.run_file import TEXTS, RunFile
@@ -23,8 +22,6 @@ from pathway_local.runs.split import SETTING as PART
 from pathway_local.runs.split import Part, part_of
 from pathway_local.system.private_file import WriterLock
 from pathway_local.verdict import Failure, Value, Verdict
-
-Notify = Callable[[str], None]
 
 _BATCH = 1_000
 _SEEN = "SELECT case_id, case_hash FROM outcomes JOIN cases ON key = case_key WHERE rater_id = ?"
@@ -79,7 +76,7 @@ def _merge(run: RunFile, path: Path, notify: Notify) -> dict[str, Value]:
         _tell_left(run, part, notify)
         _take_settings(run, part)
         _take_jobs(run, part)
-        rubrics = part.rubrics()
+        rubrics = part.stored_rubrics()
         taken = 0
         for id, rater in part.raters():
             if rater.kind == "judge" and part.database.rows("SELECT 1 FROM outcomes WHERE rater_id = ? LIMIT 1", id):
@@ -265,8 +262,7 @@ def _counts(new: Record, current: Record, replaced: set[str]) -> bool:
 
 
 def _case(record: Record) -> CaseRef:
-    kinds = json.loads(record.kinds) if record.kinds else None
-    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, kinds)
+    return CaseRef(record.case_id, record.row, record.metadata, record.case_hash, record.kinds)
 
 
 def _versions_that_differ(run: RunFile) -> str:

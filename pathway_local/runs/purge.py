@@ -1,9 +1,8 @@
 """Removes ratings, texts, or everything about cases, from a run file: overwritten, not only marked as free."""
 
 import hashlib
-import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -19,8 +18,11 @@ from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN, Job
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import PARTS, part_of
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
+
+Notify = Callable[[str], None]
 
 What = Literal["text", "all"]
 TEXT: What = "text"
@@ -60,7 +62,7 @@ _RECOUNT = """
 """
 
 
-def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
+def purge(path: Path, what: What, command: Sequence[str], notify: Notify) -> dict[str, int]:
     """Remove texts or everything from the run at `path` and record it in the audit trail; return counts by name.
 
     "text" removes the texts of raters, in earlier outcomes, too; scores, probabilities, ids and kept metadata stay.
@@ -70,7 +72,7 @@ def purge(path: Path, what: What, command: Sequence[str]) -> dict[str, int]:
     """
     with (
         RunFile.open(path, None) as run,
-        run.database.shredding(),
+        run.database.shredding(notify),
         recorded_change(run.database, PURGE, command) as facts,
     ):
         if what == "text":
@@ -120,7 +122,7 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     found = dict.fromkeys(ids)
     if where:
         rows = run.database.rows("SELECT case_id, metadata FROM cases")
-        cells = [(case_id, json.loads(kept)) for case_id, kept in rows]
+        cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
         columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
         wanted: dict[str, str] = {}
         for column, value in where.items():
@@ -141,7 +143,9 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     return Chosen(list(found), files)
 
 
-def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str]) -> dict[str, int]:
+def purge_cases(
+    path: Path, ids: Sequence[str], where: Mapping[str, str], command: Sequence[str], notify: Notify
+) -> dict[str, int]:
     """Remove everything about some cases, under every rater and from samples; return counts by name.
 
     The audit trail counts them and does not name them; in a run with parts, it has marks of their ids, so that no part
@@ -150,7 +154,7 @@ def purge_cases(path: Path, ids: Sequence[str], where: Mapping[str, str], comman
     with RunFile.open(path, None) as run:
         chosen = choose_cases(run, ids, where)
         counts: dict[str, int] = {}
-        with run.database.shredding(), recorded_change(run.database, PURGE, command) as facts:
+        with run.database.shredding(notify), recorded_change(run.database, PURGE, command) as facts:
             for name, statement in _OF_CASES.items():
                 counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
             run.database.change(_RECOUNT)
@@ -223,7 +227,7 @@ def ratings_of(run: RunFile, name: str) -> Removed:
     return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)), panels=_panels(run, raters))
 
 
-def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
+def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> Removed:
     """Remove a rater, or all imported together under that name, with all their ratings under every rubric.
 
     Raises UnknownName, and RunLocked if another process has the run open.
@@ -232,14 +236,14 @@ def remove_rater(path: Path, name: str, command: Sequence[str]) -> Removed:
         raters = _named(run, name)
         removed = ratings_of(run, name)
         ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
-        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as facts:
+        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
             _forget(run, ids)
             facts |= removed.facts
     return removed
 
 
-def undo_import(path: Path, command: Sequence[str]) -> Removed:
+def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Removed:
     """Remove the ratings of the last import, and restore those that it replaced.
 
     Raters without a rating left go, too. Raises UsageError if no
@@ -251,7 +255,7 @@ def undo_import(path: Path, command: Sequence[str]) -> Removed:
         raters, panels = tuple(counts), _panels(run, tuple(counts))
         ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
         file = str(job.fact("import").get("file", ""))
-        with run.database.shredding(), recorded_change(run.database, REMOVED, command) as recorded:
+        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as recorded:
             [(restored,)] = run.database.rows(_RESTORED, job.id)
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
             run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)

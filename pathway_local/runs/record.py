@@ -1,24 +1,21 @@
 """Outcomes and cases as a run stores them, in columns that the sqlite3 shell can query; no text of a case."""
 
-import json
-import math
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from pathway_local.case import CaseRef
 from pathway_local.runs.database import Database
-from pathway_local.runs.file_errors import decoding
+from pathway_local.runs.file_errors import damaged
+from pathway_local.runs.stored_json import SCORES, TEXTS, TEXTS_BY_NAME, VALUES_BY_NAME, StoredScore, to_json
 from pathway_local.sheets.row import CellValue, typed_value
 from pathway_local.verdict import NO_TOKENS, Failure, Number, Outcome, Score, Tokens, Verdict, storable
 
 
 class Record(Struct, frozen=True):
-    """One stored outcome: its case, its rater, and the tokens that it took.
-
-    `kinds` is the JSON of `CaseRef.kinds`.
-    """
+    """One stored outcome: its case, its rater, and the tokens that it took."""
 
     case_id: str
     row: int
@@ -28,12 +25,12 @@ class Record(Struct, frozen=True):
     outcome: Outcome
     case_hash: str
     tokens: Tokens
-    kinds: str | None = None
+    kinds: Mapping[str, str] | None = None
 
     def typed(self) -> dict[str, CellValue]:
         """Return the case's metadata with the types that its sheet had, and its id under ""."""
         cells = {**self.metadata, "": self.case_id}
-        kinds = json.loads(self.kinds) if self.kinds else {}
+        kinds = self.kinds or {}
         return {name: typed_value(text, kinds.get(name, "")) for name, text in cells.items()}
 
 
@@ -45,15 +42,8 @@ class CaseOutcome(Struct, frozen=True):
     tokens: Tokens = NO_TOKENS
 
 
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
 COLUMNS = "scores, fields, marks, failure_kind, failure_message, source, source_row, reason"
 """The columns of an outcome, in the order of `to_columns` and `from_columns`."""
-
-
-def to_json(value: object) -> str:
-    """Return compact JSON that can be stored. Raises ValueError for a number that is not finite."""
-    return storable(_ENCODE(value))
 
 
 def to_columns(outcome: Outcome) -> tuple[object, ...]:
@@ -69,21 +59,18 @@ def to_columns(outcome: Outcome) -> tuple[object, ...]:
     return to_json(scores), to_json(dict(outcome.fields)), to_json(list(outcome.marks)), *(None,) * 5
 
 
-def from_columns(columns: Sequence[Any]) -> Outcome:
-    """Return the outcome of these columns. ValueError, TypeError, LookupError or AttributeError for invalid ones."""
+def from_columns(path: Path, columns: Sequence[Any]) -> Outcome:
+    """Return the outcome of these columns of the run at `path`. Raises RunDamaged."""
     scores, fields, marks, kind, message, source, row, reason = columns
-    if scores is None or fields is None or marks is None:
+    if scores is None:
         return Failure(str(kind), str(message), str(source or ""), int(row or 0), str(reason or ""))
-    return to_verdict(scores, fields, marks)
+    return to_verdict(path, scores, fields, marks)
 
 
-def to_verdict(scores: str, fields: str, marks: str) -> Verdict:
-    """Return the verdict of the first three columns; raises what `from_columns` raises."""
-    by_name = {name: _score(values) for name, values in json.loads(scores).items()}
-    others, said = json.loads(fields), json.loads(marks)
-    if not isinstance(others, dict) or not all(isinstance(mark, str) for mark in said):
-        raise TypeError("a stored verdict is no verdict")
-    return Verdict(by_name, others, tuple(said))
+def to_verdict(path: Path, scores: str, fields: str, marks: str) -> Verdict:
+    """Return the verdict of the first three columns, in the run at `path`. Raises RunDamaged."""
+    by_name = {name: _score(path, score) for name, score in SCORES.read(path, scores).items()}
+    return Verdict(by_name, VALUES_BY_NAME.read(path, fields), tuple(TEXTS.read(path, marks)))
 
 
 def _score_values(score: Score) -> Mapping[str, object]:
@@ -95,13 +82,12 @@ def _score_values(score: Score) -> Mapping[str, object]:
     return {"value": score.value, "probabilities": probabilities, **mass}
 
 
-def _score(values: Mapping[str, object]) -> Score:
-    value, probabilities, mass = values["value"], values.get("probabilities", {}), values.get("mass")
-    if not isinstance(value, int | float) or not math.isfinite(value) or not isinstance(probabilities, dict):
-        raise TypeError("not a stored score")
-    if mass is not None and not isinstance(mass, int | float):
-        raise TypeError("not a stored score")
-    return Score(value, {_value(each): float(share) for each, share in probabilities.items()}, mass)
+def _score(path: Path, stored: StoredScore) -> Score:
+    try:
+        probabilities = {_value(each): share for each, share in stored.probabilities.items()}
+    except ValueError:
+        raise damaged(path, "something stored in it can't be read") from None
+    return Score(stored.value, probabilities, stored.mass)
 
 
 def _value(text: str) -> Number:
@@ -130,8 +116,7 @@ class StoredCases:
         for case in cases if known else ():
             if stored := known.get(storable(case.id)):
                 key, *before = stored
-                with decoding(self._db.path):
-                    after = [case.row, *_updated(case, keep, before[1], before[2])]
+                after = [case.row, *_updated(self._db.path, case, keep, before[1], before[2])]
                 if after != before:
                     moved.append((*after, key))
         self._db.execute_all(_MOVE, moved)
@@ -146,14 +131,14 @@ class StoredCases:
             key = known.get(case_id)
             if key is None:
                 key = last = last + 1
-                new.append((key, case_id, case.row, *_updated(case, keep)))
+                new.append((key, case_id, case.row, *_updated(self._db.path, case, keep)))
             keys.append(key)
         self._db.execute_all(_ADD, new)
         return keys
 
 
 def _updated(
-    case: CaseRef, keep: Collection[str] | None, metadata: str = "{}", kinds: str | None = None
+    path: Path, case: CaseRef, keep: Collection[str] | None, metadata: str = "{}", kinds: str | None = None
 ) -> tuple[str, str | None]:
     """Return the stored metadata and kinds of a case with the columns to keep of its sheet, in place of what was there.
 
@@ -161,9 +146,9 @@ def _updated(
     """
     names = case.metadata if keep is None else keep
     kept = {name: case.metadata[name] for name in names if name in case.metadata}
-    whole = to_json(json.loads(metadata) | kept)
+    whole = to_json(TEXTS_BY_NAME.read(path, metadata) | kept)
     if case.kinds is None and not kept:
         return whole, kinds
-    others = {name: kind for name, kind in json.loads(kinds or "{}").items() if name and name not in kept}
+    others = {name: kind for name, kind in TEXTS_BY_NAME.read(path, kinds or "{}").items() if name and name not in kept}
     own = {name: kind for name, kind in (case.kinds or {}).items() if not name or name in kept}
     return whole, to_json(others | own) if others or case.kinds is not None else None

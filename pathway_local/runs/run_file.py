@@ -4,7 +4,6 @@ This module turns values into rows and back; `schema` has the tables, `database`
 """
 
 import hashlib
-import json
 import os
 import secrets
 import sqlite3
@@ -17,16 +16,18 @@ from typing import Any, NamedTuple, Self, get_args
 from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
-from pathway_local.errors import RaterChanged, UnknownName
+from pathway_local.errors import RaterChanged, RubricError, UnknownName
 from pathway_local.rater import ASKED, Rater, RaterKind
+from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
-from pathway_local.runs.database import AMONG, Database, placeholders
-from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, decoding, run_file_errors
+from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
+from pathway_local.runs.file_errors import KIND, RunKind, check_kind, damaged, run_file_errors
 from pathway_local.runs.jobs import Jobs
-from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns, to_json
+from pathway_local.runs.record import COLUMNS, CaseOutcome, Record, StoredCases, from_columns, to_columns
 from pathway_local.runs.schema import SCHEMA
+from pathway_local.runs.stored_json import SETTING, TEXTS_BY_NAME, VALUES_BY_NAME, to_json
 from pathway_local.system.private_file import create
-from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, storable
+from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 
 KEY_BYTES = 32
 TEXTS, DRAWS = "texts", "draws"
@@ -76,11 +77,10 @@ class StoredRubric(NamedTuple):
 class RunFile:
     """A run file, open for one writer (`create`, `open`) or a reader (`read`).
 
-    A writer commits at least once a second; a killed process loses only the changes after the last commit. Lone
-    surrogates, which UTF-8 can't hold, are stored as U+FFFD.
+    What a method changed is on the disk once it returns; within `together`, once that block ends. Lone surrogates,
+    which UTF-8 can't hold, are stored as U+FFFD.
 
     Errors, from any method: RunLocked, RunDamaged, RunFileError (no space, no permission, a failing disk).
-    After an error that undid uncommitted outcomes, the writer raises that error again at each write.
     """
 
     key: bytes
@@ -121,6 +121,7 @@ class RunFile:
         A split gives the `key` of its run, and fills each part before the file has a name.
         """
         path = Path(path)
+        refuse_left_files(path)
         with run_file_errors(path), closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             for statement in SCHEMA:
@@ -151,17 +152,13 @@ class RunFile:
         self.close()
 
     def close(self) -> None:
-        """Commit, close the file and let the next writer in. A second call does nothing."""
+        """Close the file and let the next writer in. A second call does nothing."""
         self._db.close()
-
-    def commit(self) -> None:
-        """Commit now."""
-        self._db.commit()
 
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store all changes of this block, or none."""
-        with self._db.together():
+        with self._db.writing():
             yield
 
     def add_rubric(self, name: str, text: str, compiled: str) -> str:
@@ -170,7 +167,7 @@ class RunFile:
         Raises RaterChanged if the run has outcomes under another text of that name, or under another reading of it.
         """
         sha256 = _sha256(text)
-        with self._db.writing(commit=True):
+        with self._db.writing():
             known = self._db.rows("SELECT id, sha256, compiled FROM rubrics WHERE name = ?", name)
             if not known:
                 added = "INSERT INTO rubrics (name, sha256, text, compiled) VALUES (?, ?, ?, ?)"
@@ -183,12 +180,20 @@ class RunFile:
                 self._db.execute(changed, (sha256, text, compiled, name))
         return sha256
 
-    def rubrics(self) -> dict[str, StoredRubric]:
+    def rubrics(self) -> dict[str, Rubric]:
         """Return the run's rubrics by name, in the order they came."""
+        return {name: self._read_rubric(stored) for name, stored in self.stored_rubrics().items()}
+
+    def _read_rubric(self, stored: StoredRubric) -> Rubric:
+        try:
+            return read_compiled(*stored)
+        except RubricError as error:
+            raise damaged(self.path, f"a rubric in it was changed: {error}") from None
+
+    def stored_rubrics(self) -> dict[str, StoredRubric]:
+        """Return the run's rubrics by name, as it stores them."""
         rows = self._db.rows("SELECT name, text, compiled, sha256 FROM rubrics ORDER BY id")
-        with decoding(self.path):
-            changed = any(_sha256(text) != sha256 for _, text, _, sha256 in rows)
-        if changed:
+        if any(_sha256(text) != sha256 for _, text, _, sha256 in rows):
             raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
@@ -198,7 +203,7 @@ class RunFile:
         Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
         outcomes of another rater with that name and rubric.
         """
-        with self._db.writing(commit=True):
+        with self._db.writing():
             rubric_id = {name: id for id, name in self._db.rows("SELECT id, name FROM rubrics")}
             if rater.rubric not in rubric_id:
                 raise UnknownName("rubric", rater.rubric, rubric_id)
@@ -223,10 +228,8 @@ class RunFile:
         """
         found = []
         for id, name, kind, rubric, spec, fingerprint in self._db.rows(query):
-            with decoding(self.path):
-                rater = Rater(name, kind, rubric, json.loads(spec))
-                known = rater.fingerprint
-            if known != fingerprint or kind not in get_args(RaterKind):
+            rater = Rater(name, kind, rubric, VALUES_BY_NAME.read(self.path, spec))
+            if rater.fingerprint != fingerprint or kind not in get_args(RaterKind):
                 raise damaged(self.path, f"its facts about the rater {name!r} were changed")
             found.append((id, rater))
         return found
@@ -327,19 +330,16 @@ class RunFile:
     def get_setting(self, name: str) -> Value:
         """Return a stored JSON value; None if nothing is stored under that name."""
         rows = self._db.rows("SELECT value FROM settings WHERE name = ?", name)
-        with decoding(self.path):
-            value: Value = json.loads(rows[0][0]) if rows else None
-        return value
+        return SETTING.read(self.path, rows[0][0]) if rows else None
 
     def settings(self) -> dict[str, Value]:
         """Return all stored JSON values by name."""
         rows = self._db.rows("SELECT name, value FROM settings ORDER BY name")
-        with decoding(self.path):
-            return {name: json.loads(value) for name, value in rows}
+        return {name: SETTING.read(self.path, value) for name, value in rows}
 
     def set_setting(self, name: str, value: Value) -> None:
         """Store a small JSON value under a name; it replaces the one before."""
-        with self._db.writing(commit=True):
+        with self._db.writing():
             self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
@@ -347,14 +347,19 @@ class RunFile:
         if cases is not None:
             among = {key for (key,) in self._db.rows_among(_KEYS, [storable(case_id) for case_id in cases])}
             keys = [key for key in keys if key in among]
+        scores = {name: rubric.format.scores.keys() for name, rubric in self.rubrics().items()}
         for rater_id, *columns in self._db.stream(_RECORDS.format(placeholders(raters)), to_json(keys), *raters):
-            yield self._record(raters[rater_id], *columns)
+            record = self._record(raters[rater_id], *columns)
+            if isinstance(record.outcome, Verdict) and not record.outcome.scores.keys() <= scores[record.rubric]:
+                raise damaged(self.path, "a verdict in it has a score that its rubric lacks")
+            yield record
 
     def _record(self, rater: Rater, case_id: str, row: int, metadata: str, kinds: str, *rest: Any) -> Record:
         case_hash, *columns = rest
-        with decoding(self.path):
-            kept, outcome, tokens = dict(json.loads(metadata)), from_columns(columns[:-3]), Tokens(*columns[-3:])
-        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, kinds)
+        kept = TEXTS_BY_NAME.read(self.path, metadata)
+        read = TEXTS_BY_NAME.read(self.path, kinds) if kinds else None
+        outcome, tokens = from_columns(self.path, columns[:-3]), Tokens(*columns[-3:])
+        return Record(case_id, row, kept, rater.name, rater.rubric, outcome, case_hash, tokens, read)
 
     def _read_key(self) -> bytes:
         rows = self._db.rows("SELECT key FROM run")

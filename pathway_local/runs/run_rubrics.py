@@ -3,23 +3,15 @@
 from collections.abc import Sequence
 from itertools import chain
 
-from pathway_local.errors import RubricError, UnknownName, UsageError
+from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rater import raters_named
-from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
-from pathway_local.runs.file_errors import damaged
-from pathway_local.runs.run_file import RunFile, StoredRubric
+from pathway_local.rubrics.rubric import Rubric, compiled
+from pathway_local.runs.run_file import RunFile
 
 
 def rubrics_of(run: RunFile) -> dict[str, Rubric]:
     """Return the rubrics of a run by name."""
-    return {name: _read(run, stored) for name, stored in run.rubrics().items()}
-
-
-def _read(run: RunFile, stored: StoredRubric) -> Rubric:
-    try:
-        return read_compiled(*stored)
-    except RubricError as error:
-        raise damaged(run.path, f"a rubric in it was changed: {error}") from None
+    return run.rubrics()
 
 
 def store_rubric(run: RunFile, rubric: Rubric) -> None:
@@ -63,4 +55,4 @@ def rubric_of(run: RunFile, name: str | None) -> Rubric:
         raise UsageError(f"{run.path.name} {said}", "Name one with --rubric.")
     if name not in stored:
         raise UnknownName("rubric", name, stored, f"These are the rubrics of {run.path.name}")
-    return _read(run, stored[name])
+    return stored[name]

@@ -14,8 +14,8 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import LEFT, SPLIT, content_hash, recorded_change
 from pathway_local.runs.database import Database, placeholders
 from pathway_local.runs.jobs import WRITTEN
-from pathway_local.runs.record import to_json
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import to_json
 from pathway_local.system.private_file import check_output
 from pathway_local.verdict import Value
 
@@ -76,7 +76,7 @@ def split_run(path: Path, parts: int, command: Sequence[str]) -> list[Path]:
     with RunFile.open(path) as run:
         if own := part_of(run):
             raise UsageError(f"{path} is part {own} of another run", "Split that run into more parts.")
-        with run.database.writing(commit=True), recorded_change(run.database, SPLIT, command) as facts:
+        with run.database.writing(), recorded_change(run.database, SPLIT, command) as facts:
             facts |= {PARTS: parts, WRITTEN: [{"file": file.name} for file in files]}
         for number, file in enumerate(files, start=1):
             _write_part(run, Part(number, parts), file)
@@ -88,7 +88,7 @@ def _write_part(run: RunFile, part: Part, file: Path) -> None:
     settings = {"of": str(part), "head": AuditTrail(run.database).head()}
 
     def fill(db: Database) -> None:
-        with db.writing(commit=True):
+        with db.writing():
             for table, source in _COPIED.items():
                 columns = [name for (name,) in run.database.rows("SELECT name FROM pragma_table_info(?)", table)]
                 at = columns.index({"cases": "key", "outcomes": "case_key"}.get(table, columns[0]))

@@ -1,6 +1,5 @@
 """All raters' scores of all cases for one score, as arrays: the data of every figure of agreement."""
 
-import json
 import math
 from array import array
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,9 @@ from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.database import placeholders
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
 from pathway_local.verdict import MEAN, Number, Verdict, plain
 
@@ -103,6 +102,7 @@ class RatingsMatrix:
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
+    names: Mapping[Number, str] = field(default_factory=dict)
     halves: tuple[Number, ...] = ()
 
     @property
@@ -193,7 +193,7 @@ class _Gathered:
     """
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
-        self.rubric = rubric
+        self.path, self.rubric = run.path, rubric
         self.raters = [(rater_id, rater) for rater_id, rater in run.raters() if rater.rubric == rubric.name]
         self.samples = [(sample, inclusions(run, sample.id)) for sample in samples(run, rubric.name)]
         self.cases: dict[str, _Case] = {}
@@ -220,9 +220,8 @@ class _Gathered:
         """Read judges first: they judge a case's present texts, while a rating may be about earlier texts."""
         judges = [place for place, (_, rater) in enumerate(self.raters) if rater.kind == "judge"]
         others = [place for place, (_, rater) in enumerate(self.raters) if rater.kind != "judge"]
-        with decoding(run.path):
-            for places in (judges, others):
-                self._read_raters(run, {self.raters[place][0]: place for place in places})
+        for places in (judges, others):
+            self._read_raters(run, {self.raters[place][0]: place for place in places})
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         means = {place for place in places.values() if _is_mean(self.raters[place][1])}
@@ -231,7 +230,7 @@ class _Gathered:
         for case_id, row, metadata, rater_id, case_hash, scores, fields, sheet in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
-                case.row, case.metadata, case.known = row, json.loads(metadata), True
+                case.row, case.metadata, case.known = row, TEXTS_BY_NAME.read(run.path, metadata), True
             # The latest outcome comes first, so its hash is that of the case's present texts; a failure may have none.
             case.case_hash = case.case_hash or case_hash
             if scores is None:
@@ -247,7 +246,7 @@ class _Gathered:
 
     def _decode(self, scores: str, fields: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
-        verdict = to_verdict(scores, fields, "[]")
+        verdict = to_verdict(self.path, scores, fields, "[]")
         return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:
@@ -281,6 +280,7 @@ class _Gathered:
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
+                    names={**declared.written, **declared.levels},
                     halves=halves,
                 )
             )

@@ -1,6 +1,5 @@
 """A run as analyses read it: its raters, scores, columns and rubrics."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ from pathway_local.errors import NotKept, UsageError
 from pathway_local.note import Note
 from pathway_local.rater import LABEL, Rater
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.file_errors import decoding
 from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
 from pathway_local.sheets.columns import means_the_same, same_column
 from pathway_local.sheets.row import shown
@@ -48,6 +47,7 @@ class Scores:
     def __init__(self, run: RunFile) -> None:
         self.run = run
         self.notices: list[Note] = []
+        self._matrices: dict[str, list[RatingsMatrix]] = {}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
@@ -72,9 +72,11 @@ class Scores:
         return rated
 
     def matrices(self, rubrics: Sequence[Rubric]) -> Iterator[RatingsMatrix]:
-        """Yield the matrix of each score of these rubrics."""
+        """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
-            yield from ratings_matrices(self.run, rubric)
+            if rubric.name not in self._matrices:
+                self._matrices[rubric.name] = ratings_matrices(self.run, rubric)
+            yield from self._matrices[rubric.name]
 
     def column(self, asked: str) -> str:
         """Return the run's own spelling of a metadata column; "" for none.
@@ -134,8 +136,7 @@ class Scores:
         return found[0] if found else ""
 
     def _kept(self) -> list[dict[str, str]]:
-        with decoding(self.run.path):
-            return [json.loads(metadata) for (metadata,) in self.run.database.stream(_METADATA)]
+        return [TEXTS_BY_NAME.read(self.run.path, kept) for (kept,) in self.run.database.stream(_METADATA)]
 
     def _refuse_inputs(self, column: str) -> None:
         _, id_column = remembered_columns(self.run)

@@ -195,7 +195,7 @@ def difference_effect(
     return Effect(value, error, freedom, int(codes.max()) + 1)
 
 
-def wilson(successes: float, cases: int) -> Interval:
+def wilson(successes: float, cases: float) -> Interval:
     """Wilson's interval for a share of `cases` > 0 independent units.
 
     Wilson (1927): the shares p for which |p_hat - p| <= z sqrt(p(1-p)/n). It keeps inside 0 to 1 and has
@@ -206,7 +206,7 @@ def wilson(successes: float, cases: int) -> Interval:
     middle = (rate + z**2 / (2 * cases)) / (1 + z**2 / cases)
     reach = z * np.sqrt(rate * (1 - rate) / cases + z**2 / (4 * cases**2)) / (1 + z**2 / cases)
     low, high = float(middle - reach), float(middle + reach)
-    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", cases, LEVEL)
+    return Interval(0.0 if successes == 0 else low, 1.0 if successes == cases else high, "Wilson", round(cases), LEVEL)
 
 
 def standing(difference: Interval | Undefined, margin: float) -> Standing:

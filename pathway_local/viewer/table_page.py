@@ -9,8 +9,7 @@ from msgspec import ValidationError, convert
 
 from pathway_local.pages.page import Block, blocks, outside
 from pathway_local.pages.voices import CaseRow, CaseTable, asked_in, beginning, groups_of, raters_of, voice
-from pathway_local.results.summary import score_title
-from pathway_local.results.table import Cell, Column, Level, Table
+from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.viewer.verdict_index import (
     FAILURES,
     KIND,

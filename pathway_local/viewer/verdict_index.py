@@ -305,5 +305,4 @@ class VerdictIndex:
         wanted, cases = set(ids), list(dict.fromkeys(key for key, _, _ in ids))
         for number, key, rater, *columns in self.run.database.rows_among(_OUTCOMES, cases):
             if (key, rater, number) in wanted:
-                with decoding(self.run.path):
-                    yield (key, rater, number), key, rater, from_columns(columns)
+                yield (key, rater, number), key, rater, from_columns(self.run.path, columns)

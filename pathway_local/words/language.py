@@ -79,7 +79,7 @@ class Language(Formatter):
         if isinstance(value, Estimate):
             return self.estimate(value)
         if isinstance(value, Interval):
-            return self.ends(value)
+            return self.ends(value, percent=format_spec == "share")
         if isinstance(value, Undefined | Reason):
             return self.reason(value.reason if isinstance(value, Undefined) else value)
         said = self.word(str(value)) if format_spec == "word" else visible(str(value))
@@ -133,19 +133,23 @@ class Language(Formatter):
             return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1))
         return self("percent", number=self.number(100 * value, 0))
 
-    def value(self, value: Number) -> str:
+    def value(self, value: Number, *, percent: bool = False) -> str:
         """The value, a dash if it is not defined."""
-        return "–" if isinstance(value, Undefined) else self.number(value)
+        if isinstance(value, Undefined):
+            return "–"
+        return self.share(value) if percent else self.number(value)
 
-    def ends(self, interval: Interval | Undefined) -> str:
+    def ends(self, interval: Interval | Undefined, *, percent: bool = False) -> str:
         """Both ends of an interval; empty without one."""
         if isinstance(interval, Undefined):
             return ""
-        return self("to", low=self.number(interval.low), high=self.number(interval.high))
+        low, high = (self.value(each, percent=percent) for each in (interval.low, interval.high))
+        return self("to", low=low, high=high)
 
-    def range(self, interval: Interval) -> str:
+    def range(self, interval: Interval, *, percent: bool = False) -> str:
         """Both ends of an interval above 0, for a narrow cell."""
-        return self("range", low=self.number(interval.low), high=self.number(interval.high))
+        low, high = (self.value(each, percent=percent) for each in (interval.low, interval.high))
+        return self("range", low=low, high=high)
 
     def level(self, *intervals: Interval | Undefined | float) -> str:
         """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""
@@ -157,9 +161,9 @@ class Language(Formatter):
         """The head of a column with the ends of these intervals."""
         return self("interval_head", level=self.level(*intervals))
 
-    def estimate(self, estimate: Estimate) -> str:
+    def estimate(self, estimate: Estimate, *, percent: bool = False) -> str:
         """The value and, in brackets, the ends of its interval, if it has one."""
-        value, ends = self.value(estimate.value), self.ends(estimate.interval)
+        value, ends = self.value(estimate.value, percent=percent), self.ends(estimate.interval, percent=percent)
         return f"{value} ({ends})" if ends else value
 
     def time(self, moment: str) -> str:

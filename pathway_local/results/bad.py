@@ -1,0 +1,223 @@
+"""How many answers are bad, and how many of them a judge passes: for each judge, in all and by group."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pathway_local.errors import UnknownName
+from pathway_local.note import Note
+from pathway_local.rater import JUDGES, RaterKind
+from pathway_local.results import MIN_GROUP
+from pathway_local.results.label_design import LabelDesign, own_design, stratum_weights, without_picked
+from pathway_local.results.table import Cell, Column, Table, score_title
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
+from pathway_local.sheets.columns import folded
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, undefined_estimate
+from pathway_local.statistics.prediction_powered import BoolArray, Survey
+from pathway_local.statistics.share import corrected_share, share
+from pathway_local.verdict import Number
+
+TIE = 0.5
+"""The share of the people who rated an answer from which it counts as bad: two who disagree leave it bad."""
+
+COLUMNS = (
+    Column("cases", "count"), Column("bad", "estimate", percent=True),
+    Column("bad_by_people", "estimate", percent=True),
+    Column("bad_labels", "count"), Column("passed", "count", detail=True),
+    Column("passed_share", "estimate", percent=True),
+    Column("good_labels", "count"), Column("flagged", "count", detail=True),
+    Column("flagged_share", "estimate", percent=True),
+)  # fmt: skip
+"""Behind the columns that name a judge: what it calls bad, and of the labels how many bad and good ones it mistakes."""
+
+KINDS: tuple[tuple[RaterKind, ...], ...] = (JUDGES, ("human",))
+
+Row = dict[str, Cell]
+
+
+def bad_levels(matrix: RatingsMatrix, asked: str = "") -> tuple[Number, ...]:
+    """The levels that count as bad, the lowest first: those up to the one asked for, or the lower half of the scale.
+
+    None where the scale has no order and no level was named, or where it has no such level.
+    """
+    levels = matrix.levels
+    if not asked:
+        middle = (levels[0] + levels[-1]) / 2
+        return () if matrix.nominal else tuple(level for level in levels if level < middle)
+    named = [level for level in levels if asked == f"{level:g}" or folded(asked) == folded(matrix.names.get(level, ""))]
+    if matrix.nominal:
+        return tuple(named)
+    return tuple(level for level in levels if named and level <= named[0]) if named != [levels[-1]] else ()
+
+
+def check_bad(matrices: Sequence[RatingsMatrix], asked: str) -> None:
+    """Raise UnknownName for a level that no score has, or that leaves none above it."""
+    if asked and matrices and not any(bad_levels(matrix, asked) for matrix in matrices):
+        known = [f"{level:g}" for matrix in matrices for level in matrix.levels[: None if matrix.nominal else -1]]
+        raise UnknownName("level that others are better than", asked, dict.fromkeys(known))
+
+
+class BadAnswers:
+    """One score: the cases that raters call bad. Of people who worked on a sample, its labels alone count.
+
+    `matrix` has the labels that count, `whole` all of them; `people` are the columns of the reference, called `who`.
+    An answer is bad if half of the people who rated it say so. `clusters` (cases,) are codes of what depends on each
+    other.
+    Groups with under `smallest` labels get no figures from these.
+    """
+
+    def __init__(
+        self, whole: RatingsMatrix, matrix: RatingsMatrix, people: Sequence[int], who: str, levels: Sequence[Number],
+        clusters: IntArray | None = None, smallest: int = MIN_GROUP,
+    ) -> None:  # fmt: skip
+        self.whole, self.matrix, self.people, self.levels = whole, matrix, list(people), levels
+        self.clusters, self.smallest = clusters, smallest
+        self.who: str | Note = Note("people_first") if who == "people" else who
+        self.design = own_design(whole, people, Note("people") if who == "people" else who) if people else None
+        scores = matrix.on_scale[:, self.people]
+        if isinstance(self.design, LabelDesign):
+            scores = np.where(self.design.labels, scores, np.nan)
+        given = np.isfinite(scores).sum(axis=1)
+        self.labels = np.where(given > 0, np.nansum(self._is_bad(scores), axis=1) >= TIE * given, np.nan)
+
+    def _is_bad(self, scores: FloatArray) -> FloatArray:
+        """1 for bad, 0 for good, NaN without a score on the scale."""
+        hit = np.isin(scores, self.levels) if self.matrix.nominal else scores <= max(self.levels)
+        return np.where(np.isfinite(scores), hit, np.nan)
+
+    def row(self, place: int, inside: BoolArray | None = None) -> Row:
+        """The figures of a rater by its column, of all cases or those inside."""
+        own = self._is_bad(self.matrix.on_scale[:, place])
+        within = np.ones(len(own), dtype=np.bool_) if inside is None else inside
+        scored = within & np.isfinite(own)
+        row: Row = {"cases": int(scored.sum()), "bad": self._share(own, scored)}
+        if place in self.people or not self.people:
+            return row
+        both = scored & np.isfinite(self.labels)
+        if inside is not None and both.sum() < self.smallest:
+            few = Reason("under {smallest} of its cases are labelled", smallest=self.smallest)
+            return row | {"bad_by_people": undefined_estimate(few)}
+        row["bad_by_people"] = self._by_people(own, place, within)
+        bad, good = both & (self.labels == 1), both & (self.labels == 0)
+        for such, wrong, labels, mistakes in (
+            (bad, 1 - own, "bad_labels", "passed"),
+            (good, own, "good_labels", "flagged"),
+        ):
+            row |= {labels: int(such.sum()), mistakes: int(wrong[such].sum())}
+            row[f"{mistakes}_share"] = self._share(wrong, such, drawn=True)
+        return row
+
+    def _share(self, hits: FloatArray, such: BoolArray, *, drawn: bool = False) -> Estimate:
+        """The share of hits among such cases; of `drawn` ones, each stands for those of its stratum."""
+        weights = None
+        if drawn and isinstance(self.design, LabelDesign) and self.design.design.sample.strata:
+            strata, whole = self.design.design.strata, np.asarray(self.design.design.probability > 0)
+            weights = stratum_weights(strata, whole, self.design.random)[such]
+        return share(hits[such], None if self.clusters is None else self.clusters[such], weights)
+
+    def _by_people(self, own: FloatArray, place: int, within: BoolArray) -> Estimate:
+        """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
+        labelled = np.isfinite(self.labels)
+        if np.all(labelled[within & np.isfinite(own)]):
+            return self._share(self.labels, within & labelled)
+        if not isinstance(self.design, LabelDesign):
+            return undefined_estimate("people labelled no random sample of the answers")
+        design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
+        drawn, of_people = np.asarray(design.probability > 0), self.design.random & ~labelled
+        strata = design.strata[drawn] if design.sample.strata else None
+        survey = Survey(strata=strata, inside=None if within.all() else within[drawn])
+        return corrected_share(own[drawn], self.labels[drawn], special[drawn], of_people[drawn], survey)
+
+    def rows(self, places: Sequence[int], by: str = "") -> Iterator[tuple[int, Row]]:
+        """Yield the row of each of these raters, and behind it those of its groups that are large enough."""
+        codes, names = self.matrix.codes(by) if by else (np.empty(0), ())
+        for place in places:
+            name = self.matrix.raters[place].name
+            yield place, {"rater": name, **self.row(place)}
+            for code, group in enumerate(names):
+                row = self.row(place, np.asarray(codes == code))
+                if int(str(row["cases"])) >= self.smallest:
+                    yield place, {"rater": name, "group": group, **row}
+
+    def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
+        """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
+        for number, (place, row) in enumerate(rows):
+            told: dict[str, object] = {"judge": self.matrix.raters[place].name, "people": self.who}
+            told |= {"rubric": score_title(self.matrix.rubric, self.matrix.score), "levels": self._levels()}
+            bad, good = (int(str(row.get(name) or 0)) for name in ("bad_labels", "good_labels"))
+            found = bad - int(str(row.get("passed") or 0))
+            key = (
+                "bad_found" if found else "bad_none_found" if bad else "bad_none_labelled" if good else "bad_unchecked"
+            )
+            said = Note(key, told | {"count": bad, "good": good, "found": found, "flagged": row.get("flagged")})
+            if number and bad:
+                yield Note("bad_also", {"said": said}, "answer")
+                continue
+            for key in ("bad_by_people", "bad_by_judge")[bool(number) :]:
+                figure = row.get(key.replace("_by_judge", ""))
+                if isinstance(figure, Estimate) and isinstance(figure.interval, Interval):
+                    yield Note(key, {**told, "share": figure.value, "ends": figure.interval, "said": said}, "answer")
+                    break
+
+    @property
+    def named(self) -> str:
+        """The bad levels, as numbers."""
+        return ", ".join(f"{level:g}" for level in self.levels)
+
+    def _levels(self) -> Note:
+        last = self.levels[-1]
+        name = self.matrix.names.get(last, "")
+        told = {"level": f"{last:g} ({name})" if name and name != f"{last:g}" else f"{last:g}"}
+        return Note("bad_level" if len(self.levels) == 1 or self.matrix.nominal else "bad_up_to", told)
+
+
+class BadOptions(Protocol):
+    """What options say of bad answers."""
+
+    bad: str
+    cluster: str
+    min_group: int
+
+
+def bad_answers(data: Scores, whole: RatingsMatrix, options: BadOptions) -> BadAnswers | None:
+    """The bad answers by the people of a run, or those named; None where no level counts as bad.
+
+    A choice between two responses says nothing of how bad they are.
+    """
+    against: str = getattr(options, "against", "")
+    levels = bad_levels(whole, options.bad) or bad_levels(whole)
+    if not levels or data.rubrics[whole.rubric].pair:
+        return None
+    if not levels:
+        return None
+    matrix, _ = without_picked(whole)
+    named = whole.columns(against) if against else whole.of_kind("human")
+    people = [place for place in named if matrix.raters[place].verdicts]
+    name = against or (whole.raters[people[0]].name if len(people) == 1 else "people")
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
+    return BadAnswers(whole, matrix, people, name, levels, clusters, options.min_group)
+
+
+def bad_table(
+    found: Sequence[BadAnswers], by: str = "", raters: Sequence[str] = (), values: Sequence[str] = ()
+) -> Iterator[Table]:
+    """Yield one table of these scores' bad answers by each judge, or without judges by each person.
+
+    With a column `by` each of its groups has a row behind that of all cases, or those with these `values` alone.
+    """
+    rows, notes = list[Row](), list[Note]()
+    for each in found:
+        named = each.matrix.places(raters) or range(len(each.matrix.raters))
+        judges, people = ([place for place in each.matrix.scoring(*kinds) if place in named] for kinds in KINDS)
+        made = [*each.rows(judges or people, by)]
+        made = [(place, row) for place, row in made if not values or row.get("group") in values]
+        notes += each.answers([(place, row) for place, row in made if "group" not in row]) if judges else []
+        notes += [each.design] if judges and isinstance(each.design, Note) else []
+        shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
+        rows += [{**shared, **row} for _, row in made]
+    columns = [Column("rubric"), Column("score", usual="score", below=True), Column("levels"), Column("rater", "rater")]
+    columns += [Column("group")] if by else []
+    if rows:
+        yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, notes, section="bad")

@@ -1,0 +1,155 @@
+"""How many answers are bad and how many a judge passes: every figure is counted again here, from the scores."""
+
+from csv import DictReader
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreement_run import answered, answers_run, scores_of
+from compared_run import compared_run
+from rated_run import TINY, add, cases, judged_run, said, several_run, store_draw
+from statsmodels.stats.proportion import proportion_confint
+from typed_here import Run, notes, rows, sentences
+
+from pathway_local.verdict import Score, Verdict
+
+COMMITTEE = ("Ann", "Bob", "Cy")
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.run"
+    answers_run(path)
+    return path
+
+
+def counted(judge: str, level: int, chosen: np.ndarray) -> dict[str, int]:
+    """Count with numpy what the table says of a judge on these labelled cases."""
+    _, worth, _ = answered()
+    people = np.stack([scores_of(person, worth) for person in COMMITTEE])[:, chosen]
+    bad = np.mean(people <= level, axis=0) >= 0.5
+    own = scores_of(judge, worth)[chosen] <= level
+    return {
+        "bad_labels": int(bad.sum()), "passed": int(np.sum(bad & ~own)),
+        "good_labels": int(np.sum(~bad)), "flagged": int(np.sum(~bad & own)),
+    }  # fmt: skip
+
+
+def test_the_share_of_bad_answers_and_what_a_judge_makes_of_them(run: Run, answers: Path) -> None:
+    made, worth, _ = answered()
+    run("export", answers, "--out", "x.csv")
+    with Path("x.csv").open(newline="", encoding="utf-8") as file:
+        labelled = {row["case"] for row in DictReader(file) if row["rater"] == "committee/Ann"}
+    drawn = np.array([case.id in labelled for case in made])
+    failed = np.arange(320) % 40 == 3
+    bots = np.array([case.metadata["chatbot"] for case in made])
+    for command in (("summary",), ("agreement", "--against", "committee")):
+        for level in (2, 3):
+            found = run(command[0], answers, *command[1:], "--by", "chatbot", "--bad", level, "--json").out
+            for row in rows(found, "bad"):
+                own = ~failed if row["rater"] == "demo" else np.ones(320, dtype=np.bool_)
+                own = own & ((bots == row["group"]) if "group" in row else True)
+                assert row["cases"] == own.sum()
+                hits = int(np.sum(scores_of(row["rater"], worth)[own] <= level))
+                assert row["bad"]["value"] == pytest.approx(hits / own.sum())
+                np.testing.assert_allclose(
+                    (row["bad"]["low"], row["bad"]["high"]), proportion_confint(hits, own.sum(), method="wilson")
+                )
+                assert {name: row[name] for name in ("bad_labels", "passed", "good_labels", "flagged")} == counted(
+                    row["rater"], level, drawn & own
+                )
+                for part, whole in (("passed", "bad_labels"), ("flagged", "good_labels")):
+                    share = row[f"{part}_share"]
+                    assert share["value"] == pytest.approx(row[part] / row[whole])
+                    ends = proportion_confint(row[part], row[whole], method="wilson")
+                    np.testing.assert_allclose((share["low"], share["high"]), ends, atol=1e-9)
+                people = np.mean(np.stack([scores_of(each, worth) for each in COMMITTEE]) <= level, axis=0) >= 0.5
+                truth = people[own].mean()
+                assert row["bad_by_people"]["low"] < truth < row["bad_by_people"]["high"]
+
+
+def test_one_sentence_says_it_at_the_top(run: Run, answers: Path) -> None:
+    first, second, *_ = sentences(run("agreement", answers, "--json").out)
+    assert first == (
+        "People would call about 18% (14% to 24%) of these answers bad (helpful: 2 (Poor) or lower); demo finds 9 of "
+        "22 such answers among the labels and calls 7 of 95 good ones bad."
+    )
+    assert second == "gpt finds 16 of 22 such answers among the labels and calls 5 of 98 good ones bad."
+    shown = run("summary", answers).out.splitlines()
+    assert " ".join(shown[0].split()) == first
+    assert "People would call about" not in run("summary", answers, "--against", "committee/Ann").words
+    assert "committee/Ann would call about" in run("summary", answers, "--against", "committee/Ann").words
+
+
+def test_a_judge_that_finds_none_is_said_to(run: Run, tmp_path: Path) -> None:
+    every = cases(ids=[f"c-{n}" for n in range(60)])
+    with judged_run(tmp_path / "may.run", rows=every) as made:
+        store_draw(made, every, range(40))
+        low = said(*[1, 2] * 5, *[4] * 30, ids=[row.id for row in every[:40]])
+        add(made, "ann", low, kind="human", rows=every[:40], sheet=True)
+    first, *_ = sentences(run("agreement", "may.run", "--json").out)
+    assert first == (
+        "ann would call about 25% (18% to 34%) of these answers bad (tiny: 2 (Poor) or lower); "
+        "demo finds none of 10 such answers among the labels."
+    )
+    named = sentences(run("agreement", "may.run", "--bad", "bad", "--json").out)[0]
+    assert "(tiny: 1 (Bad))" in named and "none of 5 such answers" in named
+
+
+def test_strata_weigh_and_clusters_widen(run: Run, tmp_path: Path) -> None:
+    """Of a small stratum more were drawn: each label there stands for fewer cases."""
+    half = [0] * 80 + [1] * 20
+    every = [
+        row
+        for name, size in (("big", 80), ("small", 20))
+        for row in cases(ids=[f"{name}-{n}" for n in range(size)], half=name)
+    ]
+    every = [type(row)(row.id, row.inputs, {**row.metadata, "pupil": f"p{n // 4}"}, n) for n, row in enumerate(every)]
+    drawn = [*range(0, 80, 4), *range(80, 100)]
+    with judged_run(tmp_path / "may.run", rows=every) as made:
+        store_draw(made, every, drawn, strata=half)
+        given = said(*[1] * 10, *[4] * 10, *[1] * 20, ids=[every[place].id for place in drawn])
+        add(made, "ann", given, kind="human", rows=[every[place] for place in drawn], sheet=True)
+        judge = {row.id: Verdict({"score": Score(4 if n < 80 else 2)}) for n, row in enumerate(every)}
+        add(made, "demo", judge, rows=every)
+    (row,) = rows(run("summary", "may.run", "--json").out, "bad")
+    assert (row["bad_labels"], row["passed"]) == (30, 10)
+    assert row["passed_share"]["value"] == pytest.approx(10 * 4 / (10 * 4 + 20))
+    assert row["bad_by_people"]["value"] == pytest.approx((80 * 0.5 + 20) / 100, abs=0.02)
+    (wide,) = rows(run("summary", "may.run", "--cluster", "Pupil", "--json").out, "bad")
+    assert wide["bad"]["high"] - wide["bad"]["low"] > 1.3 * (row["bad"]["high"] - row["bad"]["low"])
+
+
+def test_labels_that_nobody_drew_correct_nothing_and_a_warning_says_so(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        add(made, "ann", said(1, 4), kind="human", rows=cases()[:2])
+    found = run("summary", "may.run", "--json").out
+    (row,) = rows(found, "bad")
+    assert row["bad_by_people"]["value"] is None and (row["bad_labels"], row["passed"]) == (1, 1)
+    assert notes(found, "labels_of_no_sample")[0].startswith("The cases that ann rated were not drawn at random")
+
+
+def test_without_labels_nothing_shows_whether_a_judge_is_right(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
+    assert sentences(run("summary", "may.run", "--json").out) == [
+        "demo calls 0% (0% to 49%) of these answers bad (tiny: 2 (Poor) or lower); no person has labelled any, so "
+        "nothing shows whether that is right."
+    ]
+
+
+def test_a_level_that_is_none_is_refused_and_a_choice_between_two_has_no_bad_ones(run: Run, tmp_path: Path) -> None:
+    judged_run(tmp_path / "may.run").close()
+    for command in (("summary",), ("agreement",), ("compare", "--between", "bot")):
+        for level in ("7", "5", "splendid"):
+            refused = run(command[0], "may.run", *command[1:], "--bad", level)
+            assert refused.code == 2 and (level in refused.err or command[0] == "compare")
+    compared_run(tmp_path / "pairs.run").close()
+    assert not rows(run("summary", "pairs.run", "--json").out, "bad")
+    assert TINY.format.scores["score"].scale == "ordinal"
+
+
+def test_a_comparison_shows_the_bad_answers_of_both_sides(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", labelled=True)
+    found = rows(run("compare", "may.run", "--between", "bot=Alfa,Gama", "--json").out, "bad")
+    assert [(row["rater"], row["group"]) for row in found] == [("demo", "Alfa"), ("demo", "Gama")]
+    assert found[0]["bad_by_people"]["high"] < found[1]["bad_by_people"]["low"]
