@@ -14,7 +14,7 @@ from pathway_local.errors import RatingsError, UnknownName, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
+from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
@@ -29,7 +29,7 @@ from pathway_local.verdict import Failure, Outcome, Value, Verdict
 _ON_SHEETS = "SELECT case_id FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?"
 
 NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
-MOST_TOLD = 10
+MOST_TOLD, MANY = 10, 5
 
 Key = tuple[str, str]
 """Rater and case."""
@@ -258,6 +258,10 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
         hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
     elif "changed" in texts:
         hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
+    elif any(problem.reason == LOST_ZEROS for problem in invalid):
+        hint = "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
+        if file.path.suffix.lower() == ".xlsx":
+            hint = "Format the id column as text in the spreadsheet, and enter its ids again."
     elif not invalid:
         named = quote(str(run.path))
         hint = (
@@ -280,7 +284,7 @@ def told(problems: Iterable[Problem]) -> list[str]:
 
 
 def _line(problem: Problem, places: Sequence[str]) -> str:
-    many = len(places) > MOST_TOLD
+    many = len(places) > MANY
     return f"{', '.join(places[:3])} and {len(places) - 3:,} more: {problem.reason}" if many else str(problem)
 
 

@@ -27,9 +27,7 @@ _SAMPLED = """
 _BAD_ROWS = "SELECT DISTINCT case_id FROM current WHERE failure_kind IN (?, ?)"
 
 NO_SUCH_ID = "its id matches no case of the run"
-LOST_ZEROS = (
-    f"{NO_SUCH_ID}, but would with leading zeros, which a spreadsheet drops: make the file again with its ids as text"
-)
+LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
 
 
 @dataclass(frozen=True, slots=True)
