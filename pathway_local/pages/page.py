@@ -188,13 +188,14 @@ def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
     title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
     lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
     parts = [
-        _part(heading, list(together), say)
+        part_of(heading, list(together), say)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
     return Section(key, title, lead, tuple(parts))
 
 
-def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
+def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
+    """The tables below one heading, with what must be said about them; warnings stand at the top of the page."""
     wording = Wording(say)
     blocks = _together(tables, wording, say)
     columns = {column.name: (each, column) for each in tables for column in each.columns}
@@ -203,7 +204,7 @@ def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
         for each, column in columns.values()
         if (said := wording.reading(column))
     )
-    notes = tuple(wording.notes(tables, "says", "note"))  # warnings stand at the top of the page
+    notes = tuple(wording.notes(tables, "says", "note"))
     return Part(
         visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
     )

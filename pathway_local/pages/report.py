@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.pages.page import blocks, page, sections, warnings
+from pathway_local.pages.page import page, part_of, sections, warnings
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
@@ -50,7 +50,7 @@ def report_page(
         made=say.time(now),
         heading=title or found.name,
         found=found,
-        overview=blocks(found.overview, say),
+        overview=part_of("", found.overview, say),
         findings=[say.note(note) for note in found.findings],
         warnings=told[:MOST_WARNINGS],
         further=told[MOST_WARNINGS:],

@@ -35,6 +35,9 @@ COLUMNS = (
 
 KINDS: tuple[tuple[RaterKind, ...], ...] = (JUDGES, ("human",))
 
+MOST_NAMED = 4
+"""Levels that are all named."""
+
 FEW_BAD, MOST_PASSED = 10, 0.2
 """Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
@@ -176,7 +179,9 @@ class BadAnswers:
 
     @property
     def named(self) -> str:
-        """The bad levels, as numbers."""
+        """The bad levels, as numbers; of many the ends."""
+        if len(self.levels) > MOST_NAMED:
+            return f"{self.levels[0]:g}–{self.levels[-1]:g}"
         return ", ".join(f"{level:g}" for level in self.levels)
 
     def _levels(self) -> Note:
@@ -275,5 +280,5 @@ def _next_step(found: BadAnswers, row: Row) -> Note:
     if bad < FEW_BAD:
         return Note("next_labels", {"count": bad}, "answer")
     if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
-        return Note("next_people", {"judge": row["rater"] if "rater" in row else ""}, "answer")
+        return Note("next_people", {"judge": row.get("rater", "")}, "answer")
     return Note("next_read", kind="answer")
