@@ -84,8 +84,6 @@ KINDS = [("nfs", "note"), ("smb2", "note"), ("ext2/ext3", "ok"), ("fuseblk", "ok
 
 
 @pytest.mark.parametrize(("kind", "status"), KINDS)
-    ("kind", "status"), [("nfs", "note"), ("smb2", "note"), ("ext2/ext3", "ok"), ("fuseblk", "ok")]
-)
 def test_a_run_on_a_network_file_system(
     tmp_path: Path, kind: str, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
