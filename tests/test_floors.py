@@ -12,7 +12,7 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 802,
+    VALUES: 799,
     "system": 809,
     "rubrics": 3767,
     "sheets": 2915,
