@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import engine_scripts
@@ -159,19 +160,26 @@ def notices() -> list[str]:
 
 
 @pytest.fixture
-def scripts_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Processes of the scripted engine find tests/engine_scripts.py, and its mark."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
-    monkeypatch.setenv(engine_scripts.MARK, str(tmp_path / "mark"))
+def mark() -> Iterator[Path]:
+    """A file by which engines that are restarted remember what has happened: in shared memory, where they may write."""
+    with TemporaryDirectory(prefix="pathway-test-", dir="/dev/shm") as folder:
+        yield Path(folder, "mark")
 
 
 @pytest.fixture
-def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: Path) -> None:
+def scripts_found(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
+    """Processes of the scripted engine find tests/engine_scripts.py, and its mark."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    monkeypatch.setenv(engine_scripts.MARK, str(mark))
+
+
+@pytest.fixture
+def instant_reply(monkeypatch: pytest.MonkeyPatch, mark: Path, tiny_judge: Path) -> None:
     """The engine that replies at once is listed, and gives every case of `pathway-answer` a good reply."""
     instant_engine.register()
     ids = JudgeTokenizer(tiny_judge).encode("\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood.")
-    (tmp_path / "reply.json").write_text(json.dumps(ids))
-    monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
+    mark.write_text(json.dumps(ids))
+    monkeypatch.setenv(instant_engine.REPLY, str(mark))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 

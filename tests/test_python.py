@@ -257,9 +257,9 @@ class Verdict(BaseModel):
     score: Annotated[int, Field(ge=1, le=5)]
 
 
-def test_a_pydantic_model_is_a_rubric(engine: pl.Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    write_reply(tmp_path / "reply.json", " 4}")
-    monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
+def test_a_pydantic_model_is_a_rubric(engine: pl.Engine, monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
+    write_reply(mark, " 4}")
+    monkeypatch.setenv(instant_engine.REPLY, str(mark))
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"answer": ["So."], "context": ["So it is."]})
     run = pl.judge(frame, Verdict, progress=False)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from pathway_local.adopt.language import language_of
 from pathway_local.adopt.prompt import Source
 from pathway_local.adopt.shown import Form
 from pathway_local.adopt.values import BESIDE, stated
 from pathway_local.adopt.words import any_of, as_name, in_quotes, is_in, told_words
-from pathway_local.probes.subject import language_of
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 

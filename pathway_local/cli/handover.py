@@ -40,6 +40,8 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
     """
     if (own["cases"] is None) != (own["sheet"] is None):
         raise UsageError("--cases and --sheet go together", "Give the cases file, and a file to rate in.")
+    if own["rater"] and own["sheet"] is None:
+        raise UsageError("--rater names who rates the --sheet", "Name a judge with --judge, or give --sheet, too.")
     name, sheet = own["store"], own["sheet"]
     with RunFile.open(run) if name else RunFile.read(run) as opened:
         with opened.database.snapshot():

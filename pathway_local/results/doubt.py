@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean, median_high, median_low, multimode
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
-from pathway_local.rater import JUDGES
+from pathway_local.results.analysis import OptionError, as_given
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.figure import FloatArray
 from pathway_local.verdict import Number, Score, Verdict
 
-By = Literal["confidence", "distance", "mass", "judges", "model"]
-SIGNS = get_args(By)[:-1]
-"""What tells how sure a judge is, each one's own column; the model weighs all of them."""
+By = Literal["confidence", "distance"]
+"""What tells how sure a judge is: its likeliest score's probability, or how near the possible scores lie to it."""
 
 
 def wrong_by(matrix: RatingsMatrix, judge: int, given: FloatArray, within: int) -> FloatArray:
@@ -55,30 +54,23 @@ def differs(matrix: RatingsMatrix, own: float, labels: Sequence[float], within: 
     return bool(abs(float(np.interp(own, levels, range(len(levels)))) - middle) > within + 0.5 + 1e-9)
 
 
-def signs_of(run: RunFile, matrix: RatingsMatrix, judge: int) -> FloatArray:
-    """The signs of each case, (cases, signs); the higher, the surer. NaN where the judge has none."""
-    signs = np.full((len(matrix.case_ids), len(SIGNS)), np.nan)
+def sureness(run: RunFile, matrix: RatingsMatrix, judge: int, by: By) -> FloatArray:
+    """How sure the judge is of each case, (cases,), NaN where nothing tells. Raises OptionError if nothing does."""
+    sure, name = np.full(len(matrix.case_ids), np.nan), matrix.raters[judge].name
     rows = {case: row for row, case in enumerate(matrix.case_ids)}
-    levels = list(map(float, matrix.levels))
-    place: dict[Number, int] = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
-    for record in run.records(matrix.raters[judge].name, matrix.rubric):
+    place = {} if matrix.nominal else {level: at for at, level in enumerate(matrix.levels)}
+    for record in run.records(name, matrix.rubric):
         score = record.outcome.scores.get(matrix.score) if isinstance(record.outcome, Verdict) else None
         if score is not None and record.case_id in rows:
-            found = (score.confidence, _distance(score, place), score.mass)
-            signs[rows[record.case_id], :3] = [np.nan if each is None else each for each in found]
-    others = [at for at in matrix.of_kind(*JUDGES) if at != judge]
-    spots = np.interp(matrix.on_scale, levels, np.arange(len(levels))) if levels else matrix.given
-    spots = np.where(np.isfinite(matrix.on_scale), spots, np.nan)
-    apart = spots[:, others] - spots[:, [judge]]
-    apart = (apart != 0).astype(np.float64) if matrix.nominal else np.abs(apart)
-    given = np.isfinite(spots[:, others]) & np.isfinite(spots[:, [judge]])
-    count = given.sum(axis=1)
-    mean = np.where(given, apart, 0).sum(axis=1) / np.maximum(count, 1)
-    signs[:, 3] = np.where(count > 0, -mean, np.nan)
-    return signs
+            found = score.confidence if by == "confidence" else _nearness(score, place)
+            sure[rows[record.case_id]] = np.nan if found is None else found
+    if not np.isfinite(sure).any():
+        hint = "Probabilities come from local judges alone; {by} distance needs a score with an order, too."
+        raise OptionError(f"{{by}} {by}: {as_given(name)} has none", hint)
+    return sure
 
 
-def _distance(score: Score, place: Mapping[Number, int]) -> float | None:
+def _nearness(score: Score, place: Mapping[Number, int]) -> float | None:
     """Minus the expected distance from the score in levels; None without probabilities, or off the scale."""
     if not score.probabilities or score.value not in place:
         return None

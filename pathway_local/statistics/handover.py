@@ -6,8 +6,7 @@ Jordan and Lei 2021). All thresholds are tested at one level. It is found exactl
 wrong labels makes along the order if every case is wrong with the promised chance (Pocock 1977, for looks over time):
 that walk falls below one of its bounds in 5% of the files. Thresholds that pass leave the level to fewer others, which
 are then tested at a higher one (step-down closed tests: Marcus, Peritz and Gabriel 1976). So any threshold that passes
-may be taken, and the one that keeps most is. A fixed sequence of tests must begin somewhere, and loses all where its
-first test fails.
+may be taken, and the one that keeps most is.
 """
 
 from collections.abc import Sequence
@@ -29,8 +28,8 @@ ROUNDS = 40
 POWER = 0.8
 """The chance with which a threshold that is planned should pass."""
 
-RIDGE = 1.0
-"""Pulls the coefficients of an error model to 0, as a normal prior with this precision."""
+FEWEST_CLUSTERS = 40
+"""Clusters with labels below which nothing is promised about others: with 8 to 15, simulated promises broke in 10%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +78,29 @@ def hand_over(
     order = np.argsort(-sure[known], kind="stable")
     values, errors = sure[known][order], wrong[known][order]
     counts = _counts(values, error)
-    if not len(counts):
-        return Handover((), 1 - LEVEL, error)
-    found, every = np.cumsum(errors), np.sort(-sure[able])
     codes = None if clusters is None else cluster_codes(clusters[known][order], len(values))
+    if not len(counts) or (codes is not None and int(codes.max()) + 1 < FEWEST_CLUSTERS):
+        return Handover((), 1 - LEVEL, error)
+    found, every = np.cumsum(errors)[counts - 1].astype(np.int64), np.sort(-sure[able])
     marks = values[counts - 1]
     picked = np.full(len(sure), np.nan) if outside is None else np.where(known, np.nan, outside)
     rated, amiss = (np.sum(sure[some] >= marks[:, None], axis=1) for some in (np.isfinite(picked), picked == 1))
     kept = np.searchsorted(every, -marks, side="right") - counts - rated
     if codes is None:
-        told = np.column_stack([found[counts - 1].astype(np.int64), counts, kept, rated, amiss]).tolist()
-        chances = np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told])
+        passes, level = _decided(counts, found, kept, error, rated, amiss)
     else:
         chances = np.array([_chance_of_clusters(errors[:count], codes[:count], error) for count in counts])
-    passes, level = passing(counts, chances, error)
-    columns = (marks.tolist(), kept.tolist(), counts.tolist(), found[counts - 1].tolist(), passes.tolist())
-    return Handover(tuple(Look(s, k, c, int(w), p) for s, k, c, w, p in zip(*columns, strict=True)), level, error)
+        passes, level = passing(counts, chances, error)
+    columns = (each.tolist() for each in (marks, kept, counts, found, passes))
+    return Handover(tuple(map(Look, *columns)), level, error)
+
+
+def _decided(
+    counts: IntArray, wrong: IntArray, kept: IntArray, error: float, rated: IntArray, amiss: IntArray
+) -> tuple[NDArray[np.bool_], float]:
+    """Which thresholds of a file pass, by the labels above each, and the level of the last that were tested."""
+    told = np.column_stack([wrong, counts, kept, rated, amiss]).tolist()
+    return passing(counts, np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told]), error)
 
 
 def passing(counts: IntArray, chances: FloatArray, error: float) -> tuple[NDArray[np.bool_], float]:
@@ -193,47 +199,26 @@ def _chance_of_clusters(errors: FloatArray, codes: IntArray, error: float) -> fl
     return float(special.betainc(labelled - wrong, wrong + 1, 1 - error))
 
 
-def prospects(found: Handover, labels: Sequence[int]) -> list[float]:
-    """The share of cases that the judge can be expected to keep with each of these numbers of labels, or 0.
+def prospects(found: Handover, labels: Sequence[int], cases: int) -> list[float]:
+    """The share of the unrated of so many cases that the judge keeps with each of these numbers of labels, or 0.
 
-    A threshold that keeps so many passes in 80% of the files. The shares of wrong labels above each threshold are taken
-    as they are now, with half a wrong label more.
+    The same tests decide, on labels as often wrong as those that are there and one as often as promised, at the
+    upper end of what chance makes of them in 80% of the files.
     """
     from scipy import special
 
     if not found.looks:
         return [0.0] * len(labels)
     now = np.array([look.labelled for look in found.looks])
-    rates = np.array([look.wrong + 0.5 for look in found.looks]) / (now + 1)
-    shares, made = now / now[-1], list[float]()
+    rates = np.array([look.wrong + found.error for look in found.looks]) / (now + 1)
+    made = list[float]()
     for count in labels:
-        counts = np.maximum(np.round(shares * count).astype(np.int64), 1)
-        level = level_of(tuple(np.unique(counts).tolist()), found.error)
-        most = np.arange(int(count * found.error) + 2)
-        bounds = np.sum(special.bdtr(most, counts[:, None], found.error) <= level, axis=1) - 1
-        passes = np.where(bounds >= 0, special.bdtr(np.maximum(bounds, 0), counts, np.minimum(rates, 1.0)), 0.0)
-        made.append(float(shares[passes >= POWER].max(initial=0.0)))
+        counts = np.unique(np.maximum(np.round(now / now[-1] * count), 1).astype(np.int64), return_index=True)
+        above, rate = counts[0], np.minimum(rates[counts[1]], 1.0)
+        most = np.arange(count + 1)
+        wrong = np.sum(special.bdtr(most, above[:, None], rate[:, None]) < POWER, axis=1)
+        kept = np.round(above / count * (cases - count)).astype(np.int64)
+        nobody = np.zeros_like(kept)
+        passes, _ = _decided(above, np.minimum(wrong, above), kept, found.error, nobody, nobody)
+        made.append(float(kept[passes].max(initial=0) / max(cases - count, 1)))
     return made
-
-
-def error_model(features: FloatArray, wrong: FloatArray) -> FloatArray:
-    """The log-odds that each case is wrong, (N,), by a ridge logistic regression on the cases whose `wrong` is known.
-
-    `features` is (N, columns), NaN where one is missing, which counts as their mean.
-    """
-    known: NDArray[np.bool_] = np.isfinite(wrong)
-    centre = np.nanmean(features[known], axis=0)
-    apart = np.where(np.isfinite(features), features - centre, 0.0)
-    spread = apart[known].std(axis=0)
-    design = np.column_stack([np.ones(len(apart)), apart / np.where(spread > 0, spread, 1.0)])
-    x, y = design[known], wrong[known]
-    prior = RIDGE * np.diag([0.0, *np.ones(features.shape[1])])
-    weights = np.zeros(design.shape[1])
-    for _ in range(ROUNDS):  # Newton's method
-        chance = 1 / (1 + np.exp(-np.clip(x @ weights, -30, 30)))
-        slope = x.T @ (y - chance) - prior @ weights
-        bend = (x * (chance * (1 - chance))[:, None]).T @ x + prior + 1e-9 * np.eye(len(weights))
-        step = np.linalg.solve(bend, slope)
-        weights += np.clip(step, -2, 2)
-    found: FloatArray = design @ weights
-    return found
