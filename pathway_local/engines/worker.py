@@ -13,7 +13,6 @@ from pathway_local.engines.cluster import folder_check, network_checks, own_vers
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.wire import TO_ENGINE, Failed, Frames, Load, Place, Ready, Said, frame
 from pathway_local.errors import EngineError, PathwayError
-from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import models_home, weights_hash
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import make_private
@@ -81,7 +80,7 @@ class Worker:
             if place.weights != weights_hash(folder):
                 said = f"a worker has other weights in {folder} than the judge's"
                 raise EngineError(said, _COPY)
-            config = replace(config, model=str(pinned_folder(folder)))
+            config = replace(config, model=str(folder))
         load = structs.replace(load, config=config)
         self._frames = Frames(TO_ENGINE)
         environment = without_ray(os.environ)
