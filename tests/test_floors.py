@@ -29,7 +29,7 @@ CEILINGS = {
     "scores": 507,
     "results": 5043,
     "output": 858,
-    "pages": 1008,
+    "pages": 1014,
     "viewer": 807,
     "checks": 592,
     "api": 392,
