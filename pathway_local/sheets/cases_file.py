@@ -258,7 +258,7 @@ class CasesFile:
         """Return the column of that name, in any spelling. Raises UnknownName."""
         if found := same_column(name, self.columns):
             return found
-        raise no_column(name, self.columns, self.path.name, self._source.guessed_header)
+        raise no_column(name, self.columns, self.path.name)
 
     def metadata_column(self, name: str) -> str:
         """Return the column of metadata of that name. Raises UnknownName, and UsageError for one with ids or inputs."""
@@ -279,9 +279,8 @@ class CasesFile:
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         self._nested: dict[str, tuple[str, ...]] = {}
-        guessed = self._source.guessed_header
         try:
-            return match_columns(wanted, self.columns, mapping, self.path.name, guessed=guessed)
+            return match_columns(wanted, self.columns, mapping, self.path.name)
         except (ColumnsError, UnknownName) as error:
             keys = nested_keys(self.sheet, mapping.values())
             if not keys:
@@ -290,7 +289,7 @@ class CasesFile:
                 if self._source.others:
                     error.hint += f" Other sheets: {', '.join(self._source.others)} (--sheet NAME)."
                 raise
-        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys), guessed)
+        found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
         self._nested = {column: keys[column] for column in found.values() if column in keys}
         return found
 
