@@ -544,9 +544,9 @@ def test_a_json_list_is_rows(make: Make) -> None:
     assert found[:2] == [("q, ]", "a"), ("2", "")] and "not a JSON object" in found[2] and "missing" in found[3]
     for damaged, said in (
         ('{"data": []}', "not a list"),
-        ('[{"question": 1} {"a": 2}]', "line 1"),
-        ("[1,\n", "line 2"),
-        ('[{"question": "q", "answer": "a"}]\n[{"question": "r", "answer": "b"}]', "line 2"),
+        ('[{"question": 1} {"a": 2}]', "broken JSON"),
+        ("[1,\n", "broken JSON"),
+        ('[{"question": "q", "answer": "a"}]\n[{"question": "r", "answer": "b"}]', "broken JSON"),
     ):
         with pytest.raises(CasesError, match=said):
             list(make("a.json", damaged))
