@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 802,
     "system": 809,
     "rubrics": 3767,
-    "sheets": 2915,
+    "sheets": 2842,
     "probes": 432,
     "judges": 2123,
     "rendering": 557,
