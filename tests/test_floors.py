@@ -12,9 +12,9 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 802,
+    VALUES: 796,
     "system": 809,
-    "rubrics": 3767,
+    "rubrics": 3923,
     "sheets": 3005,
     "probes": 432,
     "judges": 2123,
@@ -22,18 +22,18 @@ CEILINGS = {
     "sealing": 1013,
     "engines": 3113,
     "runs": 2534,
-    "judging": 2624,
-    "statistics": 2824,
+    "judging": 2623,
+    "statistics": 2704,
     "words": 186,
     "ratings": 2993,
     "scores": 507,
     "results": 5043,
     "output": 858,
-    "pages": 1008,
+    "pages": 1006,
     "viewer": 1021,
     "checks": 592,
-    "api": 392,
-    "declare": 560,
+    "api": 391,
+    "declare": 558,
     "cli": 3477,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
