@@ -12,20 +12,20 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 796,
+    VALUES: 793,
     "system": 809,
     "rubrics": 3923,
-    "sheets": 3005,
+    "sheets": 2915,
     "probes": 432,
     "judges": 2123,
     "rendering": 557,
     "sealing": 1013,
     "engines": 3113,
-    "runs": 2534,
+    "runs": 2530,
     "judging": 2623,
     "statistics": 2704,
     "words": 186,
-    "ratings": 2993,
+    "ratings": 2867,
     "scores": 507,
     "results": 5043,
     "output": 858,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 592,
     "api": 391,
     "declare": 558,
-    "cli": 3477,
+    "cli": 3473,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
