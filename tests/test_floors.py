@@ -14,8 +14,8 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 793,
     "system": 809,
-    "rubrics": 3767,
-    "sheets": 2915,
+    "rubrics": 3923,
+    "sheets": 2842,
     "probes": 432,
     "judges": 2123,
     "rendering": 557,
@@ -33,7 +33,7 @@ CEILINGS = {
     "viewer": 807,
     "checks": 592,
     "api": 391,
-    "declare": 557,
+    "declare": 558,
     "cli": 3471,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
