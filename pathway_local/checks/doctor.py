@@ -272,7 +272,7 @@ def _sheet(path: Path) -> Check:
     count = sheet.count()
     rows = f"about {count:,} rows" if count is not None else "rows not counted"
     named = f" named in row {sheet.header_row}" if sheet.header_row else ""
-    names = ", ".join(listed(sheet.columns, guessed=sheet.guessed_header))
+    names = ", ".join(listed(sheet.columns))
     if len(sheet.columns) == 1:
         fix = "Put commas or semicolons between its cells, or name the row of its columns: judge --header-row N"
         return Check("cases", "problem", f"only one column{named}: {names}; {rows}", fix)
