@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from pathway_local.probes.probe_list import ALONE_AT_MOST, PROBES, Probe
 from pathway_local.results.probe_result import QUIET, CaseScores, ProbeResult, ScoreRange, probe_result, settled
-from simulate_coverage import SHARES, stream
 
 Scores = NDArray[np.float64]
+TYPICAL = (0.05, 0.1, 0.2, 0.35, 0.3)
+"""How often the judge gives each level."""
 Noisy = Callable[[np.random.Generator, Scores, Scores], Scores]
 """Makes scores of what is true of cases (cases, changes), and of how far a case lies between two levels (cases,)."""
 SCALE = ScoreRange(1, 5)
@@ -76,7 +77,7 @@ NOISES: Mapping[str, Noisy] = {
 
 def failing(rng: np.random.Generator, noise: Noisy, count: int, biased: str, *, repeats: bool = True) -> set[str]:
     """Return the probes that fail in one self-test of a judge with a bias of half a level in one probe, or in none."""
-    own = rng.choice(np.arange(1.0, 6.0), p=SHARES["typical"], size=count)
+    own = rng.choice(np.arange(1.0, 6.0), p=TYPICAL, size=count)
     between = rng.uniform(-0.5, 0.5, count)
     before = {"own": own, "gold": np.full(count, 5.0), "stranger": np.full(count, 1.0)}
     before = {name: noise(rng, truth[:, None], between).clip(1, 5)[:, 0] for name, truth in before.items()}
@@ -111,7 +112,17 @@ def main(tests: int, cases: int) -> None:
     print(f"{tests:,} self-tests of {cases} cases")
     print(f"{'noise':<24}{'without repeats':>18}{'ours':>8}{'bias found':>12}{'and another':>13}", flush=True)
     for name, noise in NOISES.items():
-        rng = stream("self-test", name, cases)
+        rng = np.random.default_rng(
+            list(
+                repr(
+                    (
+                        "self-test",
+                        name,
+                        cases,
+                    )
+                ).encode()
+            )
+        )
         plain = np.mean([bool(failing(rng, noise, cases, "", repeats=False)) for _ in range(tests)])
         ours = np.mean([bool(failing(rng, noise, cases, "")) for _ in range(tests)])
         found = [(biased, failing(rng, noise, cases, biased)) for biased in BIASED for _ in range(tests // len(BIASED))]

@@ -10,7 +10,6 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
-from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -121,13 +120,6 @@ class AgainstPeople:
         """The names of raters by their columns."""
         return [self.matrix.raters[place].name for place in places]
 
-    def _weights(self, judges: Sequence[int], least: int) -> FloatArray | None:
-        """How many cases each stands for, among those with all these judges and at least so many people; (cases,)."""
-        weights = design_weights(self.matrix, [*judges, *self.reference])
-        given = np.isfinite(self.matrix.given)
-        people = given[:, self.reference].sum(axis=1)
-        return weights and weights(given[:, list(judges)].all(axis=1) & (people >= least))
-
     @cached_property
     def benchmark(self) -> HumanBenchmark | None:
         """Each judge and each person against the mean of the other people; None if that can't be."""
@@ -141,7 +133,6 @@ class AgainstPeople:
             self.options.margin,
             self.names([*self.judges, *self.reference]),
             clusters=self.clusters,
-            weights=self._weights(self.judges, 2),
         )
 
     def two_judges(self, first: int, second: int) -> tuple[str, Contrast]:
@@ -161,17 +152,9 @@ class AgainstPeople:
             figure,
             self.options.margin,
             self.names([first, second]),
-            self.matrix.grid([first, second, *self.reference]),
-            levels=tuple(map(float, self.matrix.levels)),
+            self.matrix.scale,
             clusters=self.clusters,
-            weights=self._weights([first, second], 1),
         )
-
-    def _others(self, rater: int) -> FloatArray:
-        """The scores of the reference's other people, (cases, people); their mean alone if some rest on others'."""
-        if self.repeating:
-            return self._mean_of_others(rater)[:, None]
-        return self.scores[:, [place for place in self.reference if place != rater]]
 
     def _mean_of_others(self, rater: int) -> FloatArray:
         return mean_of_people(self.scores[:, [place for place in self.reference if place != rater]])
@@ -190,10 +173,8 @@ class AgainstPeople:
         own = None if self.clusters is None else self.clusters[known]
         found = []
         for rater in self._compared():
-            scores, people, mean = (
-                each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
-            )
-            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.min_group)
+            scores, mean = self.scores[known, rater], self._mean_of_others(rater)[known]
+            errors = group_errors(scores, mean, codes[known], clusters=own, smallest=self.options.min_group)
             found += [(rater, names[each.group], each) for each in errors]
         return found
 
@@ -209,12 +190,11 @@ class AgainstPeople:
     def tables(self, families: Families) -> Iterator[Table]:
         """Yield the benchmark, two judges, severity and groups; those without rows have nothing to show."""
         yield from self._benchmark()
-        once = [Note("each_case_once")] if any(uneven_strata(self.matrix)) else []
         yield self._two_judges()
         columns = [Column("rater", "rater"), CASES, DIFFERENCE]
-        yield self._table("severity", columns, self._severity(), [*once, Note("holm")], detail=True)
+        yield self._table("severity", columns, self._severity(), [Note("holm")], detail=True)
         columns = [Column("rater", "rater"), Column("group"), CASES]
-        columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
+        columns += [Column(name, "estimate") for name in ("mean_difference", "mean_absolute_error")]
         for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
             rows = [
                 families.add(key, {"rater": self.matrix.raters[rater].name, "group": name, "cases": group.cases},
@@ -222,8 +202,7 @@ class AgainstPeople:
                 for rater, name, group in self.groups
                 if (rater in self.reference) is persons and group.cases and not self._is_hidden(group)
             ]  # fmt: skip
-            told = [*once, Note("holm"), Note("at_equal_scores")]
-            yield self._table(key, columns, rows, told, about={"by": self.options.by, "reference": self.name})
+            yield self._table(key, columns, rows, [Note("holm")], about={"by": self.options.by, "reference": self.name})
 
     def _benchmark(self) -> Iterator[Table]:
         if not (found := self.benchmark):
