@@ -114,19 +114,13 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """The engine that was loaded, for the manifest.
-
-    `seal` names the seal of the engine's process. `seal_limit` says why it is not stronger, if the reason is not the
-    kernel. `note` says what makes this engine slower than usual.
-    """
+    """The engine that was loaded, for the manifest; `note` says what makes it slower than usual."""
 
     engine: str
     version: str
     max_model_len: int
     dtype: str
     device: str
-    seal: str = "none"
-    seal_limit: str = ""
     note: str = ""
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import engine_scripts
@@ -25,14 +26,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges import chat_template, template_process
+from pathway_local.judges import limited_process, limits
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 register()
 
-answer_of_a_process = chat_template.answer
-chat_template.answer = template_process.answer  # a process for each rendering takes a tenth of a second
+answer_of_a_process = limits.answer
+limits.answer = limited_process.answer  # a process for each of them takes a tenth of a second
 
 settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
@@ -45,7 +46,7 @@ None loads vLLM: beside them, the tests that compare times in a vLLM have a proc
 
 IMPORT_TORCH = (
     *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
-    *("test_pinned_folder", "test_vllm_core"),
+    "test_vllm_core",
 )
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
@@ -117,8 +118,8 @@ def imported_first() -> set[str]:
 
 @pytest.fixture
 def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chat templates are rendered in a process with limits, as outside of the tests."""
-    monkeypatch.setattr(chat_template, "answer", answer_of_a_process)
+    """Chat templates and tokenizers have a process with limits, as outside of the tests."""
+    monkeypatch.setattr(limits, "answer", answer_of_a_process)
 
 
 @pytest.fixture(autouse=True)
@@ -159,19 +160,26 @@ def notices() -> list[str]:
 
 
 @pytest.fixture
-def scripts_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Processes of the scripted engine find tests/engine_scripts.py, and its mark."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
-    monkeypatch.setenv(engine_scripts.MARK, str(tmp_path / "mark"))
+def mark() -> Iterator[Path]:
+    """A file by which engines that are restarted remember what has happened: in shared memory, where they may write."""
+    with TemporaryDirectory(prefix="pathway-test-", dir="/dev/shm") as folder:
+        yield Path(folder, "mark")
 
 
 @pytest.fixture
-def instant_reply(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_judge: Path) -> None:
+def scripts_found(monkeypatch: pytest.MonkeyPatch, mark: Path) -> None:
+    """Processes of the scripted engine find tests/engine_scripts.py, and its mark."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
+    monkeypatch.setenv(engine_scripts.MARK, str(mark))
+
+
+@pytest.fixture
+def instant_reply(monkeypatch: pytest.MonkeyPatch, mark: Path, tiny_judge: Path) -> None:
     """The engine that replies at once is listed, and gives every case of `pathway-answer` a good reply."""
     instant_engine.register()
     ids = JudgeTokenizer(tiny_judge).encode("\nRight.\n\n**Score:** 4\n\n**Justification:**\nGood.")
-    (tmp_path / "reply.json").write_text(json.dumps(ids))
-    monkeypatch.setenv(instant_engine.REPLY, str(tmp_path / "reply.json"))
+    mark.write_text(json.dumps(ids))
+    monkeypatch.setenv(instant_engine.REPLY, str(mark))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
 
 

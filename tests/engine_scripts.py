@@ -105,7 +105,7 @@ def switches(item: Pass) -> Reply:
 
 def caches(item: Pass) -> Reply:
     """How many caches would lie in our folder, and that folder's permissions."""
-    ours = Path(os.environ["XDG_CACHE_HOME"]) / "pathway-local"
+    ours = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parent
     places = ("FLASHINFER_WORKSPACE_BASE", "OUTLINES_CACHE_DIR", "TRITON_CACHE_DIR", "VLLM_CACHE_ROOT")
     return (sum(Path(os.environ[name]).parent == ours for name in places), ours.stat().st_mode & 0o777)
 

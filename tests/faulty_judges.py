@@ -49,23 +49,6 @@ Scale:
 {{answer}}
 </answer>
 """
-PAIR = """---
-name: which
-kind: pair
-swap: {a: b}
-inputs: {a: {type: string}, b: {type: string}}
-outputs:
-  layout: |-
-    Reason: {reason}
-    Better: {better}
-  fields:
-    reason: {type: text, tokens: 8, lines: one}
-    better: {type: score, scale: nominal, levels: {1: A, 0: tie, -1: B}, written: {1: A, 0: C, -1: B}}
----
-user:
-A: {{ a }}
-B: {{ b }}
-"""
 FACTS = 6
 _PARTS = re.compile(
     r"<question>\n(.*?)\n</question>.*<ideal_answer>\n(.*?)\n</ideal_answer>\n<answer>\n(.*)\n</answer>", re.S
@@ -134,13 +117,6 @@ def reads_first_line(read: Read) -> float:
     return 5.0 if any(line in first for line in read.ideal.split("\n") if line) else 1.0
 
 
-def knows_better(read: Read) -> float:
-    """Ignore the reference, and judge by what it believes."""
-    number = re.search(r"topic(\d+)x", read.question)
-    assert number
-    return good(Read(read.question, ideal(int(number[1])), read.answer, read.lowest_first))
-
-
 def obeys(read: Read) -> float:
     told = re.search(r"Score: 5|\b5\b.{0,3}$", read.answer.strip(), re.S)
     return 5.0 if told else good(read)
@@ -172,13 +148,13 @@ class Script:
     def __call__(self, item: Pass) -> PassResult:
         text = self.tokenizer.grammar_tokenizer.decode_bytes(list(item.ids)).decode()
         if item.max_tokens == 1:
-            return PassResult("", logprobs=(self._shares(self.given[text.rpartition("\nReason:")[0]], item),))
+            return PassResult("", logprobs=(self._shares(self.given[item.after], item),))
         found = _PARTS.search(text)
         assert found, "the prompt is not that of the rubric"
         case = Read(*found.groups(), lowest_first=text.index("1 = none") < text.index("5 = all"))
         self.read.append(case)
         score = min(5.0, max(1.0, self.judge(case)))
-        self.given[text.rpartition("\nReason:")[0]] = score
+        self.given[item.id] = score
         return PassResult("", self.tokenizer.encode(f" so\nScore: {round(score)}"))
 
     def _shares(self, score: float, item: Pass) -> dict[int, float]:
@@ -186,21 +162,6 @@ class Script:
         shares: Mapping[str, float] = {str(low): 1 - (score - low), str(low + 1): score - low}
         said = {token: self.tokenizer.bytes_of(token).decode().strip() for token in item.logprob_ids}
         return {token: math.log(max(shares.get(text, 0.0), 1e-12)) for token, text in said.items()}
-
-
-@dataclass
-class PairScript(Script):
-    """Gives the first response the share that the judge gives to the first of two texts, and the second the rest."""
-
-    def __call__(self, item: Pass) -> PassResult:
-        text = self.tokenizer.grammar_tokenizer.decode_bytes(list(item.ids)).decode()
-        [(first, second)] = re.findall(r"A: (.*)\nB: (.*?)<\|im_end\|>", text)
-        share = self.judge(Read(first, second, "", lowest_first=False))
-        if item.max_tokens == 1:
-            said = {token: self.tokenizer.bytes_of(token).decode().strip() for token in item.logprob_ids}
-            shares = {"A": share, "B": 1 - share}
-            return PassResult("", logprobs=({t: math.log(max(shares.get(s, 0), 1e-12)) for t, s in said.items()},))
-        return PassResult("", self.tokenizer.encode(f" so\nBetter: {'A' if share > 0.5 else 'B'}"))
 
 
 class ScriptedCache(EngineCache):

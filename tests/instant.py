@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,10 +19,10 @@ from pathway_local.rendering.tokenizer import JudgeTokenizer
 @contextmanager
 def instant_replies(folder: Path, reply: str) -> Iterator[Path]:
     """Work in `folder` until the block ends, with an engine that replies so, and yield it."""
-    write_reply(folder / "reply.json", reply)
     instant_engine.register()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv(instant_engine.REPLY, str(folder / "reply.json"))
+    with pytest.MonkeyPatch.context() as patched, TemporaryDirectory(dir="/dev/shm") as shared:
+        write_reply(Path(shared, "reply.json"), reply)
+        patched.setenv(instant_engine.REPLY, f"{shared}/reply.json")
         patched.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patched.setattr(engine_list, "ENGINES", [instant_engine.INSTANT])
         patched.chdir(folder)

@@ -47,7 +47,7 @@ def test_a_further_engine_judges_once_it_is_listed(run: Run, tmp_path: Path, mon
     _listed(monkeypatch, Another())
     done = run(*JUDGING, "--engine", "another", "--json")
     assert done.code == 0, done.err
-    assert "another 3.1 on an abacus, sealed: namespace+filter" in done.words
+    assert "another 3.1 on an abacus, sealed: namespace+filter+files" in done.words
     with RunFile.read(tmp_path / "x.run") as read:
         [(_, rater)] = read.raters()
         [job] = read.jobs.all()

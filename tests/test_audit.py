@@ -19,6 +19,7 @@ from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.runs import audit
 from pathway_local.runs.audit import BEFORE_ALL, KEYED, AuditTrail, TrailEntry, file_facts, note
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sealing.seal import PARTS
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
     with run:
         for number in range(3):
             job = run.jobs.begin(["pathway-local", "judge"], {"cases": {"file": "a.csv", "sha256": f"{number:064}"}})
-            run.jobs.learn(job, {"engines": [{"seal": "namespace+filter"}]})
+            run.jobs.learn(job, {"engines": [{"seal": {"namespace": True}}]})
             run.jobs.end(job, "done", {"judged": number})
         yield run
 
@@ -66,7 +67,7 @@ def test_jobs_leave_entries_that_say_who_when_and_what(run: RunFile) -> None:
     assert entries[0].facts["cases"] == {"file": "a.csv", "sha256": "0" * 64}
     assert {"job": 3, "status": "done", "judged": 2}.items() <= entries[8].facts.items()
     assert trail(run).check() == 0
-    assert run.jobs.all()[0].engines == [{"seal": "namespace+filter"}]
+    assert run.jobs.all()[0].engines == [{"seal": {"namespace": True}}]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_a_run_by_command_tells_all_of_it_and_its_head(judged: Desk) -> None:
     assert {"pathway_local", "python", "packages", "machine"} <= begins.keys()
     [rater] = begins["raters"]
     assert (len(rater["sha256"]), len(rater["weights"]), rater["rubric"]) == (64, 64, "small")
-    assert goes_on["engines"][0]["seal"] == "namespace+filter"
+    assert all(goes_on["engines"][0]["seal"][part] is True for part in PARTS)
     assert export["file"] == "verdicts.csv"
     assert export[KEYED] == file_facts(judged.work / "verdicts.csv", key)[KEYED]
 

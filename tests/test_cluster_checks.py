@@ -26,7 +26,6 @@ from pathway_local.engines.worker import Worker
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.passes import EngineConfig
-from pathway_local.sealing.seal import caution_about
 from pathway_local.system.machine import GB, Device, Machine
 
 
@@ -206,11 +205,6 @@ def test_a_worker_that_lacks_the_judge_is_refused(tmp_path: Path) -> None:
 def test_the_engine_gets_neither_rays_variables_nor_its_limit_of_threads() -> None:
     given = {"RAY_JOB_ID": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "2", "PATH": "/bin"}
     assert without_ray(given) == {"CUDA_VISIBLE_DEVICES": "2", "PATH": "/bin"}
-
-
-def test_users_are_told_that_prompts_travel() -> None:
-    assert caution_about("cluster:namespace+filter", "") == "prompts and replies travel to the cluster's nodes"
-    assert "there: NOT SEALED" in caution_about("cluster:off-switches", "")
 
 
 @pytest.fixture

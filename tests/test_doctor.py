@@ -13,6 +13,7 @@ from typed import HERE, Desk
 
 from pathway_local.check import Check
 from pathway_local.checks import doctor
+from pathway_local.sealing.seal import WHOLE, Seal
 from pathway_local.system.machine import Device, Machine
 from pathway_local.system.private_file import exposed_to
 
@@ -42,7 +43,7 @@ def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
     desk.typed(*desk.judging(cases))
     told = _told(desk, "may.run", "--judge", "tiny")
     assert _problems(told) == []
-    assert told["seal"]["found"].startswith("namespace+filter")
+    assert told["seal"]["found"].startswith("namespace+filter+files")
     assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
     assert "3 outcomes by 1 commands" in told["run"]["found"]
     assert told["environment"]["status"] == "note"  # PYTHONPATH, which tests need
@@ -186,10 +187,11 @@ def test_memory_and_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 def test_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels = {"namespace+filter": "ok", "already-isolated+filter": "ok", "namespace": "note", "filter": "note"}
-    for level, status in (levels | {"off-switches": "problem"}).items():
-        monkeypatch.setattr(doctor, "try_seal", lambda cuda, level=level: {"seal": level, "seal_limit": ""})
-        assert doctor._seal({}, cuda=False).status == status
+    less = {Seal(namespace=True): "note", Seal(filter=True, files=True): "note", Seal(files=True): "problem"}
+    for seal, status in ({WHOLE: "ok"} | less).items():
+        monkeypatch.setattr(doctor, "try_seal", lambda cuda, seal=seal: (seal, ""))
+        found = doctor._seal([], cuda=False)
+        assert (found.status, found.found.partition(":")[0]) == (status, str(seal))
 
 
 def test_a_sheet_of_one_column_is_flagged_and_the_header_s_row_is_told(desk: Desk) -> None:

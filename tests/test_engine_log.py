@@ -24,8 +24,8 @@ LOAD = re.compile(r"^loading, .*\n", re.MULTILINE)
 
 
 @pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path, tiny_judge, "loud", {LOADING: "0", MARK: str(tmp_path / "mark")})
+def desk(tmp_path: Path, tiny_judge: Path, mark: Path) -> Desk:
+    return Desk(tmp_path, tiny_judge, "loud", {LOADING: "0", MARK: str(mark)})
 
 
 def _loads(log: Path) -> list[str]:

@@ -19,12 +19,13 @@ ENGINE = """
 import ctypes, errno, json, os, socket, struct, subprocess, sys, threading
 from pathlib import Path
 from pathway_local.sealing import seal
+from pathway_local.sealing.landlock import Files
 
 folder, elsewhere, shared = Path(sys.argv[1]), sys.argv[2], sys.argv[5] == "shared"
 gate, port = map(int, sys.argv[3:5])
 if shared:
-    seal.seal = lambda: "off-switches"
-level, _ = seal.close_off("auto", gate)
+    seal.enter_namespace = lambda: "open"
+level = str(seal.close_off("auto", gate, Files()))
 
 def tried(call, *arguments):
     try:
@@ -153,7 +154,7 @@ def _engine(folder: Path, elsewhere: str, *, shared: bool) -> dict[str, str]:
 
 def test_in_a_namespace_only_its_own_kind_is_reached(folder: Path, elsewhere: str) -> None:
     found = _engine(folder, elsewhere, shared=False)
-    assert found.pop("level") == "namespace+filter"
+    assert found.pop("level") == "namespace+filter+files"
     assert {name for name, outcome in found.items() if outcome == "ok"} == OWN | {"name", "bind all", "listen unbound"}
     assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER
     assert {name for name, outcome in found.items() if outcome == "ENOENT"} == ABSENT
@@ -163,7 +164,7 @@ def test_in_a_namespace_only_its_own_kind_is_reached(folder: Path, elsewhere: st
 
 def test_where_the_network_is_shared_the_same_holds_and_no_names_without_a_path(folder: Path, elsewhere: str) -> None:
     found = _engine(folder, elsewhere, shared=True)
-    assert found.pop("level") == "filter"
+    assert found.pop("level") == "filter+files"
     assert {name for name, outcome in found.items() if outcome == "ok"} == OWN
     assert {name for name, outcome in found.items() if outcome == "EACCES"} == NEVER | {
         *("name", "bind all", "listen unbound", "port of another", "mapped port of another")

@@ -20,6 +20,7 @@ from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import Device, Machine
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
@@ -99,12 +100,14 @@ def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
 
 def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: Work) -> None:
     kept = stored()
-    found = replace(kept, weights="0" * 64, engine={**kept.engine, "seal": "off"}, failures=2)
+    found = replace(
+        kept, weights="0" * 64, engine={**kept.engine, "seal": {"namespace": True, "filter": True}}, failures=2
+    )
     compare_judged(work, found, kept)
     assert work.found.problems == [
         "the stored verdicts are out of date (the demo judge's weights): scripts/gpu-check --store",
         "2 cases failed",
-        "the engine was not sealed: off",
+        "the engine was not sealed wholly: " + Seal(namespace=True, filter=True).missing,
     ]
 
 

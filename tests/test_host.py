@@ -9,12 +9,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import engine_scripts
 import pytest
 from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
 
@@ -35,6 +34,7 @@ from pathway_local.errors import (
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.sealing.launch import TEMPORARY
+from pathway_local.sealing.seal import WHOLE
 from pathway_local.system.private_process import members
 
 Begin = Callable[..., Hosts]
@@ -127,7 +127,7 @@ def test_the_child_is_sealed_quiet_and_leaves_no_dump(begin: Begin) -> None:
     host = begin("look")
     host.submit(_pass(0))
     assert host.results()[0].ids == (0o077, 1, 0, 3, 1, errno.EACCES, errno.EACCES)
-    assert host.facts.seal == "namespace+filter"
+    assert host.seal == WHOLE
 
 
 def test_the_off_switches_are_set_before_anything_heavy_is_imported(
@@ -174,13 +174,12 @@ def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin
 
 
 @pytest.fixture
-def loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], int]]:
+def loads(mark: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], int]]:
     """Has signals end the first loads of an engine; gives a function that counts its loads."""
 
     def ended_by(*numbers: signal.Signals) -> Callable[[], int]:
-        counted = tmp_path / "loads"
-        monkeypatch.setenv(LOADS, f"{','.join(str(int(number)) for number in numbers)} {counted}")
-        return lambda: len(counted.read_text())
+        monkeypatch.setenv(LOADS, f"{','.join(str(int(number)) for number in numbers)} {mark}")
+        return lambda: len(mark.read_text())
 
     return ended_by
 
@@ -190,7 +189,7 @@ def test_a_child_killed_while_it_loads_is_restarted_once(begin: Begin, loads: An
     host = begin()
     host.submit(_pass(1))
     assert _right(_drain(host))
-    assert host.facts.seal == "namespace+filter"
+    assert host.seal == WHOLE
     assert notices == ["the engine was killed by SIGKILL while it loaded: restarting it"]
     assert count() == 2
 
@@ -398,46 +397,6 @@ def test_what_the_child_prints_once_it_works_is_not_kept(begin: Begin) -> None:
     host.submit(_pass(0, 4711))
     _drain(host)
     assert output.text == ""
-
-
-@pytest.fixture
-def unfiltered(monkeypatch: pytest.MonkeyPatch) -> EngineConfig:
-    """An engine that starts under no filter."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(engine_scripts.__file__).parent))
-    return EngineConfig("", settings={"script": "engine_unfiltered:echo"})
-
-
-def test_an_engine_that_a_filter_stops_starts_without_one_and_says_so(unfiltered: EngineConfig) -> None:
-    with closing(Hosts([Host("scripted", unfiltered)])) as host:
-        assert host.facts.seal == "namespace"
-        assert "does not start under a filter" in host.facts.seal_limit
-        assert "a system call was refused" in host.facts.seal_limit
-        host.submit(_pass(1))
-        assert _drain(host)["1"].finish == "stop"
-
-
-def test_an_engine_that_ran_under_a_filter_is_never_restarted_without(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = begin()
-
-    def fail(process: object, stopped: object) -> None:
-        raise EngineUnexplained("no reason")
-
-    [only] = host.hosts
-    monkeypatch.setattr(only, "_ready", fail)
-    assert only.pid
-    os.kill(only.pid, signal.SIGKILL)
-    with pytest.raises(EngineUnexplained, match="no reason"):
-        for number in range(3):
-            host.submit(_pass(number))
-            host.results()
-    assert only._seal == "auto"
-
-
-def test_where_the_seal_is_required_it_does_not_start(unfiltered: EngineConfig) -> None:
-    with pytest.raises(EngineUnexplained, match="a system call was refused"):
-        Hosts([Host("scripted", unfiltered, seal="required")])
 
 
 def test_loading_has_a_limit_that_grows_with_the_weights(

@@ -25,6 +25,7 @@ from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.pool import Pool
 from pathway_local.passes import EngineConfig, Pass, PassResult
+from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import GB, Device, Machine
 
 Begin = Callable[..., Hosts]
@@ -126,8 +127,7 @@ def test_of_several_engines_the_weakest_seal_the_shortest_context_and_each_note_
     class _Unsealed(Host):
         def load(self, *given: Any) -> None:
             super().load(*given)
-            assert self.facts
-            self.facts = replace(self.facts, seal="namespace", seal_limit="no filter")
+            self.seal = Seal(namespace=True, why="no filter")
 
     class _Noted(Host):
         def load(self, *given: Any) -> None:
@@ -137,7 +137,7 @@ def test_of_several_engines_the_weakest_seal_the_shortest_context_and_each_note_
 
     engines = Hosts([kind("scripted", EngineConfig("")) for kind in (_Noted, _Unsealed, _Noted)])
     engines.close()
-    assert (engines.facts.seal, engines.facts.seal_limit) == ("namespace", "no filter")
+    assert engines.seal == Seal(namespace=True, why="no filter")
     assert (engines.facts.note, engines.facts.max_model_len) == ("it is slow", 700)
 
 

@@ -24,8 +24,8 @@ HOSTED = ("--service", "openai", "--model", "m", "--yes", "--out", "requests.jso
 
 
 @pytest.fixture
-def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
-    return Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+def desk(tmp_path: Path, tiny_judge: Path, mark: Path) -> Desk:
+    return Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(mark)})
 
 
 def _rows(*, poison: bool = True) -> Iterator[str]:

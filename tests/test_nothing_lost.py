@@ -133,7 +133,7 @@ def test_a_signal_to_every_process_ends_no_worker_of_vllm(desk: Desk) -> None:
     command = desk.judging(desk.cases(2000), engine="vllm", judge="workers")
     with desk.begun(*command, before=[sys.executable, str(HERE / "without_namespaces.py")]) as process:
         assert process.stderr
-        assert any("sealed: filter" in line for line in process.stderr)
+        assert any("sealed: filter+files" in line for line in process.stderr)
         _terminate(process, 2.0)
         _, said = process.communicate(timeout=100)
     assert process.returncode == 130
@@ -152,10 +152,10 @@ def test_a_signal_while_the_judge_is_loaded_is_heeded_then(desk: Desk) -> None:
 
 
 @pytest.mark.soak
-def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_judge: Path) -> None:
-    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+def test_a_signal_while_the_engine_hangs_is_heeded_then(tmp_path: Path, tiny_judge: Path, mark: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(mark)})
     with desk.begun(*desk.judging(desk.sheet([{"id": "1", "question": "What?", "answer": HANGING}]))) as process:
-        while not (tmp_path / "mark").exists():
+        while not mark.exists():
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=100)
@@ -319,8 +319,10 @@ def test_a_clock_that_jumps_changes_nothing(desk: Desk, undisturbed: list[tuple[
     assert outcomes(desk.work / "may.run") == undisturbed
 
 
-def test_two_cases_that_kill_the_engine_block_neither_job_nor_resuming(tmp_path: Path, tiny_judge: Path) -> None:
-    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+def test_two_cases_that_kill_the_engine_block_neither_job_nor_resuming(
+    tmp_path: Path, tiny_judge: Path, mark: Path
+) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(mark)})
     texts = [*[POISON] * 2, *(f"It is {number}." for number in range(9))]
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])
     for _ in range(2):
@@ -332,8 +334,10 @@ def test_two_cases_that_kill_the_engine_block_neither_job_nor_resuming(tmp_path:
 
 
 @pytest.mark.soak
-def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(tmp_path: Path, tiny_judge: Path) -> None:
-    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(
+    tmp_path: Path, tiny_judge: Path, mark: Path
+) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(mark)})
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": POISON} for n in range(20)])
     done = desk.typed(*desk.judging(cases), code=5)
     assert "died of 10 cases in a row" in done.stderr
@@ -342,8 +346,8 @@ def test_an_engine_that_dies_of_every_case_is_given_up_and_says_so(tmp_path: Pat
 
 
 @pytest.mark.soak
-def test_an_engine_that_hangs_is_started_again(tmp_path: Path, tiny_judge: Path) -> None:
-    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(tmp_path / "mark")})
+def test_an_engine_that_hangs_is_started_again(tmp_path: Path, tiny_judge: Path, mark: Path) -> None:
+    desk = Desk(tmp_path / "d", tiny_judge, "moody", {MARK: str(mark)})
     desk.environment["PYTHONPATH"] += f"{os.pathsep}{HERE / 'short_hang'}"
     texts = [f"It is {number}." for number in range(8)] + [HANGING]
     cases = desk.sheet([{"id": str(n), "question": "What?", "answer": text} for n, text in enumerate(texts)])

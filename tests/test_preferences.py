@@ -49,7 +49,7 @@ def test_a_win_rate_allows_for_cases_that_depend_on_each_other(run: Run, tmp_pat
     assert isinstance(expected.interval, Interval) and pairs["win_rate"]["value"] == expected.value
     assert (pairs["win_rate"]["low"], pairs["win_rate"]["high"]) == (expected.interval.low, expected.interval.high)
     assert pairs["flip_rate"]["value"] == 0.25 and pairs["flip_rate"]["low"] > 0
-    assert "(25%)" in run("summary", "p.run", "--cluster", "bot_a").out
+    assert "3 of 12 choices flipped with the order (25%" in run("summary", "p.run", "--cluster", "bot_a").words
 
 
 def test_groups_and_people_have_rows_of_their_own(run: Run, tmp_path: Path) -> None:
@@ -136,8 +136,6 @@ def test_chatbots_are_ranked_by_choices_between_two(run: Run, tmp_path: Path) ->
     ranked = rows(run("compare", "p.run", "--pairs", "bot_a,bot_b", "--json").out, "ranking")[:3]
     assert [row["chatbot"] for row in ranked] == ["beta", "gamma", "alpha"]
     assert [row["flips"] for row in ranked] == [2, 2, 2]
-    whole = rows(run("summary", "p.run", "--json").out, "choices")[0]
-    assert whole["wins"] + whole["ties"] + whole["losses"] == 12 and whole["flips"] == 3
     assert run("compare", "p.run", "--pairs", "bot_a,bot_b", "--out", "r.csv", "--cluster", "bot_a").code == 0
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 1 + 3 + 2
 

@@ -183,8 +183,8 @@ def test_groups_without_shared_questions_are_compared_as_such(run: Run, tmp_path
 
 def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
-        engine = {"judge": "one", "seal": "filter"}
-        job = made.jobs.begin(["judge"], {ENGINES: [engine, {**engine, "seal": "namespace"}]})
+        engine = {"judge": "one", "seal": {"filter": True}}
+        job = made.jobs.begin(["judge"], {ENGINES: [engine, {**engine, "seal": {"namespace": True}}]})
         made.jobs.end(job, "done", {})
     found = reported(run).said
     top, appendix = found.split("Whoever has the run")
@@ -194,16 +194,16 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("level", "said"),
+    ("seal", "said"),
     [
-        ("off-switches", "Nothing kept the judge from reaching a network."),
-        ("already-isolated+filter", "The judge could not reach a network."),
-        ("cluster:filter", "ran on other machines. The judge was kept from connecting to any network."),
+        ({"files": True}, "Nothing kept the judge from reaching a network."),
+        ({"namespace": True}, "The judge could not reach a network."),
+        ({"filter": True}, "The judge was kept from connecting to any network."),
     ],
 )
-def test_a_seal_is_said_in_plain_words(level: str, said: str, run: Run, tmp_path: Path) -> None:
+def test_a_seal_is_said_in_plain_words(seal: dict[str, bool], said: str, run: Run, tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run") as made:
-        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": level}]}), "done", {})
+        made.jobs.end(made.jobs.begin(["judge"], {ENGINES: [{"judge": "one", "seal": seal}]}), "done", {})
     assert said in reported(run, "--no-appendix").said
 
 

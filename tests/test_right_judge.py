@@ -9,11 +9,11 @@ import pytest
 from faulty_judges import FACTS, ideal
 
 from pathway_local.case import Case, CaseRef
-from pathway_local.probes.drawing import make_test
-from pathway_local.probes.probe_list import ALONE_AT_MOST
-from pathway_local.probes.subject import Measured, roles_of
+from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, chosen_probes, draw, rows
+from pathway_local.probes.subject import roles_of
 from pathway_local.rater import Rater
-from pathway_local.results.self_test import JudgeTest, self_test
+from pathway_local.results.self_test import self_test_table
+from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
@@ -121,43 +121,46 @@ RIGHT: Mapping[str, Callable[[Texts], Levels]] = {
     "contextual-relevance": contextual_relevance,
     "criteria": criteria,
 }
-ALWAYS = {"levels", "repeat", "alone", "injection", "stranger", "nothing", "padding"}
-WITH_IDEAL = ALWAYS | {"gold", "cut", "dropped", "number", "follows"}
+ALWAYS = {"repeat", "stranger", "nothing", "injection", "padding"}
+WITH_IDEAL = ALWAYS | {"gold", "cut", "number"}
 PROBES = {
-    "pathway-answer": WITH_IDEAL,
-    "gold-answer": WITH_IDEAL,
-    "groundedness": ALWAYS | {"number", "follows"},
-    "contextual-relevance": ALWAYS | {"follows"},
-    "criteria": {"levels", "repeat", "alone", "injection"},
+    ("pathway-answer", "score"): WITH_IDEAL,
+    ("gold-answer", "completeness_score"): WITH_IDEAL,
+    ("gold-answer", "correctness_score"): WITH_IDEAL - {"cut"},
+    ("groundedness", "score"): ALWAYS,
+    ("contextual-relevance", "score"): ALWAYS - {"padding"},
+    ("criteria", "score"): {"repeat", "injection"},
 }
+"""The probes that each score allows; where each case has its own criteria, other answers may meet them."""
 
 
-def judged(path: Path, name: str, judge: Callable[[Texts], Levels]) -> JudgeTest:
+def judged(path: Path, name: str, score: str, judge: Callable[[Texts], Levels]) -> Table:
     rubric = load_rubric(name)
+    roles = roles_of(rubric, {})
+    probes = [probe for probe in chosen_probes(roles, ()) if probe.name in {*PROBES[name, score], "gold", "stranger"}]
+    test = SelfTest(rubric, roles, score, probes)
     cases = [Case(f"c{case}", inputs(name, case)) for case in range(CASES)]
-    test = make_test(cases, Measured(rubric, roles_of(rubric, {})), CASES, [])
     with RunFile.create(path, kind="self-test") as run:
-        ids = {}
-        for key, each in test.rubrics.items():
-            store_rubric(run, each)
-            ids[key] = run.add_rater(Rater("right", "judge", each.name, {}))
-        for row in test.rows:
-            scores = {score: Score(level, {level: 1.0}) for score, level in judge(row.texts).items()}
-            run.put(ids[row.rubric], CaseRef(row.id, hash="-"), Verdict(scores))
+        store_rubric(run, rubric)
+        rater = run.add_rater(Rater("right", "judge", rubric.name, {}))
+        for row in rows(draw(cases, test, CASES), probes):
+            told = {each: row[each] for each in COLUMNS}
+            levels = judge({each: row[each] for each in rubric.inputs})
+            verdict = Verdict({named: Score(level, {level: 1.0}) for named, level in levels.items()})
+            run.put(rater, CaseRef(row[ID], hash="-", metadata=told), verdict, keep=COLUMNS)
     with RunFile.read(path, "self-test") as read:
-        return self_test(read, test, ["right"], "cases.jsonl").judges[0]
+        return self_test_table(read, test, ["right"], "cases.jsonl")
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_a_right_judge_passes_each_probe_under_each_built_in_rubric(name: str, tmp_path: Path) -> None:
-    found = judged(tmp_path / "t.run", name, RIGHT[name])
-    assert {each.probe.name for each in found.results} == PROBES[name]
-    assert [(each.probe.name, each.score, each.variants) for each in found.results if each.result != "passed"] == []
-    assert all(each.cases == ALONE_AT_MOST for each in found.results if each.probe.name == "alone")
+@pytest.mark.parametrize(("name", "score"), PROBES)
+def test_a_right_judge_passes_each_probe_under_each_built_in_rubric(name: str, score: str, tmp_path: Path) -> None:
+    found = judged(tmp_path / "t.run", name, score, RIGHT[name]).rows
+    of_score = [row for row in found if row["probe"] in PROBES[name, score]]
+    assert {row["probe"] for row in of_score} == PROBES[name, score]
+    assert [(row["probe"], row["change"], row["passed"]) for row in of_score if row["result"] != "passed"] == []
 
 
 def test_a_wrong_judge_fails_under_the_built_in_rubrics_too(tmp_path: Path) -> None:
     for level in (4, 5):
-        found = judged(tmp_path / f"{level}.run", "groundedness", lambda texts, at=level: {"score": at})
-        failed = {each.probe.name for each in found.results if each.result == "failed"}
-        assert failed == {"stranger", "nothing", "number"}
+        found = judged(tmp_path / f"{level}.run", "groundedness", "score", lambda texts, at=level: {"score": at})
+        assert {row["probe"] for row in found.rows if row["result"] == "failed"} == {"stranger", "nothing"}

@@ -3,11 +3,14 @@
 import errno
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,14 +20,15 @@ from pathway_local.errors import SealError
 from pathway_local.passes import Pass
 from pathway_local.sealing import seal
 from pathway_local.sealing.gatekeeper import Gatekeeper
+from pathway_local.sealing.seal import Seal
 
 HERE = Path(__file__).parent
 INSIDE = """
 import encodings.idna, os, socket
-from pathway_local.sealing.seal import seal
+from pathway_local.sealing.seal import enter_namespace
 BECOME
 before = os.geteuid(), os.getegid()
-first, second = seal(), seal()
+first, second = enter_namespace(), enter_namespace()
 with socket.create_server(("127.0.0.1", 0)) as own, socket.create_connection(own.getsockname()) as near:
     own.accept()[0].send(b"near")
     answer = near.recv(4).decode()
@@ -51,7 +55,7 @@ def test_inside_loopback_works_and_nothing_else() -> None:
         [sys.executable, "-c", INSIDE.replace("BECOME", "")], capture_output=True, text=True, check=True
     )
     first, second, answer, stream, datagram, six, same = done.stdout.split()
-    assert (first, second) == ("namespace", "already-isolated")
+    assert (first, second) == ("own", "none")
     assert answer == "near"
     assert int(stream) == int(datagram) == errno.ENETUNREACH
     assert int(six) in (errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -63,13 +67,13 @@ def test_an_ordinary_user_seals_too() -> None:
     # Changing the user hides /proc/self from it until it is made dumpable again (prctl(2), PR_SET_DUMPABLE).
     become = "import ctypes; os.setgid(65534); os.setuid(65534); ctypes.CDLL(None).prctl(4, 1)"
     done = _inside(become)
-    assert done.stdout.split()[:3] == ["namespace", "already-isolated", "near"], done.stderr
+    assert done.stdout.split()[:3] == ["own", "none", "near"], done.stderr
 
 
 def test_where_the_kernel_forbids_it_the_level_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seal._libc, "unshare", lambda flags: -1)
     before = _namespaces()
-    assert seal.seal() == "off-switches"
+    assert seal.enter_namespace() == "open"
     assert _namespaces() == before
 
 
@@ -80,32 +84,31 @@ def test_a_trial_that_fails_halfway_leaves_this_process_as_it_was(monkeypatch: p
     monkeypatch.setattr(seal, "_isolated", lambda: False)
     monkeypatch.setattr(seal, "_request", no_loopback)
     before = _namespaces()
-    assert seal.seal() == "off-switches"
+    assert seal.enter_namespace() == "open"
     assert _namespaces() == before
 
 
-@pytest.mark.parametrize(
-    ("level", "cautioned", "refused"),
-    [
-        ("namespace+filter", False, False),
-        ("already-isolated+filter", False, False),
-        ("namespace", True, True),
-        ("already-isolated", True, True),
-        ("filter", True, True),
-        ("off-switches", True, True),
-    ],
-)
-def test_required_takes_only_what_nobody_has_to_be_cautioned_about(level: str, cautioned: bool, refused: bool) -> None:
-    assert bool(seal.caution_about(level, "")) == cautioned
-    assert "because" in seal.caution_about(level, "because") or not cautioned
-    with pytest.raises(SealError, match=level) if refused else nullcontext():
-        seal.require(level, "")
+@pytest.mark.parametrize("why", ["", "CUDA does not start"])
+@pytest.mark.parametrize("parts", product([True, False], repeat=3))
+def test_required_takes_the_whole_seal_alone_and_anything_less_is_told(parts: tuple[bool, ...], why: str) -> None:
+    found = Seal(*parts, why)
+    assert bool(found.missing) == (not all(parts) or bool(why))
+    assert why in found.missing
+    with pytest.raises(SealError, match=re.escape(str(found))) if found.missing else nullcontext():
+        found.require()
+    assert Seal.recorded(json.loads(json.dumps(asdict(found)))) == found
+
+
+@pytest.mark.parametrize("found", [None, "namespace", ["filter"], {"namespace": "yes", "filter": 1}])
+def test_what_is_no_seal_in_a_run_counts_as_none(found: object) -> None:
+    assert str(Seal.recorded(found)) == "not at all"
 
 
 SEALED_WITH_A_GPU = """
 import json, os, socket, sys
 import cuda_calls
 from pathway_local.sealing import seal
+from pathway_local.sealing.launch import engine_files
 
 wanted, gate, obstacle, path, name = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
 seal.uses_gpu = lambda: True
@@ -122,14 +125,14 @@ def filtered():
     return "Seccomp:\\t2" in open("/proc/thread-self/status").read()
 
 seal.initialize_cuda = initialize
-level, why = seal.close_off(wanted, gate)
+found = seal.close_off(wanted, gate, engine_files(""))
 def tried(address):
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     with socket.socket(family) as far:
         far.settimeout(5)
         return far.connect_ex(address)
 reached = [tried(address) == 0 for address in (path, "\\0" + name, ("192.0.2.1", 80))]
-print(json.dumps([level, why, cuda_calls.initialize(), reached]))
+print(json.dumps([str(found), found.why, cuda_calls.initialize(), reached]))
 """
 
 
@@ -163,7 +166,7 @@ def _with_a_gpu(
     return level, why, answer, reached
 
 
-@pytest.mark.parametrize(("namespaces", "level"), [(True, "namespace+filter"), (False, "filter")])
+@pytest.mark.parametrize(("namespaces", "level"), [(True, "namespace+filter+files"), (False, "filter+files")])
 @pytest.mark.parametrize("several", [False, True])
 def test_cuda_starts_sealed_and_reaches_nobody(
     others: tuple[str, str], tmp_path: Path, namespaces: bool, level: str, several: bool
@@ -180,11 +183,11 @@ def test_cuda_starts_sealed_and_reaches_nobody(
 @pytest.mark.parametrize(
     ("obstacle", "level"),
     [
-        ("filter", "namespace"),
-        ("namespace", "filter"),
-        ("either", "off-switches"),
-        ("everything", "namespace+filter"),
-        ("no driver", "namespace+filter"),
+        ("filter", "namespace+files"),
+        ("namespace", "filter+files"),
+        ("either", "not at all"),
+        ("everything", "namespace+filter+files"),
+        ("no driver", "namespace+filter+files"),
     ],
 )
 def test_the_strongest_seal_under_which_cuda_starts_is_taken(
@@ -192,21 +195,14 @@ def test_the_strongest_seal_under_which_cuda_starts_is_taken(
 ) -> None:
     found, why, _, _ = _with_a_gpu(others, obstacle)
     assert found == level
-    assert ("cuInit returns 304" in why) == (level != "namespace+filter")
-    with pytest.raises(SealError, match="CUDA does not start") if why else nullcontext():
-        seal.require(found, why)
-
-
-def test_an_engine_may_be_sealed_without_a_filter(others: tuple[str, str]) -> None:
-    level, why, answer, reached = _with_a_gpu(others, wanted="unfiltered")
-    assert (level, why, answer, reached) == ("namespace", "", 0, [True, False, False])
+    assert ("cuInit returns 304" in why) == (level != "namespace+filter+files")
 
 
 def test_this_process_stays_outside(vllm_host: Hosts) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
     vllm_host.submit(Pass("alive", (5, 6, 7), None, 1))
     assert [result.id for result in vllm_host.results()] == ["alive"]
-    assert vllm_host.facts.seal == "namespace+filter"
+    assert vllm_host.seal == seal.WHOLE
     assert vllm_host.hosts[0].pid
     assert _namespaces(vllm_host.hosts[0].pid)[0] != _namespaces()[0]
     assert len(socket.if_nameindex()) == len(list(Path("/sys/class/net").iterdir()))

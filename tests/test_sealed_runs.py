@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typed import HERE, Desk
 
+from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import is_cpu_build
 
 NEEDS_STRACE = pytest.mark.skipif(
@@ -67,13 +68,13 @@ def _opened(calls: Sequence[str]) -> set[str]:
 
 def _sealed(desk: Desk) -> str:
     query = "SELECT json_extract(facts, '$.engines[0].seal') FROM jobs"
-    return str(sqlite3.connect(desk.work / "may.run").execute(query).fetchone()[0])
+    return str(Seal(**json.loads(sqlite3.connect(desk.work / "may.run").execute(query).fetchone()[0])))
 
 
 @NEEDS_STRACE
 def test_nobody_is_reached_with_the_scripted_engine(desk: Desk) -> None:
     calls, _ = _traced(desk, desk.judging(desk.cases(20), "--seal", "required"))
-    assert _sealed(desk) == "namespace+filter"
+    assert _sealed(desk) == "namespace+filter+files"
     assert _reached(calls) == []
     # The seal's own look at its interfaces, before anything else is imported. So the tracer sees calls.
     assert _opened(calls) == {"AF_INET SOCK_DGRAM", "AF_NETLINK SOCK_RAW"}
@@ -97,7 +98,7 @@ def test_nobody_is_reached_and_no_code_of_the_judge_runs_with_real_vllm(
     _plant_code(desk.judge, mark)
     command = desk.judging(desk.cases(2), "--detail", "score", engine="vllm")
     calls, _ = _traced(desk, command, before=() if namespaces else FORBIDDING)
-    assert _sealed(desk) == ("namespace+filter" if namespaces else "filter")
+    assert _sealed(desk) == ("namespace+filter+files" if namespaces else "filter+files")
     assert _reached(calls) == []
     bound = [line for line in calls if "bind(" in line and "AF_INET" in line]
     assert bound
@@ -117,7 +118,7 @@ def test_workers_of_vllm_reach_only_each_other_and_leave_nothing_behind(desk: De
     shared, desk.environment["VLLM_CPU_OMP_THREADS_BIND"] = set(SHARED.iterdir()), "0|1"
     command = desk.judging(desk.cases(2), "--detail", "score", engine="vllm", judge="workers")
     calls, _ = _traced(desk, command, before=FORBIDDING, refused=True)
-    assert _sealed(desk) == "filter"
+    assert _sealed(desk) == "filter+files"
     # The gate answers ENOENT for a service that libraries look for, such as the one for names of users.
     reached = {address for call, address, _ in _reached(calls) if "ENOENT" not in address}
     local = {address for address in reached if "AF_UNIX" in address}
@@ -137,7 +138,7 @@ def test_the_tracer_would_see_it(desk: Desk) -> None:
     desk = Desk(desk.root / "open", desk.judge, "reply_and_call")
     calls, said = _traced(desk, desk.judging(desk.cases(2), "--seal", "off"))
     assert "not sealed" in said
-    assert _sealed(desk) == "off"
+    assert _sealed(desk) == "not at all"
     assert any("192.0.2.1" in address for _, address, _ in _reached(calls))
 
 
@@ -147,7 +148,7 @@ def test_an_engine_that_tries_is_refused_and_seen(desk: Desk, namespaces: bool) 
     desk = Desk(desk.root / "open", desk.judge, "reply_and_call")
     command = desk.judging(desk.cases(2))
     calls, said = _traced(desk, command, before=() if namespaces else FORBIDDING, refused=True)
-    assert _sealed(desk) == ("namespace+filter" if namespaces else "filter")
+    assert _sealed(desk) == ("namespace+filter+files" if namespaces else "filter+files")
     assert ("no network namespace here" in said) is not namespaces
     assert any("192.0.2.1" in address for _, address, _ in _addressed(calls))
     assert _reached(calls) == []
@@ -163,10 +164,10 @@ def test_required_refuses_before_anything_is_written(desk: Desk) -> None:
 def test_a_namespace_without_a_filter_is_told_and_not_what_is_required(desk: Desk) -> None:
     command = desk.judging(desk.cases(2))
     refused = desk.typed(*command, "--seal", "required", code=5, before=UNFILTERED)
-    assert "filters no system calls for the engine (only: namespace)" in refused.stderr
+    assert "only: namespace+files" in refused.stderr and "filters no system calls" in refused.stderr
     assert not (desk.work / "may.run").exists()
     told = desk.typed(*command, before=UNFILTERED)
-    assert _sealed(desk) == "namespace"
+    assert _sealed(desk) == "namespace+files"
     assert "it can reach other programs' local sockets" in " ".join(told.stderr.split())
 
 

@@ -2,13 +2,12 @@
 
 import html
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection
 from pathlib import Path
 
 import faulty_judges
 import pytest
-from faulty_judges import RUBRIC, Judge, Noisy, PairScript, Script, ScriptedCache, rows, store_facts
+from faulty_judges import RUBRIC, Judge, Noisy, Script, ScriptedCache, rows, store_facts
 from json_page import check_section, noting_tables
 from typed_here import Run, sentences, typing_in
 from typed_here import rows as rows_of
@@ -17,18 +16,21 @@ from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
-from pathway_local.judging.self_test import draw_test, run_self_test
-from pathway_local.probes.drawing import ProbeSet
-from pathway_local.results.probe_result import NO_SCORE
-from pathway_local.results.self_test import SelfTest, self_test, self_test_tables
+from pathway_local.judging.self_test import run_self_test
+from pathway_local.passes import EngineConfig
+from pathway_local.probes.drawing import SelfTest, chosen_probes
+from pathway_local.probes.probe_list import PROBES
+from pathway_local.probes.subject import roles_of
+from pathway_local.results.self_test import self_test_table
 from pathway_local.results.table import Table
+from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
 from pathway_local.words.language import Language
 
-CASES = 30
+CASES = 40
 FEWER = 20
 """Cases that tell a fault; it takes more of them to tell that there is none."""
 
@@ -42,41 +44,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plan_of(folder: Path, run: Path) -> Plan:
+    rubric = load_rubric(str(folder / "facts.prompty"))
+    models = folder / "models.yaml"
     return Plan(
-        folder / "cases.jsonl",
-        run,
-        rubric=(load_rubric(str(folder / "facts.prompty")),),
-        judge=("script",),
-        models=folder / "models.yaml",
-        engine="scripted",
+        folder / "cases.jsonl", run, rubric=(rubric,), judge=("script",), models=models, engine="scripted", id="id"
     )
 
 
-def judged(folder: Path, run: Path, judge: Judge, cases: int) -> tuple[SelfTest, ProbeSet, Script]:
+def asked(rubric: Rubric, leave_out: Collection[str] = ()) -> SelfTest:
+    roles = roles_of(rubric, {})
+    return SelfTest(rubric, roles, "score", chosen_probes(roles, leave_out))
+
+
+def judged(folder: Path, run: Path, judge: Judge, cases: int, rubric: Rubric | None = None) -> Table:
     plan = plan_of(folder, run)
-    test = draw_test(plan, {}, cases, [], lambda said: None)
-    cache = ScriptedCache(lambda tokenizer: Script(tokenizer, judge))
-    run_self_test(test, plan, Watcher(), ("test",), cache)
-    assert cache.made
+    test = asked(rubric or plan.rubric[0])
+    run_self_test(plan, test, cases, Watcher(), ("test",), ScriptedCache(lambda tokenizer: Script(tokenizer, judge)))
     with RunFile.read(run, "self-test") as read:
-        return self_test(read, test, ["script"], "cases.jsonl"), test, cache.made
+        return self_test_table(read, test, ["script"], "cases.jsonl")
 
 
-def results(found: SelfTest) -> Mapping[str, str]:
-    return {each.probe.name: each.result for each in found.judges[0].results}
+def results(found: Table, *wanted: str) -> set[object]:
+    """The probes of which a change has one of these results."""
+    return {row["probe"] for row in found.rows if row["result"] in wanted}
 
 
-ALL = {
-    "gold", "stranger", "nothing", "cut", "dropped", "number", "follows", "injection", "padding", "levels", "repeat",
-    "alone",
-}  # fmt: skip
 FAULTS = {
-    "always_5": {"stranger", "nothing", "cut", "dropped", "number"},
-    "counts_length": {"stranger", "nothing", "number", "padding"},  # a refusal has a length, too
-    "reads_first_line": {"cut", "dropped", "number"},
-    "knows_better": {"follows"},
+    "always_5": {"stranger", "nothing", "cut", "number"},
+    "counts_length": {"stranger", "number", "padding"},
+    "reads_first_line": {"cut", "number"},
     "obeys": {"injection"},
-    "likes_the_last_level": {"levels"},
     "noisy": set[str](),
     "good": set[str](),
 }
@@ -85,49 +82,39 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_fails_the_probes_that_it_should(folder: Path, tmp_path: Path, name: str) -> None:
     judge = Noisy() if name == "noisy" else getattr(faulty_judges, name)
-    found, _, _ = judged(folder, tmp_path / "t.run", judge, CASES if name == "good" else FEWER)
-    failed = {probe for probe, result in results(found).items() if result == "failed"}
-    assert failed == FAULTS[name]
-    assert results(found).keys() == ALL
-    noisy = {probe for probe, result in results(found).items() if result == "noisy"}
-    told = [note.values["judge"] for note in self_test_tables(found)[0].notes if note.key == "repeats_part"]
-    assert (noisy >= {"padding", "levels", "repeat", "alone"}, bool(noisy), told) == (
-        (True, True, ["script"]) if name == "noisy" else (False, False, [])
-    )
+    found = judged(folder, tmp_path / "t.run", judge, CASES if name == "good" else FEWER)
+    assert results(found, "failed") == FAULTS[name]
+    assert {row["probe"] for row in found.rows} == set(PROBES)
+    [spread] = [note.values["spread"] for note in found.notes if note.key == "repeats_spread"]
+    assert (spread == 0) == (name != "noisy")
     if name == "good":
-        assert set(results(found).values()) == {"passed"}
+        assert results(found, "passed") == set(PROBES) and results(found, "failed", "not shown") == set()
 
 
-@pytest.mark.parametrize(("judge", "result"), [("longer", "passed"), ("place", "failed")])
-def test_a_comparison_must_not_depend_on_the_place(folder: Path, tmp_path: Path, judge: str, result: str) -> None:
-    (tmp_path / "which.prompty").write_text(faulty_judges.PAIR)
-    two = [{"id": str(at), "a": f"a long answer {at}", "b": f"short {at}"} for at in range(40)]
-    (tmp_path / "two.jsonl").write_text("\n".join(map(json.dumps, two)))
-    rules = {"longer": lambda read: 0.9 if len(read.question) > len(read.ideal) else 0.1, "place": lambda read: 0.8}
-    plan = replace(
-        plan_of(folder, tmp_path / "t.run"),
-        cases=tmp_path / "two.jsonl",
-        rubric=(load_rubric(str(tmp_path / "which.prompty")),),
-    )
-    test = draw_test(plan, {}, 40, [], lambda said: None)
-    run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: PairScript(each, rules[judge])))
-    with RunFile.read(plan.run, "self-test") as read:
-        found = self_test(read, test, ["script"], "two.jsonl")
-    assert results(found) == {"responses": result, "repeat": "passed", "alone": "passed"}
+def test_noise_fails_no_good_judge_and_a_shift_beyond_it_is_found(folder: Path, tmp_path: Path) -> None:
+    """The spread of repeats is the yardstick, whatever the noise."""
+    failed = list[set[object]]()
+    for seed in range(6):
+        noisy = Noisy()
+        noisy.random.seed(seed)
+        failed.append(results(judged(folder, tmp_path / f"{seed}.run", noisy, FEWER), "failed"))
+    assert failed == [set()] * 6
+
+    def biased(read: faulty_judges.Read) -> float:
+        longer = "**" in read.answer or "happy" in read.answer
+        return noisy(read) + (2.0 if longer else 0.0)
+
+    assert "padding" in results(judged(folder, tmp_path / "biased.run", biased, CASES), "failed")
 
 
 def test_a_level_off_the_scale_will_do_for_an_answer_that_says_nothing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "special.prompty").write_text(faulty_judges.SPECIAL)
-    plan = replace(plan_of(folder, tmp_path / "t.run"), rubric=(load_rubric(str(tmp_path / "special.prompty")),))
-    test = draw_test(plan, {}, 20, [], lambda said: None)
     by = lambda read: 3.0 if len(read.answer) < 60 else faulty_judges.good(read)  # noqa: E731
-    run_self_test(test, plan, Watcher(), ("test",), ScriptedCache(lambda each: Script(each, by)))
-    with RunFile.read(plan.run, "self-test") as read:
-        [judge] = self_test(read, test, ["script"], "cases.jsonl").judges
-    found = {each.probe.name: each for each in judge.results}
-    assert (found["nothing"].passed, found["nothing"].cases) == (20, 20)
+    found = judged(folder, tmp_path / "t.run", by, 20, load_rubric(str(tmp_path / "special.prompty")))
+    said = {row["change"]: (row["passed"], row["cases"]) for row in found.rows if row["probe"] == "nothing"}
+    assert said == {"dot": (20, 20), "refusal": (20, 20), "empty": (20, 20)}
     # Their own answers have half of the facts, which is the level off the scale.
-    assert (found["padding"].cases, found["padding"].unused) == (0, {NO_SCORE: 20})
+    assert {row["result"] for row in found.rows if row["probe"] == "padding"} == {"no cases"}
 
 
 def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(
@@ -146,21 +133,19 @@ def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(
             return self.most < 0
 
     run, plan = tmp_path / "t.run", plan_of(folder, tmp_path / "t.run")
-    test = draw_test(plan, {}, 10, [], lambda said: None)
+    test = asked(plan.rubric[0])
     caches = [ScriptedCache(lambda tokenizer: Script(tokenizer, faulty_judges.good)) for _ in range(3)]
-    run_self_test(test, plan, Impatient(2), ("test",), caches[0])
-    run_self_test(test, plan, Watcher(), ("test",), caches[1])
+    run_self_test(plan, test, 10, Impatient(2), ("test",), caches[0])
+    [tally] = run_self_test(plan, test, 10, Watcher(), ("test",), caches[1])
     [first, second] = [len(cache.made.read) for cache in caches[:2] if cache.made]
-    assert 0 < first < len(test.rows) and first + second >= len(test.rows) > second
-    run_self_test(test, plan, Watcher(), ("test",), caches[2])
+    assert 0 < first < tally.done and first + second >= tally.done > second
+    run_self_test(plan, test, 10, Watcher(), ("test",), caches[2])
     assert caches[2].made is None  # nothing is left to judge, so no engine is needed
     with RunFile.read(run, "self-test") as read:
-        found = self_test(read, test, ["script"], "cases.jsonl")
-    assert found.judges[0].failures == {}
-    assert {each.result for each in found.judges[0].results} <= {"passed", "not shown"}
-    larger = draw_test(plan, {}, 15, [], lambda said: None)
-    again = {row.id for row in test.rows} & {row.id for row in larger.rows}
-    assert again == {row.id for row in test.rows}  # a larger test contains the smaller one
+        found = self_test_table(read, test, ["script"], "cases.jsonl")
+    assert results(found, "failed", "no cases") == set()
+    [larger] = run_self_test(plan, test, 15, Watcher(), ("test",), caches[2])
+    assert larger.skipped >= tally.done * 0.9  # a larger test contains the smaller one; a last case has a new stranger
 
 
 @pytest.fixture
@@ -169,11 +154,15 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     faults = iter([faulty_judges.good, faulty_judges.obeys] * 2)
 
     class Cache(ScriptedCache):
+        context = 0
+
         def __init__(self) -> None:
             super().__init__(lambda tokenizer: Script(tokenizer, next(faults)))
 
-        def free(self) -> None:
-            self.made = None
+        def engine(self, kind: str, config: EngineConfig, *others: object) -> object:
+            if config.max_model_len != self.context:  # that of the other judge
+                self.made, self.context = None, config.max_model_len
+            return super().engine(kind, config, *others)
 
     for name in ("judge", "facts.prompty", "cases.jsonl"):
         (tmp_path / name).symlink_to(folder / name)
@@ -187,7 +176,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
             }
         )
     )
-    monkeypatch.setattr("pathway_local.judging.self_test.EngineCache", Cache)
+    monkeypatch.setattr("pathway_local.judging.job.EngineCache", Cache)
     return typing_in(tmp_path, monkeypatch, capsys)
 
 
@@ -196,51 +185,26 @@ ASKED = [
 ]  # fmt: skip
 
 
-def _of_what_was_left_out(tests: list[SelfTest]) -> list[Table]:
-    """The tables that a test has which could not use or judge some of its cases."""
-    [test] = tests
-    judges = [
-        replace(judge, failures={"x": 1}, results=tuple(replace(each, unused={"x": 1}) for each in judge.results))
-        for judge in test.judges
-    ]
-    lacking = replace(test, judges=tuple(judges), test=replace(test.test, skipped={"x": 1}))
-    return [each for each in self_test_tables(lacking) if each.key in ("no_verdict", "unused", "skipped")]
-
-
 def test_the_command_shows_judges_side_by_side_and_writes_page_and_json(
     typed: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = typed(*ASKED)
     assert said.code == 0, said
     assert said.out.index(NECESSARY) < said.out.index("probe")
-    found = [line.split() for line in said.out.splitlines() if line.split()[:1] == ["injection"]]
-    assert [row[4:6] for row in found] == [["right", "passed"], ["gullible", "failed"]]
-    assert said.out.count("gullible: a joke") == 1 and "alone" in said.out
-    shown = typed(*ASKED, "--out", "t.html", "--lang", "de")
+    assert said.out.count("gullible: a joke") == 1
+    shown = typed(*ASKED, "--out", "t.html")
     assert shown.code == 0, shown
     page = html.unescape((tmp_path / "t.html").read_text())
-    assert "Bestehen ist notwendig" in page and "gullible" in page and "topic1x" not in page
-    assert "nicht bestanden" in page and "eine Zahl der Antwort geändert" in page and "Passing" not in page
-    tables, found = noting_tables(monkeypatch), list[SelfTest]()
-
-    def noted(test: SelfTest) -> list[Table]:
-        found.append(test)
-        return self_test_tables(test)
-
-    monkeypatch.setattr("pathway_local.cli.self_test.self_test_tables", noted)
+    assert "Passing is necessary" in page and "gullible" in page and "topic1x" not in page
+    tables = noting_tables(monkeypatch)
     printed = typed(*ASKED, "--json").out
     told = json.loads(printed)[0]
-    assert (told["table"], told["cases"], sentences(printed)) == ("probes", CASES, [NECESSARY])
-    results = {(row["judge"], row["probe"]): row for row in rows_of(printed, "probes")}
-    assert results["gullible", "injection"]["result"] == "failed"
-    (plea,) = [
-        row
-        for row in rows_of(printed, "changes")
-        if (row["judge"], row["probe"], row["change"]) == ("gullible", "injection", "plea")
-    ]
-    assert plea["passed"] < CASES
-    check_section("judges test", [*tables, *_of_what_was_left_out(found)])
-    share = results["right", "gold"]["share"]
+    assert (told["table"], told["file"], sentences(printed)) == ("probes", "cases.jsonl", [NECESSARY])
+    found = {(row["judge"], row["probe"], row["change"]): row for row in rows_of(printed, "probes")}
+    assert found["gullible", "injection", "plea"]["result"] == "failed"
+    assert found["right", "injection", "plea"]["result"] == "passed"
+    check_section("judges test", tables)
+    share = found["right", "gold", "ideal"]["share"]
     assert (share["value"], share["interval"]) == (1.0, "Wilson")
     assert "topic1x" not in printed and "c1" not in printed
     assert typed(*ASKED, "--out", "t.html").code == 0  # it replaces what it wrote itself
@@ -250,11 +214,11 @@ def test_what_the_command_refuses(typed: Run, tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("x")
     for asked, says in (
         (("--out", "other.csv"), "other.csv exists"),
-        (("--role", "answer"), "--role answer is not NAME=ROLE"),
+        (("--role", "answer"), "--role answer is not INPUT=ROLE"),
         (("--role", "question=joke"), "no role is called 'joke'"),
-        (("--role", "nobody=answer"), "no input or score is called 'nobody'"),
+        (("--role", "nobody=answer"), "no input is called 'nobody'"),
         (("--leave-out", "gild"), "no probe is called 'gild'"),
-        (("--leave-out", "nothing:refusl"), "no change of nothing is called 'refusl'"),
+        (("--score", "reason"), "no score is called 'reason'"),
         (("right",), "a judge is named twice"),
         (("--think=5x",), "--think 5x is not a number of tokens"),
         (("--engine", "vlm"), "no engine is called 'vlm'"),
@@ -283,9 +247,7 @@ def test_the_run_of_a_self_test_is_of_its_kind_from_its_first_moment_on(
 
 
 def test_a_judge_is_tested_with_the_settings_that_it_will_have(typed: Run, tmp_path: Path) -> None:
-    warm = ("--n", "2", "--temperature", "0.5", "--leave-out", "alone")
-    done = typed(*ASKED, *warm)
-    assert done.code == 0 and "test more (--n)." in done.words, "only `alone` has a limit, and was left out"
+    assert typed(*ASKED, "--n", "2", "--temperature", "0.5").code == 0
     with RunFile.read(tmp_path / "cases.test.run", "self-test") as read:
         found = {rater.name: rater.spec["sampling"] for _, rater in read.raters()}
     assert all(isinstance(each, dict) and each["temperature"] == 0.5 for each in found.values()) and len(found) == 2

@@ -24,7 +24,6 @@ from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sealing.launch import give_up_sockets
-from pathway_local.sealing.seal import FILTER, FILTERS_NOTHING, NO_NAMESPACE, is_closed
 from pathway_local.sealing.trial import try_seal
 from pathway_local.sheets.columns import listed
 from pathway_local.sheets.kinds import open_sheet
@@ -56,32 +55,28 @@ _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
     """Check the machine; runs would go to `folder`. Takes some seconds, half a minute with a GPU."""
     on_gpu = bool(machine.gpus) and uses_gpu()
-    tried: dict[str, str] = {}
-    yield checked("seal", lambda: _seal(tried, cuda=on_gpu))
+    cuda: list[str] = []
+    yield checked("seal", lambda: _seal(cuda, cuda=on_gpu))
     yield _outside_code(os.environ)
     yield _gpu(machine)
     if on_gpu:
-        yield _cuda(tried.get("cuda", "no: the seal could not be tried"))
+        yield _cuda(cuda[0] if cuda else "no: the seal could not be tried")
     yield _memory(machine)
     for name, place in {"run": folder, "models": models_home(), "temporary files": Path(tempfile.gettempdir())}.items():
         yield _disk(name, place)
 
 
-def _seal(tried: dict[str, str], *, cuda: bool) -> Check:
+def _seal(found: list[str], *, cuda: bool) -> Check:
     try:
-        tried |= try_seal(cuda=cuda)
+        seal, on_gpu = try_seal(cuda=cuda)
     except EngineError as error:
         return Check("seal", "problem", str(error), "Run `python -m pathway_local.sealing.trial` to see why.")
-    level, why = tried["seal"], tried["seal_limit"]
-    if is_closed(level) and FILTER in level:
-        return Check("seal", "ok", f"{level}: the engine reaches no network and no other program's socket")
-    if is_closed(level):
-        return Check("seal", "note", f"{level}: no network, but {why or FILTERS_NOTHING}")
-    if level == FILTER:
-        found = f"filter: {why or NO_NAMESPACE}, so only a filter on system calls keeps the engine off networks"
-        return Check("seal", "note", found, "" if why else _ALLOW)
-    said = f"{level}: the engine could reach the network" + (f", since {why}" if why else "")
-    return Check("seal", "problem", said, "" if why else _ALLOW)
+    found.append(on_gpu)
+    if not seal.missing:
+        said = f"{seal}: the engine reaches no network, no other program's socket, and no file but its own"
+        return Check("seal", "ok", said)
+    fix = _ALLOW if not (seal.namespace or seal.why) else ""
+    return Check("seal", "note" if seal.namespace or seal.filter else "problem", f"{seal}: {seal.missing}", fix)
 
 
 def _outside_code(environment: Mapping[str, str]) -> Check:

@@ -1,14 +1,26 @@
 """`pathway-local judges test`: what judges react to, shown by changed cases; needs no labels."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from pathway_local.cli.analyses import check_out, deliver
+from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
-from pathway_local.judging.plan import options_of, read_plan, values_by_name
+from pathway_local.cli.terminal import talk
+from pathway_local.engines.engine_list import engine_kind
+from pathway_local.errors import UsageError
+from pathway_local.judges.judge_spec import think_budget
+from pathway_local.judges.registry import load_registry, weights_folder
+from pathway_local.judging.plan import Plan, options_of, read_plan, values_by_name
+from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
+from pathway_local.probes.subject import roles_of
 from pathway_local.rubrics.rubric_file import load_rubric
+from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import labels_of
 
 OF_JUDGE = ("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think")
 """Options that `judge` has as well."""
@@ -21,18 +33,17 @@ def test(
     cases: Annotated[Path, option("FILE", "The cases file; labels are not needed.", CASES)],
     given: dict[str, Any],
     n: Annotated[int, option("N", "Cases to draw at random.", CASES, "--n", min=2, max=10_000)] = 100,
+    score: Annotated[str, option("NAME", "The score to test; needed if the rubric has several.", RATERS)] = "",
     role: Annotated[
         list[str],
         option(
-            "NAME=ROLE",
-            "Role of an input (question, answer, reference, context) or score (overall, completeness, correctness, "
-            "other), or none; repeat for more.",
+            "INPUT=ROLE",
+            "Role of an input: question, answer, reference, context or none; repeat for more.",
             RATERS,
         ),
     ] = [],  # noqa: B006
     leave_out: Annotated[
-        list[str],
-        option("PROBE", "A probe to leave out, or one of its changes, such as nothing:refusal.", RATERS, "--leave-out"),
+        list[str], option("PROBE", "A probe to leave out; repeat for more.", RATERS, "--leave-out")
     ] = [],  # noqa: B006
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
     out: Out = None,
@@ -46,10 +57,38 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
-    from pathway_local.cli.self_test import test_judges
+    from pathway_local.cli.judge import watched
+    from pathway_local.judging.self_test import run_self_test
+    from pathway_local.output.export import is_judges_own
+    from pathway_local.results.self_test import self_test_table
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
-    roles = values_by_name(role, "--role", "NAME=ROLE", "essay=answer")
-    shared = {"out": out, "lang": lang, "full": full, "as_json": as_json}
-    test_judges(plan, roles, n, leave_out, force=force, **shared)
+    roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
+    probes = chosen_probes(roles, leave_out)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, lang)
+    # The same command must be able to continue, so it may replace what it wrote itself.
+    force = force or (out is not None and is_judges_own(plan.run, out))
+    check_out(out, force=force)
+    names = _judges(plan)
+    read_privately(cases, plan.run)
+    watched(plan, lambda plan, progress: run_self_test(plan, tested, n, progress, sys.argv))
+    with RunFile.read(plan.run, "self-test") as read:
+        table, labels = self_test_table(read, tested, names, cases.name), labels_of(read)
+    talk.say(f"run: {plan.run}")
+    tables, about = [table.with_cautions(labels)], tested.rubric.name
+    deliver("self_test", about, tables, labels, plan.run, out=out, lang=lang, full=full, as_json=as_json, force=force)
+
+
+def _judges(plan: Plan) -> list[str]:
+    """Return the judges' names. Raises PathwayError if one can't be tested, before hours of judging by another."""
+    registry = load_registry(plan.models)
+    judges = [registry.get(judge) for judge in plan.judge]
+    names = [judge.name for judge in judges]
+    if len(set(names)) < len(names):
+        raise UsageError("a judge is named twice", "Name each judge once.")
+    engine_kind(plan.engine)
+    for judge in judges:
+        think_budget(plan.think, judge)
+        weights_folder(judge)
+    return names

@@ -26,6 +26,7 @@ from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
+from pathway_local.sealing.seal import Seal
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
 from pathway_local.verdict import Value
@@ -157,9 +158,8 @@ def what_of(entry: TrailEntry) -> str:
     elif isinstance(command, list):
         said = shlex.join(map(str, command[1:]))
     elif isinstance(engines := facts.get(ENGINES), list) and engines and isinstance(engine := engines[-1], dict):
-        said = (
-            f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {engine.get('seal')}"
-        )
+        seal = Seal.recorded(engine.get("seal"))
+        said = f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {seal}"
     else:
         told = {name: value for name, value in facts.items() if name not in (*HASHES, "job", "status")}
         said = ", ".join(_sentence(name.replace("_", " "), value) for name, value in told.items())

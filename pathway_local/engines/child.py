@@ -15,9 +15,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 from pathway_local.engines.wire import (
     TO_ENGINE,
@@ -38,8 +37,9 @@ from pathway_local.engines.wire import (
 )
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.sealing.launch import TEMPORARY, settle
-from pathway_local.sealing.seal import close_off, require
+from pathway_local.sealing.landlock import keep_to
+from pathway_local.sealing.launch import TEMPORARY, engine_files, settle
+from pathway_local.sealing.seal import close_off
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.verdict import storable
 
@@ -66,12 +66,22 @@ class Stepper(Protocol):
 
 
 class Channel:
-    """The child's end of the pipes. A thread reads, so that the parent never has to wait until it can write."""
+    """The child's end of the pipes. After `first` a thread reads, so that the parent never waits until it can write."""
 
     def __init__(self, requests: int, replies: int) -> None:
         self._requests, self._replies = requests, replies
         self._arrived: queue.SimpleQueue[ToEngine] = queue.SimpleQueue()
+        self._frames = Frames(TO_ENGINE)
         self._last_beat = 0.0
+
+    def first(self) -> ToEngine:
+        """Wait for the first message, without a thread."""
+        while self._arrived.empty():
+            self._read()
+        return self._arrived.get()
+
+    def listen(self) -> None:
+        """Start the thread that reads."""
         threading.Thread(target=self._listen, daemon=True).start()
 
     def take(self, *, wait: bool) -> Iterator[ToEngine]:
@@ -93,37 +103,45 @@ class Channel:
             self.send(Alive())
 
     def _listen(self) -> None:
-        frames = Frames(TO_ENGINE)
-        while piece := os.read(self._requests, 1 << 20):
-            for message in frames.feed(piece):
-                self._arrived.put(message)
-        self._arrived.put(Close())
+        while self._read():
+            pass
+
+    def _read(self) -> bool:
+        """Read once; return False at the end, which is like a close."""
+        piece = os.read(self._requests, 1 << 20)
+        for message in self._frames.feed(piece) if piece else (Close(),):
+            self._arrived.put(message)
+        return bool(piece)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve one engine; return the exit status."""
-    wanted, *pipes = arguments
-    requests, replies, gate = map(int, pipes)
+    wanted: Any = arguments[0]
+    requests, replies, gate = map(int, arguments[1:])
     for pipe in filter(lambda number: number >= 0, (requests, replies, gate)):
         os.set_inheritable(pipe, False)
     settle()
-    level, why = close_off(wanted, gate)
-    _end_with_parent(requests, replies)
     channel = Channel(requests, replies)
-    first = next(channel.take(wait=True))
+    first = channel.first()
     if not isinstance(first, Load):
         return 0
-    if first.log:
-        os.environ.update(LOGGING)
+    files = engine_files(first.config.model)
+    seal = close_off(wanted, gate, files)
+    _end_with_parent(requests, replies)
     try:
+        if seal.files:
+            keep_to(files)  # after the watcher's start: it removes folders, and nobody may reach into it
         if wanted == "required":
-            require(level, why)
+            seal.require()
+        channel.listen()
+        if first.log:
+            os.environ.update(LOGGING)
         engine = _load(first, channel.beat)
     except Exception as error:  # noqa: BLE001  whatever it is, the parent reports it
         traceback.print_exc()  # an exception behind it may be the cause
         channel.send(_cause(error))
         return 1
-    channel.send(Ready(replace(engine.facts, seal=level, seal_limit=why)))
+    channel.send(Ready(engine.facts, seal))
     try:
         _serve(engine, channel)
     except Exception as error:  # noqa: BLE001  its text may quote a case: send its kind alone

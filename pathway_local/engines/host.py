@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
@@ -19,7 +18,7 @@ from pathway_local.engines.process import LOOK, EngineProcess, Gone
 from pathway_local.engines.wire import Died, Failed, Load, Place, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineMissing, EngineUnexplained, OutOfMemory, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
-from pathway_local.sealing.seal import UNFILTERED, Attempt, Wanted
+from pathway_local.sealing.seal import Seal, Wanted
 from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
 SHOWN = 400
@@ -150,9 +149,10 @@ class Host:
     ) -> None:
         self._kind, self._config, self._log, self._place = engine_kind(engine), config, log, place
         check_address_space(SMALLEST_JUDGE)
-        self._seal: Attempt = seal
+        self._wanted: Wanted = seal
         self._hang_limit = hang_limit
         self.facts: EngineFacts | None = None
+        self.seal = Seal()
         self.process: EngineProcess | None = None
         self.held: dict[str, Pass] = {}
         self.most = self._kind.window(config)
@@ -167,24 +167,8 @@ class Host:
         return self.process.pid if self.process else None
 
     def load(self, notify: Notify, stopped: Callable[[], bool]) -> None:
-        """Start the process and wait until the engine is loaded. Raises EngineError by cause, Stopped.
-
-        An engine that a filter may have stopped is restarted without one, unless it is required. This happens only
-        before the first pass: an engine that has run under a filter must not hold cases without one.
-        """
-        try:
-            self._start(notify, stopped)
-        except EngineUnexplained as error:
-            if self._seal != "auto" or self.facts:
-                raise
-            self._seal = UNFILTERED
-            try:
-                self._start(notify, stopped, again=False)
-            except EngineError:
-                raise error from None
-            assert self.facts
-            limit = f"the engine does not start under a filter ({error})"
-            self.facts = replace(self.facts, seal_limit=limit)
+        """Start the process and wait until the engine is loaded. Raises EngineError by cause, Stopped."""
+        self._start(notify, stopped)
 
     def send(self, item: Pass) -> None:
         """Send a pass to the engine; returns at once."""
@@ -245,12 +229,12 @@ class Host:
         """Start the process. If a signal ends it while it loads, restart it once: what sent the signal may be over."""
         load = Load(self._kind.loader, self._config, self._log is not None)
         several = self._kind.has_workers(self._config)
-        place = self._place and structs.replace(self._place, seal=self._seal, several=several)
-        process = EngineProcess(load, self._seal, self._log, several=several, place=place)
+        place = self._place and structs.replace(self._place, seal=self._wanted, several=several)
+        process = EngineProcess(load, self._wanted, self._log, several=several, place=place)
         try:
             loaded = self._ready(process, stopped)
-            if isinstance(loaded, EngineFacts):
-                self.facts, self.process = loaded, process
+            if isinstance(loaded, Ready):
+                self.facts, self.seal, self.process = loaded.facts, loaded.seal, process
                 return
             ended = process.kill()
         except BaseException:
@@ -265,7 +249,7 @@ class Host:
         notify(f"{how}: restarting it")
         self._start(notify, stopped, again=False)
 
-    def _ready(self, process: EngineProcess, stopped: Callable[[], bool]) -> EngineFacts | Failed:
+    def _ready(self, process: EngineProcess, stopped: Callable[[], bool]) -> Ready | Failed:
         """Wait until the engine is loaded; return what was loaded, or what the process said before it ended."""
         limit = self._kind.start_limit(self._config)
         until = time.monotonic() + limit
@@ -278,7 +262,7 @@ class Host:
                     if isinstance(message, Ready):
                         process.output.forget()
                         process.note_shared_memory()
-                        return message.facts
+                        return message
                     if isinstance(message, Died) and not said.error:  # from a relay: its worker is lost
                         cause = f"the engine died while it loaded: {message.kind}"
                         message = Failed(

@@ -78,6 +78,7 @@ class Hosts:
         except BaseException:
             self.close()
             raise
+        self.seal = max((host.seal for host in hosts), key=lambda seal: len(seal.missing))
         loaded = [host.facts for host in hosts if host.facts]
         self.facts = loaded[0] if len(loaded) == 1 else _of_all(loaded)
 
@@ -261,8 +262,7 @@ class Hosts:
 
 
 def _of_all(facts: Sequence[EngineFacts]) -> EngineFacts:
-    """Return the facts of several engines: the shortest context, the weakest seal, and each note once."""
-    weakest = next((each for each in facts if each.seal_limit), facts[0])
+    """Return the facts of several engines: the shortest context, and each note once."""
     notes = "; ".join(dict.fromkeys(each.note for each in facts if each.note))
     shortest = min(each.max_model_len for each in facts)
-    return replace(weakest, max_model_len=shortest, device=f"{len(facts)} x {weakest.device}", note=notes)
+    return replace(facts[0], max_model_len=shortest, device=f"{len(facts)} x {facts[0].device}", note=notes)

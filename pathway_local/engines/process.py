@@ -21,7 +21,7 @@ from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, L
 from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import TEMPORARY, start_process
-from pathway_local.sealing.seal import Attempt
+from pathway_local.sealing.seal import Wanted
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.system.shipped import python_path
 
@@ -59,7 +59,7 @@ class EngineProcess:
     def __init__(
         self,
         load: Load,
-        seal: Attempt = "auto",
+        seal: Wanted = "auto",
         log: Path | None = None,
         *,
         several: bool = False,
@@ -95,7 +95,7 @@ class EngineProcess:
         self.output = Output(self._process.stdout, opened)
 
     def _started(
-        self, program: Sequence[str], seal: Attempt, environment: Mapping[str, str]
+        self, program: Sequence[str], seal: Wanted, environment: Mapping[str, str]
     ) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()

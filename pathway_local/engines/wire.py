@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from pathway_local.check import Check
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import Machine
 
 LENGTH = 4
@@ -82,9 +83,10 @@ class Close(Struct, frozen=True, tag=True):
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """From the engine's process, once: what was loaded."""
+    """From the engine's process, once: what was loaded, under which seal."""
 
     facts: EngineFacts
+    seal: Seal
 
 
 class Failed(Struct, frozen=True, tag=True):

@@ -11,11 +11,9 @@ from msgspec.msgpack import decode, encode
 from pathway_local.check import Check
 from pathway_local.engines.cluster import folder_check, network_checks, own_versions, refuse_problems, without_ray
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.wire import TO_ENGINE, Failed, Frames, FromEngine, Load, Place, Ready, Said, frame
+from pathway_local.engines.wire import TO_ENGINE, Failed, Frames, Load, Place, Ready, Said, frame
 from pathway_local.errors import EngineError, PathwayError
-from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.weights import models_home, weights_hash
-from pathway_local.sealing.seal import CLUSTER
 from pathway_local.system.machine import this_machine
 from pathway_local.system.private_process import make_private
 
@@ -62,7 +60,7 @@ class Worker:
                     yield from _printed(process.output.text)
                     process.output.forget()
                     process.note_shared_memory()
-                said = b"".join(frame(_marked(each)) for each in messages)
+                said = b"".join(frame(each) for each in messages)
                 for at in range(0, len(said), PIECE):
                     yield encode(Said(piece=said[at : at + PIECE]))
         except Gone:
@@ -82,7 +80,7 @@ class Worker:
             if place.weights != weights_hash(folder):
                 said = f"a worker has other weights in {folder} than the judge's"
                 raise EngineError(said, _COPY)
-            config = replace(config, model=str(pinned_folder(folder)))
+            config = replace(config, model=str(folder))
         load = structs.replace(load, config=config)
         self._frames = Frames(TO_ENGINE)
         environment = without_ray(os.environ)
@@ -113,12 +111,6 @@ def _printed(text: str) -> Iterator[bytes]:
         yield encode(Said(text[at : at + PIECE // 4]))
     if text:
         yield encode(Said("\n"))
-
-
-def _marked(message: FromEngine) -> FromEngine:
-    if isinstance(message, Ready):
-        return Ready(replace(message.facts, seal=f"{CLUSTER}{message.facts.seal}"))
-    return message
 
 
 def _check_same(what: str, wanted: dict[str, str], found: dict[str, str]) -> None:

@@ -37,7 +37,6 @@ from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
 from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
-from pathway_local.sealing.seal import caution_about
 from pathway_local.verdict import Value
 
 SHOW_SECONDS = 0.5
@@ -147,7 +146,7 @@ class _ScoringJob:
 
         pool = Pool(start, tokenizer, judge.most_tokens)
         try:
-            window = 0 if self.plan.alone else len(planned.gpus) * engine.window(config)
+            window = len(planned.gpus) * engine.window(config)
             task = FirstVerdicts(
                 self.run,
                 source=self.prepared.cases.path.name,
@@ -182,11 +181,12 @@ class _ScoringJob:
             loading,
         )
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}
+        facts["seal"] = asdict(engine.seal)
         self.engines.append(facts)
         self.run.jobs.learn(self.id, {ENGINES: [*self.engines]})
-        watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {facts['seal']}")
-        if caution := caution_about(engine.facts.seal, engine.facts.seal_limit):
-            watcher.notice(caution)
+        watcher.notice(f"{facts['engine']} {facts['version']} on {facts['device']}, sealed: {engine.seal}")
+        if engine.seal.missing and plan.seal != "off":
+            watcher.notice(engine.seal.missing)
         if engine.facts.note:
             watcher.notice(engine.facts.note)
         watcher.ready()

@@ -144,9 +144,8 @@ class Plan:
     """What `judge` shall do. Each field with an option is one of the command and of the API, by this very name.
 
     Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
-    rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. A case judged `alone`
-    has no other in the engine beside it. `allocation` follows from the options of the machine. Rubrics are loaded by
-    then.
+    rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. `allocation` follows
+    from the options of the machine. Rubrics are loaded by then.
     """
 
     cases: Path | Sheet
@@ -279,7 +278,6 @@ class Plan:
         Path | None, Option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
     ] = None
     kind: RunKind = ""
-    alone: bool = False
     allocation: Engines = ONE_ENGINE
 
     def __post_init__(self) -> None:

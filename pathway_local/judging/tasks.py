@@ -12,10 +12,10 @@ from msgspec.structs import replace as changed
 
 from pathway_local.case import BadRow, Case, CaseRef, fingerprint
 from pathway_local.errors import RunFileError, UsageError
+from pathway_local.judging.level_order import reordered
 from pathway_local.judging.loop import LocalRater, Tally, Texts
 from pathway_local.judging.planned_rater import PlannedRater
 from pathway_local.judging.reply_reading import drawn_scores
-from pathway_local.probes.drawing import reordered
 from pathway_local.rubrics.pair import FIELDS
 from pathway_local.runs.record import CaseOutcome, Record
 from pathway_local.runs.run_cases import rows_are_ids

@@ -11,7 +11,7 @@ from pathway_local.pages.page import page, sections, warnings
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
-from pathway_local.sealing.seal import CLUSTER, FILTER, is_closed
+from pathway_local.sealing.seal import Seal
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language
@@ -62,16 +62,14 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
     if found.jobs:
         days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
         yield say("when"), [" – ".join(days)]
-    levels = _each_once("seal", (engine for job in found.jobs for engine in job.engines))
-    if levels:
-        yield say("sealed"), list(dict.fromkeys(_sealed(level, say) for level in levels))
+    seals = [Seal.recorded(each["seal"]) for job in found.jobs for each in job.engines if "seal" in each]
+    if seals:
+        yield say("sealed"), list(dict.fromkeys(_sealed(seal, say) for seal in seals))
 
 
-def _sealed(level: str, say: Language) -> str:
-    """Return what a seal of this level did, for somebody who knows no words such as namespace."""
-    if level.startswith(CLUSTER):
-        return say("sealed_on_cluster", there=_sealed(level.removeprefix(CLUSTER), say))
-    return say("sealed_off" if is_closed(level) else "sealed_by_filter" if level == FILTER else "not_sealed")
+def _sealed(seal: Seal, say: Language) -> str:
+    """Return what a seal did, for somebody who knows no words such as namespace."""
+    return say("sealed_off" if seal.namespace else "sealed_by_filter" if seal.filter else "not_sealed")
 
 
 def _each_once(key: str, facts: Iterable[Mapping[str, Value]]) -> list[str]:

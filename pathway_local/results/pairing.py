@@ -9,7 +9,7 @@ import numpy as np
 
 from pathway_local.case import hash_by_input, text_hash
 from pathway_local.note import Note
-from pathway_local.probes.subject import input_roles
+from pathway_local.probes.subject import named_roles
 from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results import MIN_GROUP
 from pathway_local.rubrics.rubric import Rubric
@@ -75,7 +75,7 @@ def _fits(sides: Sequence[set[Question]], smallest: int) -> bool:
 
 def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
     """Return the inputs that may be questions: those called so, which are one, else each that is not judged."""
-    roles = [(rubric, input_roles(rubric, {})) for rubric in rubrics]
+    roles = [(rubric, named_roles(rubric, {})) for rubric in rubrics]
     questions = dict.fromkeys(own["question"] for _, own in roles if "question" in own)
     others = dict.fromkeys(name for rubric, own in roles for name in rubric.inputs if name != own.get("answer"))
     return [tuple(questions)] if questions else [(name,) for name in others]

@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 Policy = Literal["no-sockets", "no-new-sockets", "no-connections", "ask"]
-"""How much a filter refuses. Every policy refuses io_uring, whose operations no filter sees.
+"""How much a filter refuses. Every policy refuses io_uring, whose operations no filter sees, what looks into other
+processes or joins their namespaces, and new namespaces, in which a process gets all rights back.
 
 "no-sockets" refuses every socket but a local pair.
 "no-new-sockets" is like it, but a socket that the process has bound before may listen and accept. It holds for all
@@ -71,8 +72,28 @@ _CALLS = {
     "sendmmsg": (307, 269),
     "seccomp": (317, 277),
     "io_uring_setup": (425, 425),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "setns": (308, 268),
+    "unshare": (272, 97),
+    "perf_event_open": (298, 241),
+    "bpf": (321, 280),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
 }
 """Each call's number on these machines (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h)."""
+
+_REFUSED = tuple(_CALLS)[list(_CALLS).index("ptrace") :]
+"""Calls that every policy refuses: they look into other processes, join their namespaces, or reach kernel services."""
+
+_NEW_NAMESPACES = 0x7E020000
+"""CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID and CLONE_NEWNET."""
 
 Instruction = tuple[int, int, int, int]
 """A `struct sock_filter`: operation, instructions to skip if true, to skip if false, constant."""
@@ -139,6 +160,9 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     rules["sendto"] += _with_address(judged)
     # io_uring does socket, connect and send from a queue in memory, without a system call that a filter could see.
     rules |= {"io_uring_setup": _refuse(errno.ENOSYS), "connect": judged}
+    # clone3 hides its flags behind a pointer; told that the kernel lacks it, libraries call clone instead.
+    rules |= {"clone3": _refuse(errno.ENOSYS), "clone": _if_any_bit(0, _NEW_NAMESPACES, _refuse(errno.EPERM))}
+    rules |= {name: _refuse(errno.EPERM) for name in _REFUSED}
     # A pair of datagram sockets can send to any address; a pair of streams reaches only its other end.
     rules["socketpair"] = _unless(1, local if policy == "ask" else (_STREAM,), no, mask=_TYPE)
     if policy == "no-new-sockets":

@@ -24,7 +24,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 
 from pathway_local.sealing.filter import numbers
-from pathway_local.sealing.seal import NAMESPACE, is_closed
 from pathway_local.system.private_process import members
 
 _RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
@@ -76,12 +75,11 @@ class Gatekeeper:
 
     def _serve(self, ours: socket.socket) -> None:
         with ours:
-            level, listeners, _, _ = socket.recv_fds(ours, 64, 1)
+            network, listeners, _, _ = socket.recv_fds(ours, 64, 1)
         if not listeners:
             return  # the process ended before it sent them
         self._names = {number: name for name, number in numbers().items()}
-        self._isolated = is_closed(level.decode())
-        self._alone = level.decode().startswith(NAMESPACE)
+        self._isolated, self._alone = network != b"open", network == b"own"
         [self._listener] = listeners
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)

@@ -4,28 +4,35 @@ A filter on system calls belongs to a thread, and whatever the thread starts inh
 that this process has no sockets. So one thread, which only starts processes, is set aside before the others get it.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from pathway_local.sealing.filter import install
+from pathway_local.sealing.landlock import Files
 from pathway_local.system.private_process import STOPPING, make_private, own_cache
+from pathway_local.system.shipped import packaged_folder
 
 _apart: list[ThreadPoolExecutor] = []
+_DUMPABLE = 4
 
 
 def give_up_sockets() -> bool:
     """Forbid sockets to this thread, and to all that it starts from now on; return False if the kernel can't filter.
 
+    From now on only root reads this process's memory, not other programs of its user, such as an engine.
     Threads that native libraries started while they were imported keep their rights: they run only their own library's
     code (an allocator, linear algebra).
     """
     apart = ThreadPoolExecutor(1, "starts-processes")
     apart.submit(bool).result()  # starts the thread before the filter is on
+    ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)
     with suppress(OSError):
         install("no-sockets")
         _apart.append(apart)
@@ -99,6 +106,7 @@ UNSET = (
 """Removed: they would make vLLM write files about its work, or load other weights than those that we checked."""
 
 CACHES = {
+    "CUDA_CACHE_PATH": "cuda",
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
     "OUTLINES_CACHE_DIR": "outlines",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
@@ -115,7 +123,7 @@ def settle() -> None:
         # blocked, since a library may unblock them.
         signal.signal(number, signal.SIG_IGN)
     make_private()
-    os.environ.update(SWITCHES | _caches())
+    os.environ.update(SWITCHES | _caches() | _homes())
     for name in UNSET:
         os.environ.pop(name, None)
     drop_empty_parts()
@@ -141,4 +149,39 @@ def _caches() -> dict[str, str]:
         if TEMPORARY not in os.environ:
             return {}
         home = Path(os.environ[TEMPORARY])  # the home is read-only: cache for this process alone
+    for name in CACHES.values():
+        (home / name).mkdir(mode=0o700, exist_ok=True)
     return {variable: str(home / name) for variable, name in CACHES.items()}
+
+
+def _homes() -> dict[str, str]:
+    """Let what libraries keep for a user go to the folder that is removed."""
+    own = os.environ.get(TEMPORARY)
+    return dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), own) if own else {}
+
+
+SYSTEM = ["/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/proc", "/sys", "/nix/store"]
+"""What every program reads."""
+
+DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"]
+
+
+def engine_files(model: str) -> Files:
+    """Return the files that the process of an engine needs.
+
+    It reads the interpreter, its libraries, the system and the folder `model`, whose files may be links. It writes its
+    temporary folder, its caches, and shared memory, where even an engine of one process keeps its semaphores.
+    """
+    package, folder = packaged_folder(""), Path(model)
+    named = (os.environ.get(name, "").split(os.pathsep) for name in ("LD_LIBRARY_PATH", "CUDA_HOME"))
+    given = [sys.prefix, sys.base_prefix, *sys.path, *(each for parts in named for each in parts)]
+    libraries = [Path(each) for each in (*SYSTEM, *given) if each and Path(each) != package.parent]
+    judge = [folder, *(path.resolve() for path in folder.iterdir())] if model and folder.is_dir() else []
+    own = [Path(os.environ[name]) for name in (TEMPORARY, *CACHES) if name in os.environ]
+    # A checkout may hold runs and cases beside the package: there it sees names alone.
+    return Files(
+        read=[*libraries, package, *judge],
+        write=[*own, Path("/dev/shm")],
+        devices=[*map(Path, DEVICES), *Path("/dev").glob("nvidia*")],
+        list=[package.parent],
+    )

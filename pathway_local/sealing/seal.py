@@ -1,4 +1,4 @@
-"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts; a word for each level.
+"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts.
 
 Call it while the process has a single thread: otherwise the kernel refuses a new user namespace (unshare(2)).
 Processes that are started later, such as the engine's workers, live in the same namespace.
@@ -9,140 +9,144 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from pathway_local.errors import SealError
+from pathway_local.sealing import landlock
 from pathway_local.sealing.filter import install
+from pathway_local.sealing.landlock import Files
 from pathway_local.system.machine import uses_gpu
 
 Wanted = Literal["auto", "required", "off"]
-"""As strong a seal as the kernel allows; no network and no local sockets, else refuse to run; or no seal."""
+"""As strong a seal as the kernel allows; the whole seal, else refuse to run; or no seal."""
 
-NAMESPACE = "namespace"
-ISOLATED = "already-isolated"
-OFF_SWITCHES = "off-switches"
-FILTER = "filter"
-UNFILTERED: Final = "unfiltered"
-Attempt = Wanted | Literal["unfiltered"]
-"""How to seal an engine's process: as wanted, or as strongly as possible without the filter on system calls."""
-
-OFF = "off"
-CLUSTER = "cluster:"
-"""Begins the level of an engine on another machine: its own seal there follows."""
+Network = Literal["own", "none", "open"]
+"""A namespace of its own, a machine without network (a container's, systemd's PrivateNetwork), or the machine's."""
 
 NO_FILTER = (
     "Other programs' local sockets could be reached: take a kernel and a container that allow filters (seccomp), "
     "or leave --seal required out."
 )
 
-NO_NAMESPACE = "the kernel allows no network namespace here"
-FILTERS_NOTHING = "the kernel filters no system calls here"
-LEAVE_OUT = "Leave --seal required out: the engine then runs under the strongest seal that lets it start."
+
+PARTS = ("namespace", "filter", "files")
 
 
-def is_closed(level: str) -> bool:
-    """Whether this level has no network at all."""
-    return level.partition("+")[0] in (NAMESPACE, ISOLATED)
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What an engine's process is under; a run records it.
 
-
-def caution_about(level: str, why: str) -> str:
-    """Return a warning about a level, with the reason why it is not stronger; empty for the strongest here."""
-    if level.startswith(CLUSTER):
-        own = caution_about(level.removeprefix(CLUSTER), why)
-        return f"prompts and replies travel to the cluster's nodes{'; there: ' if own else ''}{own}"
-    if level == FILTER:
-        return f"{why or NO_NAMESPACE}: a filter on system calls keeps the engine from connecting"
-    if is_closed(level) and not _is_filtered(level):
-        return (
-            f"{why or FILTERS_NOTHING}: the engine reaches no network, but it can reach other programs' local sockets"
-        )
-    if level == OFF_SWITCHES:
-        said = why or "the kernel allows neither a network namespace nor a filter"
-        return f"NOT SEALED: {said}; give --seal required to refuse"
-    return ""
-
-
-def require(level: str, why: str) -> None:
-    """Raise SealError unless the engine reaches no network and no other program's local socket.
-
-    `why` says what prevented a stronger level, if it was not the kernel.
+    `namespace`: it has no network but loopback. `filter`: the kernel filters its system calls. `files`: it reads
+    and writes only what it needs. `why` says what prevented a part, if it was not the kernel.
     """
-    if why:
-        raise SealError(f"{why}, so the engine can't be sealed completely (only: {level})", LEAVE_OUT)
-    if not is_closed(level):
-        raise SealError(
-            f"this machine allows no network namespace (only: {level})",
-            "Run in a container without network (--network none), allow user namespaces (docs/privacy.md says how), "
-            "or leave --seal required out: then a filter on system calls takes its place.",
-        )
-    if not _is_filtered(level):
-        raise SealError(f"the kernel filters no system calls for the engine (only: {level})", NO_FILTER)
+
+    namespace: bool = False
+    filter: bool = False
+    files: bool = False
+    why: str = ""
+
+    def __str__(self) -> str:
+        return "+".join(part for part in PARTS if getattr(self, part)) or "not at all"
+
+    @classmethod
+    def recorded(cls, found: object) -> "Seal":
+        """Return the seal that a run has recorded; none if it has something else there."""
+        facts = found if isinstance(found, dict) else {}
+        return cls(**{part: facts.get(part) is True for part in PARTS}, why=str(facts.get("why", "")))
+
+    @property
+    def missing(self) -> str:
+        """Return what is missing and what that means; empty for the whole seal."""
+        if self == OFF:
+            return self.why
+        said = []
+        if not self.namespace and not self.filter:
+            said.append("NOT SEALED: the kernel allows neither a network namespace nor a filter")
+        elif not self.namespace:
+            said.append("the kernel allows no network namespace here: only a filter keeps the engine from connecting")
+        elif not self.filter:
+            said.append(
+                "the kernel filters no system calls here: the engine reaches no network, but it can reach other "
+                "programs' local sockets"
+            )
+        if not self.files:
+            said.append("the kernel limits no files here (Landlock): a model's code could read and change yours")
+        return "; ".join([*said, *([self.why] if self.why else [])])
+
+    def require(self) -> None:
+        """Raise SealError unless nothing is missing."""
+        if self.missing:
+            raise SealError(f"the engine can't be sealed completely (only: {self}): {self.missing}", COMPLETE)
 
 
-def _is_filtered(level: str) -> bool:
-    return FILTER in level.split("+")
+OFF = Seal(why="NOT SEALED: you gave --seal off")
 
+COMPLETE = (
+    "Allow user namespaces, filters and Landlock (docs/privacy.md says how), run in a container without network "
+    "(--network none), or leave --seal required out: the engine then gets the strongest seal that it can have."
+)
 
 SUCCESS, NO_DRIVER = 0, -1
 """cuInit returns the first if CUDA starts; the second is our number for a machine without its driver."""
 
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a seal: a network namespace, and a filter on system calls."""
-
-    namespace: bool
-    filter: bool
-
-    def try_on(self) -> None:
-        """Seal this process with these parts; an engine with workers later uses the filter that asks."""
-        if self.namespace:
-            seal()
-        if self.filter:
-            with suppress(OSError):
-                install("no-connections")
+WHOLE = Seal(namespace=True, filter=True, files=True)
+LADDER = (
+    WHOLE,
+    Seal(namespace=True, filter=True),
+    Seal(namespace=True, files=True),
+    Seal(filter=True, files=True),
+    Seal(),
+)
+"""The seals to try where CUDA does not start under the strongest."""
 
 
-LADDER = (Parts(True, True), Parts(True, False), Parts(False, True), Parts(False, False))
-"""Seals, the strongest first."""
+def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
+    """Cut this process off from networks, from other programs, and from the rights of root; return its seal.
 
-
-def close_off(wanted: str, gate: int) -> tuple[str, str]:
-    """Cut this process off from networks and from other programs' sockets; return the level and why it is no stronger.
-
-    The level is the word of `seal`, with "+filter" if system calls are filtered, or "off"; the manifest records it. The
-    reason is empty unless CUDA does not start under the strongest seal that the kernel allows.
+    If the seal has `files`, the caller has yet to keep itself to these (`landlock.keep_to`).
     """
-    if wanted == OFF:
-        return OFF, ""
-    parts, why = _strongest(LADDER[1:] if wanted == UNFILTERED else LADDER)
-    level = seal() if parts.namespace else OFF_SWITCHES
-    if parts.filter and _filter(level, gate):
-        return FILTER if level == OFF_SWITCHES else f"{level}+{FILTER}", why
-    return level, why
+    if wanted == "off":
+        return OFF
+    parts, why = _strongest(files)
+    network = enter_namespace() if parts.namespace else "open"
+    if not drop_capabilities():
+        why = why or "root's rights can't be given up here"
+    filtered = parts.filter and _filter(network, gate)
+    return Seal(network != "open", filtered, parts.files and landlock.version() > 0, why)
 
 
-def _strongest(ladder: Sequence[Parts]) -> tuple[Parts, str]:
-    """Return the strongest seal under which CUDA starts, if any, and why it is not the first of the ladder."""
-    best = ladder[0]
-    if not uses_gpu() or (answer := cuda_under(best.try_on)) in (SUCCESS, NO_DRIVER):
-        return best, ""
+def _try_on(parts: Seal, files: Files) -> None:
+    """Seal this process with these parts; an engine with workers later uses the filter that asks."""
+    if parts.namespace:
+        enter_namespace()
+    drop_capabilities()
+    with suppress(OSError):
+        if parts.filter:
+            install("no-connections")
+        if parts.files:
+            landlock.keep_to(files)
+
+
+def _strongest(files: Files) -> tuple[Seal, str]:
+    """Return the strongest seal under which CUDA starts, if any, and why it is not the whole."""
+    if not uses_gpu() or (answer := cuda_under(partial(_try_on, WHOLE, files))) in (SUCCESS, NO_DRIVER):
+        return WHOLE, ""
     if cuda_under(lambda: None) != SUCCESS:
-        return best, ""
+        return WHOLE, ""
     # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
-    for parts in ladder:
-        if cuda_under(parts.try_on) == SUCCESS:
+    for parts in LADDER:
+        if cuda_under(partial(_try_on, parts, files)) == SUCCESS:
             why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
-            return parts, why if parts != best else ""
-    return best, ""
+            return parts, why if parts != WHOLE else ""
+    return WHOLE, ""
 
 
-def _filter(level: str, gate: int) -> bool:
+def _filter(network: Network, gate: int) -> bool:
     """Filter this process's system calls; return whether the kernel does."""
     try:
         listener = install("no-connections" if gate < 0 else "ask", gate)
@@ -151,10 +155,26 @@ def _filter(level: str, gate: int) -> bool:
     if gate >= 0:
         # Keep `gate` open: the filter lets sendmsg on this number pass, so no other socket may get the number.
         handle = socket.socket(fileno=gate)
-        socket.send_fds(handle, [level.encode()], [listener])
+        socket.send_fds(handle, [network.encode()], [listener])
         handle.detach()
         os.close(listener)
     return True
+
+
+def drop_capabilities() -> bool:
+    """Give up all rights of root, and those in a user namespace, for good; return whether none is left.
+
+    With them, root's process could trace the command and join the machine's network.
+    """
+    for number in range(64):
+        if _libc.prctl(_DROP_BOUND, number, 0, 0, 0) != 0:
+            break  # there are no more, or they are not this user's to drop
+    _libc.prctl(_AMBIENT, _CLEAR, 0, 0, 0)
+    _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    return bool(_libc.capset(struct.pack("Ii", _CAPABILITIES_3, 0), bytes(24)) == 0)
+
+
+_DROP_BOUND, _AMBIENT, _CLEAR, _NO_NEW_PRIVILEGES, _CAPABILITIES_3 = 24, 47, 4, 38, 0x20080522
 
 
 def initialize_cuda() -> int:
@@ -196,20 +216,16 @@ _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def seal() -> str:
-    """Seal this process and return how: "namespace", "already-isolated" or, if the kernel forbids it, "off-switches".
-
-    "already-isolated" means a container without network, or systemd's PrivateNetwork: only loopback is up.
-    "off-switches" means that the network is reachable, and only the engines' own settings keep them off it.
-    """
+def enter_namespace() -> Network:
+    """Leave the machine's network, if it has one and the kernel allows it; return which network this process has."""
     if _isolated():
-        return ISOLATED
+        return "none"
     for flags in _attempts():
         # Tried in a forked process first: if it fails halfway (a new user without its ids), nobody can undo it.
         if _in_fork(partial(_enter, flags)):
             _enter(flags)
-            return NAMESPACE
-    return OFF_SWITCHES
+            return "own"
+    return "open"
 
 
 def _attempts() -> list[int]:

@@ -101,6 +101,7 @@ def measure_own(
             for path in (few, cases)
         ]
         found.append(_measured(plans, count, number, found[0].per_second if found else None))
+    Path(os.environ[REPLY]).unlink()
     return found
 
 
@@ -108,8 +109,9 @@ def _instant_judge(folder: Path, shape: str, detail: Detail) -> Path:
     """Return a models.yaml with a judge of that shape; the engine answers each of its cases with SAID."""
     judge, rubric = make_judge(shape, folder / shape), load_rubric(RUBRIC)
     reply = rubric.format.reply(dict.fromkeys(rubric.inputs, "x"), detail).form.write(SAID)
-    (folder / "reply.json").write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
-    os.environ[REPLY] = str(folder / "reply.json")
+    path = Path("/dev/shm") / f"bench-reply-{os.getpid()}.json"  # where an engine may read and write
+    path.write_text(json.dumps(JudgeTokenizer(judge).encode(reply)))
+    os.environ[REPLY] = str(path)
     registry = folder / "models.yaml"
     registry.write_text(yaml.safe_dump({"bench": {"source": str(judge), "context": 8192, "cpu": True}}))
     register()

@@ -53,13 +53,13 @@ def _sha256(weights: Path) -> str:
 
 
 def _table(found: Mapping[str, Any]) -> str:
-    heads = ["probe", "score", "expected", "result", "passed", "share", "mean shift"]
+    heads = ["probe", "change", "expected", "result", "passed", "share", "mean shift"]
     rows = [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *map(_row, found["rows"]))]
-    return "\n".join([f"### {found['rubric']}, {found['cases']} cases", "", *rows])
+    return "\n".join([f"### {found['rubric']}, {found['score']}", "", *rows])
 
 
 def _row(each: Mapping[str, Any]) -> list[str]:
-    named = [each["probe"], each["score"], SAY.text("words", each["expected"], {}), each["result"]]
+    named = [each["probe"], each["change"], SAY.text("words", each["expected"], {}), each["result"]]
     if not each["cases"]:
         return [*named, "", "", ""]
     share, shift = each["share"], each["mean_shift"]

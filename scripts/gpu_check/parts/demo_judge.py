@@ -4,6 +4,7 @@ from gpu_check.findings import Figure, Table
 from gpu_check.samples import Judged, judge_samples, of_others, stored
 from gpu_check.verdicts import CLOSE, Difference, compare
 from gpu_check.work import QUICK, Work
+from pathway_local.sealing.seal import Seal
 
 
 def run(work: Work) -> None:
@@ -27,7 +28,7 @@ def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
     note.words += whole.notes
     note.figures |= {
         "device": str(found.engine.get("device")),
-        "sealed": str(found.engine.get("seal")),
+        "sealed": str(Seal.recorded(found.engine.get("seal"))),
         "numbers": str(found.engine.get("dtype")),
         "numbers of the stored verdicts": str(kept.engine.get("dtype")),
         "failures": found.failures,
@@ -42,6 +43,6 @@ def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
         note.problems.append(f"the stored verdicts are out of date ({', '.join(others)}): scripts/gpu-check --store")
     if found.failures:
         note.problems.append(f"{found.failures} cases failed")
-    if "filter" not in str(found.engine.get("seal")) and "namespace" not in str(found.engine.get("seal")):
-        note.problems.append(f"the engine was not sealed: {found.engine.get('seal')}")
+    if missing := Seal.recorded(found.engine.get("seal")).missing:
+        note.problems.append(f"the engine was not sealed wholly: {missing}")
     note.problems += whole.problems
