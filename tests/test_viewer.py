@@ -317,7 +317,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
         [matrix] = ratings_matrices(opened, TINY)
         found = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
     assert found.people.benchmark is None
-    assert {rater for rater, *_ in found.people.groups} == {0}
+    assert found.people.judges == [0]
     both = "adjudicated/Eve, adjudicated/Bob"
     say = Language("en").note
     assert f"no human benchmark, because the scores of {both} rest on other raters'." in map(say, found.notices)

@@ -209,7 +209,7 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.alike import alike
+    from pathway_local.results.mistakes import mistakes
     from pathway_local.results.panel import make_panel
     from pathway_local.scores.matrix import ratings_matrices
 
@@ -218,7 +218,7 @@ def panel(
         found = make_panel(opened, name, members, rule, sys.argv)
         rubrics = rubrics_of(opened)
         matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
-        warnings = [note for each in matrices for note in alike(each, each.places(members))]
+        warnings = [note for each in matrices for note in mistakes(each, each.places(members))]
     rows = [
         [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
     ]

@@ -8,9 +8,9 @@ from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
-from pathway_local.results.alike import alike
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.label_design import without_picked
+from pathway_local.results.mistakes import mistakes
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
@@ -73,7 +73,7 @@ class ScoreAgreement:
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
-        self.warnings = [*alike(matrix, compared)]
+        self.warnings = [*mistakes(matrix, compared)]
         self.corrected = _corrected(whole, self.people)
 
 

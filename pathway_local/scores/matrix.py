@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -84,6 +85,7 @@ class RatingsMatrix:
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
+    `repeated` counts the cases with the texts of an earlier one.
     `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `sheets`
     has the job that handed out the sheet or page with a person's score: 0 where it is not known, and `ANY_SHEET` for
     raters without a person's scores, who need no sheet.
@@ -102,6 +104,7 @@ class RatingsMatrix:
     sheets: IntArray
     designs: tuple[Design, ...] = ()
     names: Mapping[Number, str] = field(default_factory=dict)
+    repeated: int = 0
 
     @property
     def on_scale(self) -> FloatArray:
@@ -255,6 +258,8 @@ class _Gathered:
         sheets = self._of_members(sheets[order])
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         metadata = tuple(self.cases[case_id].metadata for case_id in ids)
+        hashes = Counter(case.case_hash for case in self.cases.values() if case.case_hash)
+        repeated = sum(count - 1 for count in hashes.values())
         found = []
         for number, (name, declared) in enumerate(self.scores.items()):
             given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
@@ -274,6 +279,7 @@ class _Gathered:
                     sheets=sheets,
                     designs=designs,
                     names={**declared.written, **declared.levels},
+                    repeated=repeated,
                 )
             )
         return found
