@@ -65,9 +65,9 @@ def purge(
     values = values_by_name(where, "--where", "COLUMN=VALUE", "student=Ana")
     ids = [Pseudonyms.of_file(pseudonyms).of(each) for each in case] if pseudonyms else case
     with RunFile.read(run, None) as read:
-        chosen = choose_cases(read, ids, values) if case or where else None
-        files = chosen.files if chosen else exported(read)
-    some = f"everything about {_cases_counted(len(chosen.ids))}" if chosen else ""
+        chosen = choose_cases(read, ids, values) if case or where else []
+        files = exported(read)
+    some = f"everything about {_cases_counted(len(chosen))}" if chosen else ""
     named = some or ("everything about its cases" if everything else "everything that raters wrote")
     if not yes:
         question = f"Remove {named} from {run}? This can't be undone."
@@ -84,8 +84,7 @@ def purge(
     for place in OUT_OF_REACH:
         talk.say(place, indent=2)
     if files:
-        may = "may hold them" if chosen else "exported from this run"
-        talk.say(f"{may}: {', '.join(files)}", indent=2)
+        talk.say(f"written from this run: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
 
