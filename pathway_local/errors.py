@@ -128,8 +128,8 @@ class EngineMissing(EngineError):
     """This machine lacks the engine, or hardware that it needs."""
 
 
-class TemplateLimit(EngineError):
-    """The judge's chat template takes more time or memory than any sound one."""
+class TooCostly(EngineError):
+    """The judge's chat template or tokenizer takes more time or memory than any sound one."""
 
 
 class OutOfMemory(EngineError):

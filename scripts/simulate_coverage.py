@@ -22,16 +22,15 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from pathway_local.statistics.equal_judge import People, people_like, power
 
 from pathway_local.results.stand_in import TENTATIVE
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.corrected import corrected_difference
-from pathway_local.statistics.equal_judge import People, people_like, power
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.human_benchmark import human_benchmark, mean_of_people
 from pathway_local.statistics.intervals import (
     Effect,
-    contrast_error,
     difference_effect,
     mean_effect,
     scale_mean,
@@ -45,7 +44,6 @@ from pathway_local.statistics.prediction_powered import (
     label_noise,
 )
 from pathway_local.statistics.resampling import Statistic, counted_rows
-from pathway_local.statistics.subgroups import group_errors
 
 CASES = 2000
 LEVELS = np.arange(1.0, 6.0)
@@ -254,30 +252,6 @@ def icc_coverage(raters: int, severity: float, replications: int) -> Shares:
     return how_often(stream("icc", raters, severity), replications, once)
 
 
-def unfair_flags(middle: float, people: int, cases: int, apart: float, unfair: float, replications: int) -> Shares:
-    """A judge scores the second of two groups lower by `unfair`, in which answers are better by `apart` SD of quality.
-
-    Quality has an SD of 0.8 around the `middle`, a person's score another 0.8, and the judge draws scores to the
-    middle. Return how often the judge is said to score groups differently: by a regression on the people's mean scores
-    as levels, and by ours.
-    """
-
-    def once(rng: np.random.Generator) -> tuple[bool, bool]:
-        group = rng.integers(0, 2, cases)
-        quality = middle + 0.8 * apart * (group - 0.5) + rng.normal(0, 0.8, cases)
-        scores = on_scale(quality[:, None] + rng.normal(0, 0.2, people) + rng.normal(0, 0.8, (cases, people)))
-        judge = on_scale(3.4 + 0.7 * (quality - 3.4) + rng.normal(0, 0.5, cases) - unfair * group)
-        mean = scores.mean(axis=1)
-        design = np.column_stack([group, mean[:, None] == np.unique(mean)])
-        slopes = np.linalg.lstsq(design, judge, rcond=None)[0]
-        error, freedom = contrast_error(design, judge - design @ slopes, np.eye(len(slopes))[0], np.arange(cases))
-        plain = Effect(float(slopes[0]), error, freedom, cases)
-        ours = group_errors(judge, scores, mean, group)[1].effects["excess_mean_at_equal_scores"]
-        return not holds(plain.estimate(), 0.0), not ours.missing and not holds(ours.estimate(), 0.0)
-
-    return how_often(stream("unfair", 2, people, cases, apart, unfair, middle), replications, once)
-
-
 def on_scale(scores: Scores) -> Scores:
     """Return the nearest levels."""
     return np.clip(np.round(scores), 1, 5)
@@ -362,11 +336,6 @@ def further_tables() -> Iterator[tuple[str, str, int, str, list[Row]]]:
     yield "few cases", "usual", 15, "ours", rows
     rows = [("{} raters, severity {}", icc_coverage, each) for each in ((3, 0.3), (6, 0.3), (3, 0.6), (6, 0.6))]
     yield "ICC(2,1) of 60 cases", "these raters", 15, "ours", rows
-    unfair = [(1, 300, 1, 0.0), *((2, n, apart, 0.0) for n in (100, 400) for apart in (0, 0.5, 1)), (3, 400, 1, 0.0)]
-    unfair += [(k, n, 1, 0.4) for k in (2, 3) for n in (100, 200, 400)]
-    rows = [("{1}, {2}, {3:g}, {4:g}", unfair_flags, (3.4, *each)) for each in unfair]
-    rows += [("half fives: {1}, {2}, {3:g}, {4:g}", unfair_flags, (4.6, 2, 300, 1, by)) for by in (0.0, 0.4)]
-    yield "people, cases, SD apart, unfair by", "scores as given", 17, "ours", rows
     twice = ((40, 0), (100, 0), (100, 20), (200, 0), (200, 20), (200, 40), (400, 0), (400, 40))
     rows = [("{}, of them {} twice", repeated_coverage, each) for each in twice]
     yield "labels of 400 cases", "of these labels", 17, "ours", rows

@@ -26,14 +26,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is
 from benchmark import instant_engine
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.judges import chat_template, template_process
+from pathway_local.judges import limited_process, limits
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 register()
 
-answer_of_a_process = chat_template.answer
-chat_template.answer = template_process.answer  # a process for each rendering takes a tenth of a second
+answer_of_a_process = limits.answer
+limits.answer = limited_process.answer  # a process for each of them takes a tenth of a second
 
 settings.register_profile("same-examples", derandomize=True, database=None, max_examples=50)
 settings.load_profile("same-examples")  # `scripts/soak` draws others each time
@@ -46,7 +46,7 @@ None loads vLLM: beside them, the tests that compare times in a vLLM have a proc
 
 IMPORT_TORCH = (
     *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
-    *("test_pinned_folder", "test_vllm_core"),
+    "test_vllm_core",
 )
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""
@@ -118,8 +118,8 @@ def imported_first() -> set[str]:
 
 @pytest.fixture
 def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chat templates are rendered in a process with limits, as outside of the tests."""
-    monkeypatch.setattr(chat_template, "answer", answer_of_a_process)
+    """Chat templates and tokenizers have a process with limits, as outside of the tests."""
+    monkeypatch.setattr(limits, "answer", answer_of_a_process)
 
 
 @pytest.fixture(autouse=True)

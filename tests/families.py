@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any, Literal
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -14,19 +15,25 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Family:
-    """What sets a family apart: its special tokens, its turn template and how blanks are spelled."""
+    """What sets a family apart: its special tokens, its turn template and how blanks are spelled.
+
+    `prefix` names the part of a `metaspace` tokenizer that puts a blank before a text: a normalizer, as in Llama 2,
+    or a pre-tokenizer that does so before the first piece or before each.
+    """
 
     name: str
     eos: str
     specials: tuple[str, ...]
     template: str
     metaspace: bool = False
+    prefix: Literal["", "prepend", "first", "always"] = ""
     folds_system: bool = False
     added: tuple[str, ...] = ()
     end_of_turn: tuple[str, ...] = ()
     thinking: ThinkingSpec | None = None
 
 
+PREFIXES: tuple[Literal["prepend", "first", "always"], ...] = ("prepend", "first", "always")
 FAMILIES = (
     Family(
         "qwen",
@@ -139,6 +146,19 @@ FAMILIES = (
             off_by={"enable_thinking": False}, on_by={"enable_thinking": True}, end="</think>", close="</think>\n"
         ),
     ),
+    *(
+        Family(
+            f"llama2-{prefix}",
+            "</s>",
+            ("<unk>", "<s>", "</s>"),
+            "{% for m in messages %}{% if m.role == 'user' %}<s>[INST] {{ m.content }} [/INST]"
+            "{% elif m.role == 'system' %}<<SYS>>\n{{ m.content }}\n<</SYS>>\n\n"
+            "{% else %} {{ m.content }} </s>{% endif %}{% endfor %}",
+            metaspace=True,
+            prefix=prefix,
+        )
+        for prefix in PREFIXES
+    ),
 )
 
 
@@ -146,7 +166,7 @@ def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Pat
     """Save a tokenizer of that family, trained on this repository's prose, with its chat template."""
     from transformers import PreTrainedTokenizerFast  # slow to import: all workers would wait before the first test
 
-    tokenizer = Tokenizer.from_str(_trained(family.specials, family.metaspace, vocabulary))
+    tokenizer = Tokenizer.from_str(_trained(family.specials, family.metaspace, family.prefix, vocabulary))
     tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in family.added])
     unknown = "<unk>" if "<unk>" in family.specials else None
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=family.eos, unk_token=unknown)
@@ -155,11 +175,24 @@ def write_tokenizer(family: Family, folder: Path, vocabulary: int = 2000) -> Pat
     return folder
 
 
+def of_transformers(folder: Path) -> Any:
+    """Return transformers' tokenizer of a folder."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast.from_pretrained(folder)
+
+
 @cache
-def _trained(specials: tuple[str, ...], metaspace: bool, vocabulary: int) -> str:
+def _trained(specials: tuple[str, ...], metaspace: bool, prefix: str, vocabulary: int) -> str:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>" if "<unk>" in specials else None, byte_fallback=metaspace))
     if metaspace:
-        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+        blanks = normalizers.Replace(" ", "▁")
+        if prefix == "prepend":
+            tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), blanks])
+        elif prefix:
+            tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=prefix, split=False)
+        else:
+            tokenizer.normalizer = blanks
         tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
         alphabet = [chr(code) for code in range(33, 127)] + ["▁", "\n"]
         fallback = [f"<0x{byte:02X}>" for byte in range(256)]

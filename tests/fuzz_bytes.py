@@ -265,7 +265,6 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "workbook": Kind(".xlsx", [_workbook()], _damaged_archive, reading),
         "CSV copied": Kind(".csv", [_csv(",")], _damaged_text, onto),
         "JSONL copied": Kind(".jsonl", [_json_lines()], _damaged_text, onto),
-        "Parquet copied": Kind(".parquet", parquet, _damaged_parquet, onto),
         "workbook copied": Kind(".xlsx", [_workbook()], _damaged_archive, onto),
         "rubric": Kind(".prompty", rubrics, _damaged_text, looks),
         "prompt": Kind(".txt", rubrics, _damaged_text, ("rubrics adopt {} -o out.prompty --force",)),

@@ -27,29 +27,34 @@ KINDS = {
     "halves": "numbers: half points in JSON",
     "hundredths": "numbers: hundredths",
     "tens": "numbers: multiples of ten",
-    "constant": "json: a constant that is said to be one",
     "final-line": "tags_and_lines: a grade line with three letters",
-    "letter": "tags_and_lines: a letter after the reasoning",
     "schema": "json: a schema in the prompt",
-    "named-tags": "tags_and_lines: tags described",
     "claims": "verdicts: a verdict for each claim",
     "pair": "pairs: letters in double brackets behind an explanation",
-    "pair-json": "pairs: a number in JSON",
 }
 """Kinds of formats, each with a prompt of the corpus."""
 
-DECLARED = {
-    "keys": "reason: text; score: 1 No order < 2 Some order < 3 Full order or null or skipped; "
-    "details.jumps: number 0-1000; details.places: list; details.quotes: list; "
-    "status: choice completed | skipped",
-    "people": "analysis: text; score: 1 < 2 < 3",
-    "nominal": "kind: A | B | C",
-    "hundredths": "similarity_score: 0-1 by 0.01",
-    "constant": "metric: choice clarity; score: 1-5; reason: text",
-    "final-line": "reasoning: text; grade: I < P < C",
-    "claims": "verdicts: [claim: text, verdict: no < yes] as verdicts_share",
+Declared = tuple[str, tuple[str, ...], tuple[str, ...], dict[str, str]]
+DECLARED: dict[str, Declared] = {
+    "labels": ("", (), ("question", "answer"), {}),
+    "described": ("offer_id: = offer_id; offer: = offer; score: 1-3; reason: text", (), (), {}),
+    "tags": ("thoughts: text; score: 1-3", ("<S0>{thoughts}</S0>", "<S2>{score}</S2>"), (), {}),
+    "keys": ("reason: text; score: 1-3 or null or skipped; places: list; status: choice done | skipped", (), (), {}),
+    "people": ("reasons: text; score: 1 < 2 < 3", (), ("request", "reply"), {}),
+    "stars": ("stars: 1-5", ("stars: {stars}",), (), {}),
+    "unsure": ("verdict: No < Yes or Unsure", ("{verdict}",), (), {}),
+    "nominal": ("kind: A | B | C", (), (), {}),
+    "null": ("score: 1-5 or null; reason: text", (), (), {}),
+    "hundredths": ("similarity_score: 0-1 by 0.01", (), (), {}),
+    "tens": ("score: 0-100 by 10", ("{score}",), (), {}),
+    "final-line": ("reasoning: text; grade: I < P < C", ("GRADE: {grade}",), (), {}),
+    "pair": ("why: text; verdict: prefer A > tie as C > B", ("[[{verdict}]]",), (), {"answer_a": "answer_b"}),
+    "contextual_relevance_prompt": ("fq_id: = fq_id; score: 1-5; reason: text", (), (), {}),
+    "groundedness": ("thoughts: text; score: 1-5", ("<S0>{thoughts}</S0>", "<S2>{score}</S2>"), (), {}),
+    "pathway_answer_prompt": ("analysis: text; score: 1-5", ("**Score:** {score}",), ("question", "answer"), {}),
+    "pathway_rubric": ("reasons: text; score: 1-5", (), ("question", "answer"), {}),
 }
-"""What a person declares where the prompt leaves it open."""
+"""What a person completes where the prompt leaves it open: fields, lines, inputs, and what a comparison swaps."""
 
 PLAIN = "Open from 8 to 22."
 HOSTILE = (
@@ -112,10 +117,11 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host
 
 def _adopted(source: Path, folder: Path) -> Path:
     made = folder / f"{source.stem}.prompty"
+    declared, lines, inputs, swap = DECLARED.get(source.stem, ("", (), (), {}))
     # Random weights write until a budget ends; whole budgets are tested in test_formats_in_vllm.py.
-    text = adopted_text(source.read_bytes(), str(source), DECLARED.get(source.stem, ""))
-    text = re.sub(r"^(    .+: text)(?=,|$)", r"\1 8", text, flags=re.MULTILINE)
-    made.write_text(re.sub(r"^(    .+: list)$", r"\1 2 of text 8", text, flags=re.MULTILINE))
+    short = re.sub(r": text\b", ": text 8", re.sub(r": list\b", ": list 2 of text 8", declared))
+    text = adopted_text(source.read_bytes(), str(source), short, lines if declared else None, inputs, swap)
+    made.write_text(text)
     return made
 
 

@@ -132,13 +132,17 @@ def test_a_kind_that_can_not_be_copied_is_refused_beforehand(read_only: Path) ->
     assert [path.name for path in read_only.parent.iterdir()] == ["cases.psv"]
 
 
-def test_every_ending_of_the_register_can_be_read_written_and_copied(tmp_path: Path) -> None:
+def test_every_ending_of_the_register_can_be_read_and_written_and_most_copied(tmp_path: Path) -> None:
     for ending in KINDS:
         source, target = tmp_path / f"cases{ending}", tmp_path / f"copy{ending.upper()}"
         write_table(source, ["question", "answer"], [{"question": "q", "answer": "a"}])
-        add_columns(CasesFile(source, NEEDED), target, ["score"], cells)
-        (case,) = CasesFile(target, NEEDED)
-        assert isinstance(case, Case) and case.metadata == {"score": "3"}
+        assert [case.inputs for case in CasesFile(source, NEEDED) if isinstance(case, Case)] == [
+            {"question": "q", "answer": "a"}
+        ]
+        if ending in (".csv", ".tsv", ".txt", ".xlsx"):
+            add_columns(CasesFile(source, NEEDED), target, ["score"], cells)
+            (case,) = CasesFile(target, NEEDED)
+            assert isinstance(case, Case) and case.metadata == {"score": "3"}
 
 
 def test_an_unknown_ending_names_the_known_ones(tmp_path: Path) -> None:

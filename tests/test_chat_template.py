@@ -11,14 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from families import FAMILIES, Family, write_tokenizer
+from families import FAMILIES, Family, of_transformers, write_tokenizer
 from stored_judge import spec_of, store_judge
 from typed import Desk
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
 from pathway_local.judges.chat_template import chat_frame, ends
-from pathway_local.judges.template_process import SECONDS
+from pathway_local.judges.limited_process import LIMITS
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.machine import Machine
 
@@ -39,7 +39,7 @@ def test_the_text_is_that_of_transformers(family: Family, reply: bool, tmp_path:
     turns = turns if family.folds_system else [("system", "\nJudge. "), *turns]
     messages = [{"role": role, "content": words} for role, words in turns]
     for switches in ({}, {"enable_thinking": True}, {"enable_thinking": False}, {"reasoning_effort": "high"}):
-        wanted = tokenizer.tokenizer.apply_chat_template(
+        wanted = of_transformers(tmp_path).apply_chat_template(
             messages, tokenize=False, add_generation_prompt=reply, **switches
         )
         assert tokenizer.chat(turns, switches, reply=reply) == wanted
@@ -62,7 +62,7 @@ def test_extensions_filters_and_variables_are_those_of_transformers(tmp_path: Pa
     (tmp_path / "chat_template.jinja").write_text(TOOLS)
     tokenizer = JudgeTokenizer(tmp_path)
     messages = [{"role": "system", "content": "a"}, {"role": "user", "content": " b\n"}]
-    wanted = tokenizer.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    wanted = of_transformers(tmp_path).apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     assert "SYSTEM: a\n" in wanted
     assert tokenizer.chat([("system", "a"), ("user", " b\n")], {}) == wanted
 
@@ -71,7 +71,7 @@ HOSTILE = {
     "{{ '%0999999999d' | format(1) }}": "the chat template needs over 512 MB of memory",
     "{{ 'a' * 10**10 }}": "the chat template needs over 512 MB of memory",
     "{{ 'a' * 10**7 }}": "the chat template writes over 1,000,000 characters",
-    ENDLESS: f"takes over {SECONDS} seconds to render",
+    ENDLESS: f"takes over {LIMITS['chat template'][0]} seconds",
     "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}": "maximum recursion depth exceeded",
     "{{ ''.__class__.__mro__ }}": "access to attribute '__class__' of 'str' object is unsafe",
     "{{ raise_exception('no\x1b[2J turns\nat all') }}": "the chat template fails: no?[2J turns",
@@ -156,11 +156,11 @@ def test_blanks_and_texts_without_words_are_treated_as_transformers_does(said: s
     write_tokenizer(FAMILIES[0], tmp_path)
     turn = f"{given}<{{{{ m.role }}}}>{{{{ {said} }}}}{'{% endif %}' if given else ''}"
     (tmp_path / "chat_template.jinja").write_text(f"{{% for m in messages %}}{turn}{{% endfor %}}")
-    tokenizer = JudgeTokenizer(tmp_path)
+    tokenizer, transformers = JudgeTokenizer(tmp_path), of_transformers(tmp_path)
     for system in ("", " \n", "s", "\n\n s \n\n", "\ts\t\n", "\u3000s\r\n"):
         turns = [("system", system), ("user", "\nu\n u\t")]
         messages = [{"role": role, "content": words} for role, words in turns]
-        assert tokenizer.chat(turns, {}) == tokenizer.tokenizer.apply_chat_template(messages, tokenize=False)
+        assert tokenizer.chat(turns, {}) == transformers.apply_chat_template(messages, tokenize=False)
 
 
 @pytest.mark.parametrize("turns", [42, 1000])
@@ -204,7 +204,7 @@ def _child_of(parent: int) -> int:
     for _ in range(600):
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
         for child in children:
-            if b"template_process" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"limited_process" in Path(f"/proc/{child}/cmdline").read_bytes():
                 time.sleep(0.3)
                 return int(child)
         time.sleep(0.1)

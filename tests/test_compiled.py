@@ -8,11 +8,8 @@ import pytest
 from test_prompt_corpus import CORPUS, outcome
 
 from pathway_local.errors import RubricError, RunDamaged
-from pathway_local.rubrics.declaration import declaration_of
-from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric, compiled, read_compiled
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
-from pathway_local.rubrics.spelling import outputs_in
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 
@@ -43,7 +40,7 @@ def all_rubrics() -> dict[str, Rubric]:
 
 def test_every_rubric_comes_back_as_it_was() -> None:
     rubrics = all_rubrics()
-    assert len(rubrics) > 150
+    assert len(rubrics) > 35
     for name, rubric in rubrics.items():
         again = read_compiled(rubric.text, compiled(rubric))
         assert compiled(again) == compiled(rubric), name
@@ -64,13 +61,6 @@ def test_every_rubric_comes_back_as_it_was() -> None:
         assert list(again.inputs) == list(rubric.inputs)
         assert again.format.outputs == rubric.format.outputs, name
         assert list(again.format.outputs.fields) == list(rubric.format.outputs.fields)
-
-
-def test_every_rubric_is_declared_and_read_back() -> None:
-    for name, rubric in all_rubrics().items():
-        outputs = rubric.format.outputs
-        declared = declaration_of(outputs)
-        assert OutputFormat.load(outputs_in(declared.fields, declared.lines)).outputs == outputs, name
 
 
 DAMAGES = {

@@ -19,9 +19,9 @@ from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.conversation import BadConversation, conversation_text, messages_in
-from pathway_local.rubrics.placeholders import jinja_turn
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
+from pathway_local.rubrics.template import jinja_turn
 from pathway_local.sheets.cases_file import CasesFile
 
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -125,7 +125,7 @@ def test_no_content_can_look_like_a_further_message() -> None:
 @pytest.mark.parametrize("rubric", [OURS, OWN], ids=lambda rubric: rubric.name)
 def test_hostile_roles_and_markers_stay_text(judge: tuple[Family, JudgeTokenizer], rubric: Rubric) -> None:
     family, tokenizer = judge
-    control = {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
+    control = {tokenizer.id_of(token) for token in (*family.specials, *family.added)}
     harmless = prompt_of(judge, rubric, json.dumps([{"role": "a", "content": "b"}] * 2))
     hostile = prompt_of(judge, rubric, json.dumps(HOSTILE))
     assert [i for i in hostile.ids if i in control] == [i for i in harmless.ids if i in control]
@@ -231,7 +231,7 @@ def test_a_check_shows_an_example_and_the_rubrics_own_length(
 
 
 def test_adopt_declares_the_input_of_a_loop_as_a_conversation() -> None:
-    rubric = adopted(f"{LOOP} {{{{ topic }}}} Give a score from 1 to 5. Output only the number.")
+    rubric = adopted(f"{LOOP} {{{{ topic }}}} Give a score from 1 to 5.", declared="score: 1-5")
     assert {name: (each.conversation, each.looped) for name, each in rubric.inputs.items()} == {
         "messages": (True, True), "topic": (False, False),
     }  # fmt: skip

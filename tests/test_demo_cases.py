@@ -13,12 +13,11 @@ import pytest
 
 from demo_judge.cases import LEVELS, MAKERS, make_cases, write_cases
 from demo_judge.gold_cases import completeness, correctness
-from demo_judge.held_out_kinds import HELD_OUT_KINDS
-from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
+from demo_judge.kind import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS
 from demo_judge.made_case import MadeCase
 from demo_judge.samples import FOLDER, sample_file
 from demo_judge.sentences import CHATTER, GIVEN, OFF_TOPIC, PLEASANTRIES, REFUSALS, UNKNOWN, VAGUE
-from demo_judge.world import KINDS, Split, held_out
+from demo_judge.world import Split, held_out
 from pathway_local.rubrics.rubric_file import load_rubric
 
 RUBRIC_AND_SPLIT = [(rubric, split) for rubric in MAKERS for split in Split]

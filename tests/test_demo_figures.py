@@ -82,13 +82,13 @@ def test_the_card_states_the_stored_self_test_and_says_when_it_is_of_earlier_wei
     rubric = load_rubric("pathway-answer")
     share = {"value": 0.27, "low": 0.193, "high": 0.364}
     shift = {"value": -0.001, "low": None, "high": None}
-    common = {"probe": "stranger", "score": "score", "expected": "bottom", "share": share, "mean_shift": shift}
+    common = {"probe": "stranger", "change": "other", "expected": "low", "share": share, "mean_shift": shift}
     probes = [common | {"result": "failed", "cases": 100, "passed": 27}, common | {"result": "no cases", "cases": 0}]
     tested = {
         "table": "probes",
         "rubric": rubric.name,
         "rubric_sha256": rubric.sha256,
-        "cases": 100,
+        "score": "score",
         "rows": probes,
         "notes": [{"text": "Passing is necessary."}],
     }
@@ -96,8 +96,11 @@ def test_the_card_states_the_stored_self_test_and_says_when_it_is_of_earlier_wei
     (tmp_path / "model.safetensors").write_bytes(b"1")
     write_results(tmp_path, [[tested]])
     section = self_test_section(tmp_path)
-    assert "| stranger | score | bottom level | failed | 27 of 100 | 27.0% (19.3% to 36.4%) | 0.00 |" in section
-    assert "| stranger | score | bottom level | no cases |  |  |  |" in section
+    assert (
+        "| stranger | other | one of the lowest levels | failed | 27 of 100 | 27.0% (19.3% to 36.4%) | 0.00 |"
+        in section
+    )
+    assert "| stranger | other | one of the lowest levels | no cases |  |  |  |" in section
     assert "Passing is necessary. Here it judged" in " ".join(section.split())
     (tmp_path / "model.safetensors").write_bytes(b"2")
     assert "last changed" in " ".join(self_test_section(tmp_path).split())

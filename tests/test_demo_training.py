@@ -49,14 +49,14 @@ def test_lessons_are_the_prompts_that_a_judge_gets_and_the_replies_that_its_rubr
         assert not isinstance(prompt, Exception)
         assert lesson.ids[: lesson.reply] == prompt.ids
         assert lesson.ids[-1] == tokenizer.eos_id
-        written = tokenizer.tokenizer.decode(lesson.ids[lesson.reply : -1], clean_up_tokenization_spaces=False)
+        written = tokenizer.text(lesson.ids[lesson.reply : -1])
         assert dict(prompt.reply.form.read(written).values) == case.values
         assert lesson.ids[: len(teacher.prefix(rubric))] == teacher.prefix(rubric)
 
 
 def test_without_their_text_rubrics_differ_by_name_alone(tokenizer: JudgeTokenizer) -> None:
     named = Teacher(tokenizer, whole=False)
-    prefixes = {rubric: tokenizer.tokenizer.decode(named.prefix(rubric)) for rubric in MAKERS}
+    prefixes = {rubric: tokenizer.text(named.prefix(rubric)) for rubric in MAKERS}
     assert len(set(prefixes.values())) == len(MAKERS)
     assert all(rubric in prefix and len(prefix) < 120 for rubric, prefix in prefixes.items())
 
@@ -64,8 +64,8 @@ def test_without_their_text_rubrics_differ_by_name_alone(tokenizer: JudgeTokeniz
 def test_digits_stand_alone_and_text_comes_back(tokenizer: JudgeTokenizer) -> None:
     text = 'Pay $450 by 12:30 – "naïve", {"a": [1]}\n\n**Score:** 3'
     ids = tokenizer.encode(text)
-    assert tokenizer.tokenizer.decode(ids, clean_up_tokenization_spaces=False) == text
-    assert all(sum(c.isdigit() for c in tokenizer.tokenizer.decode([i])) <= 1 for i in range(len(tokenizer.tokenizer)))
+    assert tokenizer.text(ids) == text
+    assert all(sum(c.isdigit() for c in tokenizer.text([i])) <= 1 for i in range(tokenizer.tokenizer.get_vocab_size()))
 
 
 def test_rows_behind_a_shared_prefix_attend_as_with_the_usual_cache(tokenizer: JudgeTokenizer) -> None:

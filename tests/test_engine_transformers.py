@@ -1,13 +1,17 @@
 """transformers gives a second opinion on vLLM: the same ids for the same pass, or a tie too near to call."""
 
+import json
 import math
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from engine_passes import FORMATS, READABLE, Maker
 from msgspec.structs import replace
 from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _cause
@@ -158,3 +162,43 @@ def test_damaged_weights_are_said_to_be(tiny_judge: Path, tmp_path: Path) -> Non
     error = start_error(TRANSFORMERS, _cause(raised.value), "")
     assert isinstance(error, WeightsMissing)
     assert "damaged" in error.hint
+
+
+def _copied(judge: Path, folder: Path, **weights: object) -> Path:
+    copy = Path(shutil.copytree(judge, folder / "judge"))
+    kept = {
+        name: tensor
+        for name, tensor in {**load_file(judge / "model.safetensors"), **weights}.items()
+        if tensor is not None
+    }
+    save_file(kept, copy / "model.safetensors", metadata={"format": "pt"})
+    return copy
+
+
+NORM = "model.norm.weight"
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({NORM: None}, "lack 1 tensors, first 'model.norm.weight'"),
+        ({NORM: None, "model.norms.weight": np.ones(128, np.float32)}, "lack 1 tensors"),
+        ({"more": np.ones(3, np.float32)}, "hold, beside those of the model, 1 tensors, first 'more'"),
+        ({NORM: np.ones(3, np.float32)}, "misfit 1 tensors"),
+    ],
+)
+def test_weights_that_are_missing_or_strange_are_refused(
+    weights: dict[str, object], said: str, tiny_judge: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(WeightsMissing, match=said):
+        TransformersEngine(EngineConfig(str(_copied(tiny_judge, tmp_path, **weights)), "float32", 2048))
+
+
+def test_a_generation_config_changes_no_token(tiny_judge: Path, tmp_path: Path, make: Maker) -> None:
+    passes = [Pass(f"free-{case}", make.ids(f"Case {case}"), None, 12) for case in range(4)]
+    judge = _copied(tiny_judge, tmp_path)
+    plain = _run(TransformersEngine(EngineConfig(str(judge), "float32", 2048)), passes)
+    favourite = plain["free-0"].ids[0]
+    told = {"suppress_tokens": [favourite], "repetition_penalty": 1.8, "no_repeat_ngram_size": 2, "num_beams": 3}
+    (judge / "generation_config.json").write_text(json.dumps(told))
+    assert _run(TransformersEngine(EngineConfig(str(judge), "float32", 2048)), passes) == plain

@@ -16,7 +16,6 @@ from pathway_local.engines.host import described, last_exception, start_error, t
 from pathway_local.engines.vllm import VLLM
 from pathway_local.engines.wire import Failed
 from pathway_local.errors import EngineError, EngineMissing, EngineUnexplained, OutOfMemory, WeightsMissing
-from pathway_local.judges.pinned_folder import pinned_folder
 
 WRAPPER = Failed(kind="RuntimeError", message="Engine core initialization failed. See root cause above. Failed core")
 GIB = 1 << 30
@@ -230,7 +229,7 @@ def test_a_judge_whose_files_went_after_it_was_checked_is_told(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
     judge = shutil.copytree(tiny_judge, tmp_path / "judge")
-    weights = pinned_folder(judge) / "model.safetensors"
+    weights = judge / "model.safetensors"
     shutil.rmtree(judge)
     error = start_error(VLLM, _cause(_raised(weights.read_bytes)), "")
     assert "put them back" in error.hint

@@ -168,14 +168,14 @@ def _caused(cause: BaseException, outer: type[Exception] = DryRunError) -> Excep
     [
         (GatedRepoError("x", response=_response(403)), "someone/small is gated", "`hf auth login`"),
         (_caused(GatedRepoError("x", response=_response(401))), "someone/small is gated", "Accept its terms"),
-        (RevisionNotFoundError("x", response=_response(404)), f"has no revision {COMMIT}", "Correct the entry's"),
-        (RepositoryNotFoundError("x", response=_response(401)), "the hub has no someone/small", "source"),
-        (_caused(OfflineModeIsEnabled("x")), "the environment forbids the network", "docs/judges.md"),
+        (RevisionNotFoundError("x", response=_response(404)), f"has no revision {COMMIT}", "Correct it"),
+        (RepositoryNotFoundError("x", response=_response(401)), "the hub shows no someone/small", "source"),
+        (_caused(OfflineModeIsEnabled("x")), "forbids the network", "docs/judges.md"),
         (_caused(httpx2.ConnectError("x"), LocalEntryNotFoundError), "can't be reached (ConnectError)", "proxy"),
         (httpx2.ConnectTimeout("x"), "can't be reached (ConnectTimeout)", "proxy"),
         (httpx2.ProxyError("x"), "can't be reached (ProxyError)", "proxy"),
-        (_caused(HfHubHTTPError("x", response=_response(503))), "answered with status 503", "Wait"),
-        (OSError(errno.ENOSPC, "No space left on device"), "is full", "complete files are kept"),
+        (_caused(HfHubHTTPError("x", response=_response(503))), "answers with an error", "Wait"),
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left", "complete files are kept"),
         (PermissionError(errno.EACCES, "Permission denied"), "can't be written", "permissions"),
     ],
 )
@@ -195,7 +195,7 @@ def test_each_way_to_fail_is_explained(
 def test_a_token_that_is_set_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
     found = explained(SMALL, tmp_path, GatedRepoError("x", response=_response(403)))
-    assert "HF_TOKEN belongs to that account" in found.hint
+    assert "if HF_TOKEN is set" in found.hint
     assert "secret" not in f"{found}{found.hint}"
 
 
@@ -402,7 +402,7 @@ def test_an_interrupted_fetch_goes_on_with_what_is_missing(
     assert failed.returncode == 5, failed.stderr
     assert "Traceback" not in failed.stderr
     assert f"RANGE model.safetensors {10 << 20}" in state.asked, "the client resumes a broken transfer by itself"
-    assert "the hub answered with status 503" in failed.stderr and "complete files are kept" in failed.stderr
+    assert "the hub answers with an error" in failed.stderr and "complete files are kept" in failed.stderr
     state.break_at, state.asked = "", []
     assert _run(url, tmp_path, "fetch", "small").returncode == 0
     fetched = {line.rpartition("/")[2] for line in state.asked if line.startswith("GET /someone")}
@@ -418,12 +418,12 @@ def test_a_gated_judge_says_how_to_get_it(hub: tuple[Hub, str], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "name", ["../../planted.json", "/{}/planted.json", "..\\planted.json", "planted.json", "a/../../planted.json"]
+    "name", ["../../planted.json", "/{}/planted.json", "..\\planted.json", "vocab.json", "a/../../planted.json"]
 )
 def test_a_hostile_hub_writes_nowhere_else_and_ends(name: str, hub: tuple[Hub, str], tmp_path: Path) -> None:
     state, url = hub
     state.planted = {name.format(tmp_path): 9}
-    if name == "planted.json":
+    if name == "vocab.json":
         with pytest.raises(PathwayError, match="sends more bytes"):
             fetch(SMALL, _client(url))
     else:  # in a subfolder or in another folder, from which nothing is taken

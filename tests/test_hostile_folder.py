@@ -6,11 +6,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from stored_judge import spec_of
 from typed import Desk
 
+from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
-from pathway_local.judges.weights import LARGEST_TEXT, MOST_ADDED_TOKENS, find_folder
+from pathway_local.judges.limited_process import LIMITS, MOST_ADDED_TOKENS, MOST_IDS
+from pathway_local.judges.weights import LARGEST_TEXT, find_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
+from pathway_local.system.machine import Machine
 
 FILES = ("config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja", "model.safetensors")
 
@@ -56,33 +60,93 @@ def _with(judge: Path, **changed: object) -> Path:
     return judge
 
 
-@pytest.mark.parametrize(
-    "normalizer",
-    [
-        {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100},
-        {"type": "Replace", "pattern": {"Regex": ""}, "content": "a" * 100},
+REGEX = {"type": "Split", "pattern": {"Regex": "(a+a+)+[^a!]"}, "behavior": "Isolated", "invert": False}
+LONG = "<" + "x" * 1_000_000 + ">"
+TOKEN = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+MISFIT = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 9}
+GROWS = "changes texts by Replace, which we do not allow"
+HOSTILE: dict[str, tuple[dict[str, object], str]] = {
+    "never matches": ({"pre_tokenizer": REGEX}, "retry-limit-in-match over"),
+    "far ids": ({"model": {"type": "BPE", "vocab": {"a": 2**32 - 1}, "merges": []}}, "has an id of 4,294,967,295"),
+    "panics": ({"truncation": MISFIT}, "must be strictly less"),
+    "no such model": ({"model": {"type": "Genie"}}, "can't be used"),
+    "another normalizer": (
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+        "by 'Precompiled', which",
+    ),
+    "longer": ({"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}}, GROWS),
+    "between": ({"normalizer": {"type": "Replace", "pattern": {"Regex": ""}, "content": "a"}}, GROWS),
+    "nested": (
         {
-            "type": "Sequence",
-            "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}] * 3,
+            "normalizer": {
+                "type": "Sequence",
+                "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 90,
+            }
         },
-    ],
-)
-def test_a_tokenizer_that_multiplies_texts_is_refused(judge: Path, normalizer: dict[str, object]) -> None:
-    with pytest.raises(EngineError, match="times longer"):
-        JudgeTokenizer(_with(judge, normalizer=normalizer))
+        GROWS,
+    ),
+    "countless": (
+        {"added_tokens": [{"id": 1000 + at, "content": f"<{at}>", **TOKEN} for at in range(MOST_ADDED_TOKENS + 1)]},
+        "adds 20,001 tokens",
+    ),
+    "long": ({"added_tokens": [{"id": 4000, "content": LONG, **TOKEN}]}, "names a token of over 1,000 characters"),
+}
 
 
-def test_a_tokenizer_with_countless_added_tokens_is_refused(judge: Path) -> None:
-    token = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-    added = [{"id": 1000 + at, "content": f"<{at}>", **token} for at in range(MOST_ADDED_TOKENS + 1)]
-    with pytest.raises(EngineError, match="adds 20,001 tokens"):
-        JudgeTokenizer(_with(judge, added_tokens=added))
+@pytest.mark.timeout(60)
+@pytest.mark.usefixtures("own_process")
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_tokenizer_is_an_error_of_the_judge(kind: str, judge: Path) -> None:
+    changed, said = HOSTILE[kind]
+    with pytest.raises(EngineError, match=said) as error:
+        JudgeTokenizer(_with(judge, **changed))
+    assert len(str(error.value).splitlines()) == 1
+    [check] = [
+        each for each in check_judge(spec_of(judge), judge, Machine((), 10**10)).checks if each.status == "problem"
+    ]
+    assert (check.name, said in check.found) == ("tokenizer", True)
+
+
+@pytest.mark.usefixtures("own_process")
+@pytest.mark.parametrize(("limits", "said"), [((1, 2048), "takes over 1 seconds"), ((20, 150), "needs over")])
+def test_a_tokenizer_has_little_time_and_memory(
+    limits: tuple[int, int], said: str, judge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LIMITS, "tokenizer", limits)
+    vocabulary = {f"{at:x}": at for at in range(MOST_IDS - 1)}
+    with pytest.raises(EngineError, match=said):
+        JudgeTokenizer(_with(judge, model={"type": "BPE", "vocab": vocabulary, "merges": []}))
+
+
+@pytest.mark.parametrize("key", ["unk_token", "added_tokens_decoder", "extra_special_tokens"])
+def test_a_token_of_a_million_characters_in_its_settings_is_refused(judge: Path, key: str) -> None:
+    path = judge / "tokenizer_config.json"
+    named = {"unk_token": LONG, "added_tokens_decoder": {"4000": {"content": LONG}}, "extra_special_tokens": [LONG]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: named[key]}))
+    with pytest.raises(EngineError, match="names a token of over 1,000 characters"):
+        JudgeTokenizer(judge)
+
+
+def test_a_tokenizer_that_cuts_or_fills_up_texts_does_neither_here(judge: Path) -> None:
+    long, before = "Judge this answer. " * 20, JudgeTokenizer(judge)
+    cut = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    fill = {
+        "strategy": {"Fixed": 999},
+        "direction": "Left",
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "<|endoftext|>",
+    }
+    fill["pad_to_multiple_of"] = None
+    now = JudgeTokenizer(_with(judge, truncation=cut, padding=fill))
+    assert now.encode(long) == before.encode(long) and now.encode_cases([long]) == before.encode_cases([long])
+    assert check_judge(spec_of(judge, thinking="never"), judge, Machine((), 10**10)).ready
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"normalizer": 3}', '{"normalizer": {"normalizers": [3]}}'])
 def test_a_damaged_tokenizer_is_a_clear_error(judge: Path, text: str) -> None:
     (judge / "tokenizer.json").write_text(text)
-    with pytest.raises(EngineError, match="can't be read"):
+    with pytest.raises(EngineError, match="can't be used"):
         JudgeTokenizer(judge)
 
 

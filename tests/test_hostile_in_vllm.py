@@ -86,7 +86,7 @@ def prompts(rubric: Rubric, detail: Detail, tokenizer: JudgeTokenizer) -> list[P
     writer = PromptWriter(rubric, tokenizer, Chat(), context=CONTEXT, detail=detail)
     harmless = {given: f"harmless{at}" for at, given in enumerate(rubric.inputs)}
     form = rubric.format.reply(harmless, detail).form
-    added = set(tokenizer.tokenizer.get_added_vocab().values())
+    added = tokenizer.tokenizer.get_added_tokens_decoder()
     cases = [hostile_texts(rubric, form, draw) for _ in range(DRAWS)]
     known, *written = writer.write([harmless, *cases])
     assert isinstance(known, Prompt)

@@ -22,7 +22,6 @@ PAGE = (Path(__file__).parents[1] / "docs" / "rubrics.md").read_text()
 FILES = dict(re.findall(r"^```(?:text|yaml) (\S+(?<!jsonl))\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 NAMED = {
     "skeleton.txt": ("Muddled", "Passable", "Clear"),
-    "grade.txt": ("I", "P", "C"),
     "levels.yaml": ("rude", "neutral", "polite"),
     "clearer.prompty": ("second", "first"),
     "own.prompty": ("misses it", "touches it", "fits"),
@@ -30,8 +29,6 @@ NAMED = {
 """The names that each file gives its levels, lowest first."""
 
 NAMELESS = {"halves.txt", "loop.prompty", "plain.txt", "beside.yaml"}
-
-DECLARED = {"grade.txt": ("--fields", "reasoning: text; grade: I < P < C", "--line", "GRADE: {grade}")}
 
 
 @pytest.fixture
@@ -49,7 +46,7 @@ def test_names_reach_every_place(name: str, run: Run, tmp_path: Path) -> None:
     path, names = tmp_path / name, NAMED[name]
     path.write_text(FILES[name])
     if path.suffix == ".txt":
-        said = run("rubrics", "adopt", name, "-o", "adopted.prompty", "--yes", *DECLARED.get(name, ()))
+        said = run("rubrics", "adopt", name, "-o", "adopted.prompty", "--yes")
         path = tmp_path / "adopted.prompty"
         assert said.code == 0, said
         assert load_rubric(str(path)).name == "adopted"  # as its file is called, not the prompt's

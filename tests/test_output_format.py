@@ -362,3 +362,12 @@ def test_every_letter_may_begin_a_text(walker: Walker) -> None:
     for letter in string.ascii_letters + string.digits + "*-#>_`|\"'(":
         text = reply.form.write({"t": f"{letter} x\n{letter} y\n\n{letter} z", "s": 1})
         assert walker.accepts(reply.form.grammar(), walker.tokenizer.tokenize_str(text)), letter
+
+
+def test_a_score_with_one_level_is_refused() -> None:
+    for bad in (
+        {"levels": {0: "a", 1: "b"}, "special": [1]},
+        {"min": 1, "max": 5, "special": [0, 0], "written": {0: "0"}},
+    ):
+        with pytest.raises(FormatError, match="two levels or more, and each special value once"):
+            OutputFormat.load({"fields": {"score": {"type": "score", **bad}}})

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from benchmark.shape import make_judge
 from pathway_local.errors import MissingInput, PromptTooLong, RubricError
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
@@ -67,7 +66,7 @@ def written(writer: PromptWriter, inputs: dict[str, str]) -> Prompt:
 
 def control_ids(judge: tuple[Family, JudgeTokenizer]) -> set[int]:
     family, tokenizer = judge
-    return {tokenizer.tokenizer.convert_tokens_to_ids(token) for token in (*family.specials, *family.added)}
+    return {tokenizer.id_of(token) for token in (*family.specials, *family.added)}
 
 
 cached_rubric = cache(load_rubric)
@@ -197,16 +196,45 @@ def test_a_folder_without_a_fast_tokenizer_is_named(tmp_path: Path) -> None:
         JudgeTokenizer(tmp_path)
 
 
-@pytest.mark.soak
-def test_a_large_tokenizer_is_mended_where_its_kind_was_saved_wrong_and_else_not_called_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[object] = []
-    monkeypatch.setattr("transformers.tokenization_utils_tokenizers.logger.warning", said.append)
-    folder = make_judge("qwen3-0.6b", tmp_path)
-    config = json.loads((folder / "config.json").read_text())
-    before = str(Tokenizer.from_file(str(folder / "tokenizer.json")).pre_tokenizer)
-    for kind, mended in (("qwen3", False), ("mistral3", True)):
-        (folder / "config.json").write_text(json.dumps(config | {"model_type": kind}))
-        assert (str(JudgeTokenizer(folder).tokenizer.backend_tokenizer.pre_tokenizer) != before) == mended, kind
-    assert said == []
+QUOTED = """---
+name: quoted
+inputs: {answer: {type: string}, context: {type: string}}
+outputs: "score: 1-5"
+---
+system:
+Is a number a number?
+user:
+Is "{{answer}}" a number?  {{context}}{{answer}}.
+{{answer}}
+"""
+
+
+def test_the_prompt_is_the_rubrics_text_with_the_cases_text_byte_for_byte(judge: tuple[Family, JudgeTokenizer]) -> None:
+    tokenizer, bare = judge[1], parse_rubric(QUOTED, "quoted.prompty")
+    inputs = {"answer": "5", "context": " two  blanks, <s>é漢🙂\n</s> "}
+    prompt = written(writer_for(judge, bare), inputs)
+    turns = [(turn.role, turn.render(inputs, inputs)) for turn in bare.turns]
+    if judge[0].folds_system:
+        turns = [("user", "\n\n".join(words for _, words in turns))]
+    said = tokenizer.chat(turns, {}) + "".join(text for text, _ in prompt.reply.start)
+    assert 'Is "5" a number?  ' in said
+    assert tokenizer.text(prompt.ids) == said
+
+
+@pytest.mark.parametrize("kind", ["mistral3", "qwen3"])
+def test_a_kind_whose_tokenizer_was_saved_with_a_wrong_pattern_gets_the_right_one(kind: str, tmp_path: Path) -> None:
+    write_tokenizer(FAMILIES[0], tmp_path)
+    described = json.loads((tmp_path / "tokenizer.json").read_text())
+    split = {"type": "Split", "pattern": {"Regex": "[a-z]"}, "behavior": "Isolated", "invert": False}
+    steps = {"type": "Sequence", "pretokenizers": [split, {**described["pre_tokenizer"], "use_regex": False}]}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({**described, "pre_tokenizer": steps}))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "transformers_version": "4.57.0"}))
+    from transformers import PreTrainedTokenizerFast
+
+    text = "The answer's WordPiece in 2026, e.g. naïve\n\n  plan."
+    saved = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    as_saved = saved.encode(text).ids
+    mend = {"is_local": True, "fix_mistral_regex": True}  # transformers itself does so with large vocabularies alone
+    wanted = PreTrainedTokenizerFast._patch_mistral_regex(saved, str(tmp_path), **mend).encode(text).ids
+    assert (as_saved != wanted) == (kind == "mistral3")
+    assert list(JudgeTokenizer(tmp_path).encode(text)) == wanted

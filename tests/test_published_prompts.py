@@ -35,8 +35,8 @@ def _prompt(judge: JudgeSpec, tokenizer: JudgeTokenizer, budget: int) -> str:
     writer = PromptWriter(BARE, tokenizer, chat_of(judge, budget), context=4096)
     [prompt] = writer.write([{"case": "CASE"}])
     assert isinstance(prompt, Prompt)
-    text = tokenizer.tokenizer.decode(prompt.ids)
-    return str(text).removesuffix("Score: ").removesuffix("Score:").replace(date.today().isoformat(), "TODAY")
+    text = tokenizer.text(prompt.ids)
+    return text.removesuffix("Score: ").removesuffix("Score:").replace(date.today().isoformat(), "TODAY")
 
 
 def test_every_judge_has_its_prompt_here() -> None:

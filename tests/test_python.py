@@ -163,7 +163,7 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
             assert row.cells == {"a": text}, value
     for bad in (Odd(), [Odd()], {1, 2}, recursive, b"\xff", [float("nan")], 10**5000):
         [row] = InMemorySheet([{"a": bad, "b": ""}]).rows()
-        assert "can't be written as text" in row.bad_cells["a"]
+        assert "that is no text" in row.bad_cells["a"]
 
 
 def test_missing_values_of_pandas_are_empty() -> None:
@@ -270,8 +270,6 @@ def test_a_rubric_is_read_from_its_text() -> None:
     text = (ROOT / "prompts" / "groundedness.prompty").read_text(encoding="utf-8")
     read, loaded = pl.Rubric.from_text(text), pl.Rubric.load("groundedness")
     assert (read.name, read.inputs, read.scores) == (loaded.name, loaded.inputs, loaded.scores)
-    with pytest.raises(pl.RubricError, match="nobody has confirmed"):
-        pl.Rubric.from_text(text.replace("---\n", "---\nconfirmed: false\n", 1))
 
 
 def test_a_preference_needs_the_inputs_that_it_compares() -> None:

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from families import of_transformers
 from real_model import make_real_model
 
 from pathway_local.engines.host import Host
@@ -52,16 +53,16 @@ def _writer(name: str, tokenizer: JudgeTokenizer, tokens: int) -> PromptWriter:
 
 
 @pytest.mark.parametrize("name", builtin_names())
-def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, tokenizer: JudgeTokenizer) -> None:
+def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, folder: Path, tokenizer: JudgeTokenizer) -> None:
     writer = _writer(name, tokenizer, 60)
     inputs = dict.fromkeys(writer.rubric.inputs, CASES["vllm"][0])
     [prompt] = writer.write([inputs])
     assert isinstance(prompt, Prompt)
     turns = [{"role": turn.role, "content": turn.render(inputs, inputs)} for turn in writer.rubric.turns]
-    text = tokenizer.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    text = of_transformers(folder).apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     said = text + "".join(start for start, _ in prompt.reply.start)
     assert b"".join(map(tokenizer.bytes_of, prompt.ids)).decode() == said
-    wanted = tokenizer.tokenizer.encode(said, add_special_tokens=False)
+    wanted = of_transformers(folder).encode(said, add_special_tokens=False)
     # Texts of a case are encoded apart: where one stands behind a blank or in JSON, other ids spell the same text.
     same = len(wanted) if name not in WITHIN_LINES else len(prompt.shared) - 1
     assert list(prompt.ids[:same]) == wanted[:same] and same > 200

@@ -169,73 +169,47 @@ def test_check_names_line_column_and_fix(run: Run) -> None:
     assert "tool_definitions" in said.err.splitlines()[1]
 
 
-def test_what_is_open_is_asked_and_what_is_not_found_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
+def test_what_the_prompt_leaves_open_is_a_line_to_complete(run: Run, tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text('Judge {answer}. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
-    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", "--yes")
-    assert said.code == 2
-    assert "a yes does not complete clear_score" in said.err
-    assert "rubrics adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
-    assert not (tmp_path / "open.prompty").exists()
-    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
-    assert said.code == 0 and "complete each ? in it" in said.err
-    made = (tmp_path / "open.prompty").read_text()
-    assert '# what is "clear_score"? I read no range' in made and "confirmed: false" in made
-    said = run("rubrics", "check", "open.prompty")
-    assert said.code == 2 and "clear_score: '?' declares no field" in said.err
-    (tmp_path / "open.prompty").write_text(made.replace("'?'", "1-4").replace("confirmed: false\n", ""))
-    assert load_rubric("open.prompty").format.scores["clear_score"].values == (1, 2, 3, 4)
-    (tmp_path / "two.txt").write_text('Judge {answer}. Write <why>your reasons</why>, then JSON: {"clear_score": 0}\n')
-    said = run("rubrics", "adopt", "two.txt", "-o", "two.prompty")
-    assert said.code == 0 and "also shows why (tagged slots)" in said.err
+    for sure in ((), ("--yes",)):
+        said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty", *sure)
+        assert said.code == 2 and not (tmp_path / "open.prompty").exists()
+        assert "adopt open.txt --fields 'clear_score: ?; why: text'" in said.words + said.err
+    said = run("rubrics", "adopt", "open.txt", "--fields", "clear_score: 1-4; why: text", "-o", "open.prompty")
+    assert said.code == 0 and load_rubric("open.prompty").format.scores["clear_score"].values == (1, 2, 3, 4)
     (tmp_path / "none.txt").write_text("Tell me what you think of {answer}.\n")
     said = run("rubrics", "adopt", "none.txt", "-o", "none.prompty")
-    assert said.code == 2 and "I could not find the reply's format; declare it" in said.err
-    (tmp_path / "bare.txt").write_text("Is the summary of the article right? Say yes or no only.\n")
+    assert said.code == 2 and "--fields 'reasons: ?; score: ?'" in said.err
+    (tmp_path / "bare.txt").write_text("Is the summary of the article right?\n<verdict>Yes or No</verdict>\n")
     said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty")
     assert said.code == 2 and "bare.txt --inputs '?, ?'" in said.err
     said = run("rubrics", "adopt", "bare.txt", "--inputs", "?, ?", "-o", "bare.prompty")
     assert said.code == 2 and "'?' is no name of an input" in said.err
-    assert run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", "--yes").code == 0
-    assert list(load_rubric("bare.prompty").inputs) == ["question", "reply"]
+    said = run("rubrics", "adopt", "bare.txt", "--inputs", "question, reply", "-o", "bare.prompty")
+    line = "--inputs 'question, reply' --fields 'reasons: ?; verdict: No < Yes' --line '<verdict>{verdict}</verdict>'"
+    assert said.code == 2 and line in said.err
 
 
-def test_inputs_by_name_settle_no_question_about_the_reply(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "bare.txt").write_text("Question: {}\nReply: {}\nIs it right? Answer only with Yes or No.\n")
-    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply")
-    assert said.code == 0 and "does the judge write one of the words Yes, No" in said.err
-    assert "is {} the mark of an input?" in said.err and "confirmed: false" in said.err
-    declared = ("--fields", "verdict: No < Yes", "--line", "{verdict}", "--force")
-    said = run("rubrics", "adopt", "bare.txt", "-o", "bare.prompty", "--inputs", "question, reply", *declared)
-    assert "is {} the mark of an input?" in said.err and "does the judge write" not in said.err
+def test_a_line_that_may_add_a_value_is_shown(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text('Rate {answer}. Use null for spam.\nReturn JSON: {"score": <1-5>}\n')
+    said = run("rubrics", "adopt", "p.txt")
+    assert said.code == 2 and "'Rate {{ answer }}. Use null for spam.'" in said.err and "'score: 1-5 ?'" in said.err
 
 
-def test_inputs_replaces_those_of_the_front_matter(run: Run, tmp_path: Path) -> None:
-    head = "---\nname: mine\ninputs:\n  query: {type: string}\n---\n"
-    (tmp_path / "named.prompty").write_text(
-        f"{head}system:\n{{{{question}}}} {{{{reply}}}} Answer only with Yes or No.\n"
-    )
-    given = ("rubrics", "adopt", "named.prompty", "-o", "new.prompty", "--inputs", "question, reply", "--yes")
-    assert run(*given).code == 0
-    assert list(load_rubric("new.prompty").inputs) == ["question", "reply"]
+def test_a_mark_of_another_tool_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("Q: {question}\nA: %s\n")
+    said = run("rubrics", "adopt", "p.txt", "--fields", "score: 1-5")
+    assert said.code == 0 and "is there the mark of an input in 'A: %s'?" in said.err
 
 
-def test_a_proposal_is_refused_until_somebody_confirms_it(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "p.txt").write_text("Is {answer} right? Answer only with Yes or No.\n")
+def test_nothing_is_written_without_a_yes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text('Is {answer} right? {"why": "<why>", "verdict": "yes" or "no"}\n')
     said = run("rubrics", "adopt", "p.txt", "-o", "p.prompty")
-    assert said.code == 0 and "confirmed: false" in said.err
-    assert "line 1: Is {answer} right? Answer only with Yes or No." in said.words
-    assert "--fields 'verdict: No < Yes'" in said.out and "Example of a reply Yes" in said.words
-    assert run("rubrics", "check", "p.prompty").code == 2
-    assert run("rubrics", "adopt", "p.txt", "-o", "p.prompty", "--yes", "--force").code == 0
+    assert said.code == 2 and "nobody has said yes to this example" in said.err
+    assert not (tmp_path / "p.prompty").exists()
+    assert "--fields 'why: text; verdict: no < yes'" in said.out and '{"why": "(why)", "verdict": "yes"}' in said.words
+    assert run("rubrics", "adopt", "p.txt", "-o", "p.prompty", "--yes").code == 0
     assert run("rubrics", "check", "p.prompty").code == 0
-
-
-def test_a_declared_score_whose_direction_the_prompt_turns_is_written_unconfirmed(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "turned.txt").write_text("Grade {essay} from 1 (very good) to 6. End with one line: Grade: X\n")
-    declared = ("--fields", "grade: 1-6", "--line", "Grade: {grade}", "-o", "turned.prompty")
-    said = run("rubrics", "adopt", "turned.txt", *declared)
-    assert said.code == 0 and 'line 1 says "1 (very good"' in said.err and "confirmed: false" in said.err
-    assert "# 6 is taken as better" in (tmp_path / "turned.prompty").read_text()
 
 
 def test_a_comparison_whose_inputs_have_other_names_asks_which_they_are(run: Run, tmp_path: Path) -> None:
@@ -265,39 +239,36 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     return answers
 
 
-def test_a_terminal_is_asked_behind_the_table_until_an_answer_can_be_read(
+def test_a_terminal_is_asked_until_the_line_can_be_read(
     run: Run, tmp_path: Path, typed: Callable[..., list[str]]
 ) -> None:
-    keys = '{"clear_score": 0, "tone_score": 0, "fluency_score": <0.0-10.0>, "why": "<why>"}'
-    (tmp_path / "open.txt").write_text(f"Judge {{answer}}. Return JSON: {keys}\n")
-    wrong = ("", "five", "1-5; 1-4; 1-3", '1-5; "more": text', "?", "a < ?")
-    asked = typed(*wrong, "0-10", "0,5", "0.5", "no/folder.prompty", "open.prompty")
-    said = run("rubrics", "adopt", "open.txt")
-    assert said.code == 0
-    assert "Proposed from" in said.words and "write decimals with a point" in said.err
-    assert asked[0].startswith('1. what are "clear_score", "tone_score"?') and "one answer for all" in asked[0]
-    assert asked[len(wrong) + 1].startswith('2. how fine is "fluency_score"?') and len(asked) == len(wrong) + 5
+    (tmp_path / "open.txt").write_text('Judge it. Return JSON: {"clear_score": 0, "why": "<why>"}\n')
+    wrong = ("my answer!", "answer", "clear_score: ?; why: text", "clear_score: 0,5", "why: text")
+    asked = typed(*wrong, "clear_score: 0-10 by 0.5; why: text")
+    said = run("rubrics", "adopt", "open.txt", "-o", "open.prompty")
+    assert said.code == 0 and "write decimals with a point" in said.err
+    assert asked[0].startswith("The prompt marks no inputs") and asked[2].startswith("Complete each ?")
     rubric = load_rubric("open.prompty")
-    assert rubric.confirmed
-    sizes = {name: len(score.values) for name, score in rubric.format.scores.items()}
-    assert sizes == {"clear_score": 11, "tone_score": 11, "fluency_score": 21}
+    assert len(rubric.format.scores["clear_score"].values) == 21 and list(rubric.inputs) == ["answer"]
 
 
-def test_a_terminal_is_asked_for_what_no_recogniser_found(
-    run: Run, tmp_path: Path, typed: Callable[..., list[str]]
+def test_a_terminal_that_says_no_writes_nothing(
+    run: Run, tmp_path: Path, typed: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "bare.txt").write_text("Which of them is better?\n")
-    pair = ("one, other", "verdict: prefer A > B", "one", "one:other", "-")
-    assert len(typed(*pair)) == 0
-    said = run("rubrics", "adopt", "bare.txt")
-    assert said.code == 0 and "compares one (A) with other (B)" in said.out and "nothing was written" in said.err
+    (tmp_path / "p.txt").write_text("Judge {answer}.\n")
+    typed()
+    monkeypatch.setattr(typer, "confirm", lambda question, **_: False)
+    said = run("rubrics", "adopt", "p.txt", "--fields", "score: 1-5", "-o", "p.prompty")
+    assert said.code == 2 and "nothing was written" in said.err and not (tmp_path / "p.prompty").exists()
 
 
 def test_adopt_overwrites_nothing_unless_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "there.prompty").write_text("mine")
     assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty").code == 2
     assert (tmp_path / "there.prompty").read_text() == "mine"
-    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", "--force", "--yes").code == 0
+    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", "--force", "--yes").code == 2
+    named = ("--inputs", "question, answer, reference", "--force", "--yes")
+    assert run("rubrics", "adopt", OWN / "labels.txt", "-o", "there.prompty", *named).code == 0
     assert load_rubric("there.prompty").format.scores
 
 

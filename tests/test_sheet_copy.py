@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from openpyxl.styles import Font, PatternFill
 
@@ -82,24 +80,6 @@ def test_jsonl_that_has_a_new_key_far_down_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="already has a column score"):
         copied(path)
     assert names(tmp_path) == ["a.jsonl"]
-
-
-def test_parquet_keeps_its_types_and_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    table = pa.table(
-        {
-            "question": pa.array(["q", None, "r"] * 900, pa.large_string()),
-            "answer": pa.array(["a", "b", "c"] * 900).dictionary_encode(),
-            "nested": [[{"a": 1}], [], None] * 900,
-            "at": pa.array([1, 2, 3] * 900, pa.timestamp("ns", "UTC")),
-        }
-    )
-    pq.write_table(table.replace_schema_metadata({"owner": "me"}), path, row_group_size=700)
-    found = pq.read_table(copied(path))
-    assert found.select(table.column_names).equals(table)
-    assert found.schema.metadata[b"owner"] == b"me"
-    assert found["score"].to_pylist() == list(range(1, 2701)) and str(found.schema.field("score").type) == "int64"
-    assert found["note"][-1].as_py() == "=2700"
 
 
 def make_workbook(path: Path) -> None:

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 from rated_run import TINY, add, judged_run
-from typed_here import typing_in
 
-from pathway_local.errors import FormatError, ReplyError, RubricError
+from pathway_local.errors import FormatError, ReplyError
 from pathway_local.ratings.score_text import read_score
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
+from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Score, Verdict
 
@@ -89,30 +88,3 @@ def test_json_writes_numbers_and_null_without_quotes_and_words_with_them() -> No
 
 def test_a_scale_that_begins_between_two_steps_is_written_exactly() -> None:
     assert list(ScoreField(min=0.25, max=1.25, step=0.5).texts(False)) == ["0.25", "0.75", "1.25"]
-
-
-def test_a_rubric_that_nobody_has_confirmed_is_refused_at_the_door(tmp_path: Path) -> None:
-    file = tmp_path / "mine.prompty"
-    file.write_text(OPEN % "confirmed: false\n")
-    with pytest.raises(RubricError, match="nobody has confirmed this rubric") as refused:
-        load_rubric(str(file))
-    assert "delete its line confirmed: false" in refused.value.hint
-    file.write_text(OPEN % "")
-    assert load_rubric(str(file)).confirmed
-
-
-def test_check_and_hosted_requests_refuse_what_judge_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = typing_in(tmp_path, monkeypatch, capsys)
-    file = tmp_path / "mine.prompty"
-    file.write_text(OPEN % "confirmed: false\n")
-    (tmp_path / "c.csv").write_text("id,answer\n1,yes\n")
-    exported = ["--cases", "c.csv", "--service", "openai", "--model", "m", "--out", "r.jsonl", "--yes"]
-    for command in (["rubrics", "check", str(file)], ["hosted", "export", "x.run", "--rubric", str(file), *exported]):
-        said = run(*command)
-        assert said.code == 2
-        assert "nobody has confirmed this rubric" in said.err
-    assert not (tmp_path / "x.run").exists() and not (tmp_path / "r.jsonl").exists()
-    file.write_text(OPEN % "")
-    assert run("rubrics", "check", str(file)).code == 0

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.sheets.row import without_guard
 from pathway_local.sheets.tables import write_table
 from pathway_local.system import private_file as output
 from pathway_local.verdict import Value
@@ -92,6 +93,24 @@ def test_no_text_runs_as_a_formula(tmp_path: Path, start: str) -> None:
         assert list(reader) == [[f"'{text}", "n"], [f"'{text}", "-5"]]
     page = openpyxl.load_workbook(tmp_path / "t.xlsx").active
     assert page["A2"].value.startswith("'") and page["A2"].data_type == "s" and page["B2"].value == -5
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+@pytest.mark.parametrize("text", ["v;=1+1;", 'v; "+cmd', "v;;@x", "a;-5x;b", "v;\u200b=1"])
+def test_no_part_behind_a_semicolon_runs_as_a_formula(tmp_path: Path, name: str, text: str) -> None:
+    """Where the comma is the decimal mark, Excel splits at semicolons, whatever quotes stand around them."""
+    write_table(tmp_path / name, ["id", text], [{"id": text, text: text}])
+    whole = (tmp_path / name).read_text()
+    parts = [part.lstrip(' "') for line in whole.splitlines() for part in line.split(";")]
+    assert not any(part[:1] in ("=", "+", "-", "@", "\u200b") for part in parts), whole
+    [row] = CasesFile(tmp_path / name, {}).sheet.rows()
+    assert without_guard(row.cells["id"]) == text
+
+
+@pytest.mark.parametrize("text", ["a;b", "a;-5;b", "1;+2.5", "a; b"])
+def test_other_texts_with_semicolons_stay_as_they_are(tmp_path: Path, text: str) -> None:
+    write_table(tmp_path / "t.csv", ["id"], [{"id": text}])
+    assert (tmp_path / "t.csv").read_text() == f"id\n{text}\n"
 
 
 def test_a_terminal_is_shown_control_characters_instead_of_obeying_them(

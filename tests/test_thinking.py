@@ -106,10 +106,10 @@ def test_without_thinking_the_reply_is_asked_for_at_once(judge: tuple[JudgeSpec,
     assert passes[0].grammar is not None
     assert [item.continues for item in passes] == [False, *[True] * (len(passes) - 1)]
     assert completion.thinking == ""
-    text = tokenizer.tokenizer.decode(list(passes[0].ids))
+    text = tokenizer.text(list(passes[0].ids))
     assert how.skip in text
     if how.off_by:
-        assert text != tokenizer.tokenizer.decode(list(drawn(spec, tokenizer, "x", 9)[0][0].ids))
+        assert text != tokenizer.text(list(drawn(spec, tokenizer, "x", 9)[0][0].ids))
 
 
 def test_a_field_of_the_rubric_is_no_place_for_the_judges_thoughts() -> None:

@@ -11,7 +11,6 @@ from pathway_local.judges.weights import (
     find_folder,
     is_hub_id,
     read_json,
-    weight_files,
     weights_bytes,
     weights_hash,
 )
@@ -38,35 +37,30 @@ def test_hub_ids_and_paths_are_told_apart() -> None:
         assert not is_hub_id(other), other
 
 
-def test_a_pinned_commit_is_found_in_the_hub_cache(tmp_path: Path) -> None:
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hf/hub"))
+    return tmp_path / "hf/hub/models--a--b"
+
+
+def test_a_pinned_commit_is_found_in_the_hub_cache(hub: Path) -> None:
     commit = "b968826d9c46dd6066d109eabc6255188de91218"
-    snapshot = _model(tmp_path / "hf/hub/models--Qwen--Qwen3-8B/snapshots" / commit)
-    assert find_folder("qwen3-8b", "Qwen/Qwen3-8B", commit) == snapshot
+    snapshot = _model(hub / "snapshots" / commit)
+    assert find_folder("b", "a/b", commit) == snapshot
 
 
-def test_without_a_commit_the_main_branch_decides(tmp_path: Path) -> None:
-    hub = tmp_path / "hf/hub/models--a--b"
+def test_without_a_commit_the_main_branch_decides(hub: Path) -> None:
     _model(hub / "snapshots/111")
     wanted = _model(hub / "snapshots/222")
     (hub / "refs").mkdir()
-    (hub / "refs/main").write_text("222\n")
+    (hub / "refs/main").write_text("222")
     assert find_folder("b", "a/b") == wanted
 
 
-def test_another_commit_on_the_disk_is_not_taken_for_the_pinned_one(tmp_path: Path) -> None:
-    _model(tmp_path / "hf/hub/models--a--b/snapshots/111")
-    with pytest.raises(WeightsMissing, match="this disk has revision 111, its entry asks for 333"):
+def test_another_commit_on_the_disk_is_not_taken_for_the_pinned_one(hub: Path) -> None:
+    _model(hub / "snapshots/111")
+    with pytest.raises(WeightsMissing, match="no a/b at revision 333"):
         find_folder("b", "a/b", "333")
-
-
-def test_a_branch_that_points_outside_is_not_followed(tmp_path: Path) -> None:
-    hub = tmp_path / "hf/hub/models--a--b"
-    _model(tmp_path / "hf/hub/models--a--b/elsewhere")
-    (hub / "snapshots").mkdir()
-    (hub / "refs").mkdir()
-    (hub / "refs/main").write_text("../elsewhere")
-    with pytest.raises(WeightsMissing):
-        find_folder("b", "a/b")
 
 
 def test_the_users_own_copy_comes_first(tmp_path: Path) -> None:
@@ -86,35 +80,69 @@ def test_what_is_missing_comes_with_what_to_do(tmp_path: Path) -> None:
         find_folder("b", "/" + "x" * 5000)
 
 
-def test_pickled_weights_are_refused_by_name(tmp_path: Path) -> None:
-    folder = _model(tmp_path / "m", **{"pytorch_model.bin": b"pickle"})
-    with pytest.raises(WeightsMissing, match=r"only pickled weights \(pytorch_model.bin\)"):
-        check_folder(folder, "m")
+UNSEEN = (
+    *("pytorch_model.bin", "adapter_config.json", "consolidated.safetensors", "params.json", "vocab.bin"),
+    *("additional_chat_templates/default.jinja", "original/config.json", "tokenizer.4.0.0.json"),
+)
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_file_that_a_library_may_read_unseen_is_refused_by_its_name(name: str, tmp_path: Path) -> None:
+    folder = _model(tmp_path / "m")
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("{}")
+    with pytest.raises(EngineError, match=f"{name.partition('/')[0]} is no file of a judge that we know"):
+        find_folder("m", str(folder))
+
+
+def test_documents_are_no_part_of_a_judge(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "m")
+    before = weights_hash(find_folder("m", str(folder)))
+    (folder / ".cache").mkdir()
+    for name in ("README.md", "LICENSE", ".gitattributes", "modeling_x.py", "figure.png", "Notice.txt", "fetched.json"):
+        (folder / name).write_text("not read")
+    assert weights_hash(find_folder("m", str(folder))) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("config.json", "speculators_config", {"verifier": {"name_or_path": "/evil"}}),
+        ("config.json", "configuration_files", ["/evil/config.4.0.0.json"]),
+        ("tokenizer_config.json", "fast_tokenizer_files", ["/evil/tokenizer.4.0.0.json"]),
+    ],
+)
+def test_a_config_that_names_other_files_is_refused(file: str, key: str, value: object, tmp_path: Path) -> None:
+    folder = _model(tmp_path / "m")
+    (folder / file).write_text(json.dumps({key: value}))
+    with pytest.raises(EngineError, match=key):
+        find_folder("m", str(folder))
+
+
+def test_the_index_is_part_of_the_hash(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "m")
+    before = weights_hash(folder)
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model.safetensors"}}')
+    assert weights_hash(check_folder(folder, "m")) != before
 
 
 def test_a_missing_shard_is_named(tmp_path: Path) -> None:
     folder = _model(tmp_path / "m", **{"model-1.safetensors": b"1"})
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(WeightsMissing, match=r"lacks 1 of 2 weight files, first model-2\.safetensors"):
+    with pytest.raises(WeightsMissing, match=r"lacks 1 of 2 weight files, first 'model-2\.safetensors'"):
         check_folder(folder, "m")
     (folder / "model-2.safetensors").write_bytes(b"22")
     assert check_folder(folder, "m") == folder
     assert weights_bytes(folder) == 3
 
 
-def test_an_index_reaches_no_file_outside_the_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/evil.safetensors", "a/b.safetensors", "x.bin", ""])
+def test_an_index_reaches_no_file_outside_the_folder(name: str, tmp_path: Path) -> None:
     folder = _model(tmp_path / "m")
-    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../etc/passwd"}}')
-    with pytest.raises(EngineError, match="not a safetensors file of this folder"):
-        weight_files(folder)
-
-
-def test_a_second_copy_of_the_weights_is_left_alone(tmp_path: Path) -> None:
-    both = _model(tmp_path / "both", **{"model.safetensors": b"1", "consolidated.safetensors": b"1"})
-    assert [path.name for path in weight_files(both)] == ["model.safetensors"]
-    only = _model(tmp_path / "only", **{"consolidated.safetensors": b"1"})
-    assert [path.name for path in weight_files(only)] == ["consolidated.safetensors"]
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+    with pytest.raises(WeightsMissing, match="lacks 1 of 1 weight files"):
+        check_folder(folder, "m")
 
 
 def test_the_hash_is_of_the_content_wherever_it_lies(tmp_path: Path) -> None:
@@ -154,5 +182,8 @@ def test_the_chat_template_is_found_in_each_of_its_places(tmp_path: Path) -> Non
     assert chat_template(tmp_path) == ""
     (tmp_path / "tokenizer_config.json").write_text('{"chat_template": "in the tokenizer"}')
     assert chat_template(tmp_path) == "in the tokenizer"
+    named = [{"name": "tools", "template": "with tools"}, {"name": "default", "template": "the usual one"}]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}))
+    assert chat_template(tmp_path) == "the usual one"
     (tmp_path / "chat_template.jinja").write_text("on its own")
     assert chat_template(tmp_path) == "on its own"

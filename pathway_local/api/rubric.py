@@ -9,7 +9,7 @@ from pathway_local.errors import RubricError, UsageError
 from pathway_local.judging.plan import options_of
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
-from pathway_local.rubrics.rubric_file import check_confirmed, declare_rubric, load_rubric, parse_rubric
+from pathway_local.rubrics.rubric_file import declare_rubric, load_rubric, parse_rubric
 from pathway_local.system.shipped import with_pages
 from pathway_local.verdict import Number
 
@@ -75,7 +75,6 @@ class Rubric:
                     f"{'inputs' if inputs else 'swap'} needs outputs", "A rubric's file declares it itself."
                 )
             read = parse_rubric(text, name)
-            check_confirmed(read, name)
             return cls(read.name, read)
         schema = getattr(outputs, "model_json_schema", None)
         outputs = schema() if schema else outputs

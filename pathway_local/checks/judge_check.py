@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from pathway_local.check import Check, checked
-from pathway_local.errors import EngineError, TemplateLimit
+from pathway_local.errors import EngineError, TooCostly
 from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
 from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
@@ -60,10 +60,7 @@ def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> s
 
 
 def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    text, inner = _prompt(spec, tokenizer, _off(spec)), tokenizer.tokenizer
-    size, begin = f"{len(tokenizer.template):,} characters", inner.bos_token
-    if begin and not text.startswith(begin) and inner("x").input_ids[0] == inner.bos_token_id:
-        return Check("chat template", "note", f"{size}; it leaves out {begin}, which the tokenizer puts first")
+    text, size = _prompt(spec, tokenizer, _off(spec)), f"{len(tokenizer.template):,} characters"
     if any(date.today().strftime(form) in text for form in _DATES):
         return Check("chat template", "note", f"{size}; it puts today's date into every prompt, so days differ")
     return Check("chat template", "ok", size)
@@ -90,10 +87,10 @@ def _edit(spec: JudgeSpec, key: str) -> str:
 
 
 def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Return why the judge can't take these turns; empty if it can. Raises TemplateLimit."""
+    """Return why the judge can't take these turns; empty if it can. Raises TooCostly."""
     try:
         text = tokenizer.chat(turns, switches)
-    except TemplateLimit:
+    except TooCostly:
         raise
     except EngineError as error:
         return str(error)
@@ -156,15 +153,15 @@ def _open(prompt: str, opening: str, end: str) -> bool:
 def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     """Check that the token behind a reply in the chat template ends a reply; otherwise the judge never stops."""
     known = {tokenizer.eos_id, *tokenizer.end_ids}
-    names = ", ".join(tokenizer.tokenizer.convert_ids_to_tokens(sorted(known)))
+    names = ", ".join(tokenizer.tokenizer.id_to_token(token) for token in sorted(known))
     after = list(_behind_an_answer(tokenizer))
     if any(ids[0] in known for ids in after):
         return Check("end of turn", "ok", names)
-    special = set(tokenizer.tokenizer.get_added_vocab().values())
+    special = tokenizer.tokenizer.get_added_tokens_decoder()
     ends = dict.fromkeys(ids[0] for ids in after if ids[0] in special)
     if not ends:
         return Check("end of turn", "note", f"{names}; the chat template does not show what ends a reply")
-    wanted = ", ".join(f'"{tokenizer.tokenizer.convert_ids_to_tokens(token)}"' for token in ends)
+    wanted = ", ".join(f'"{tokenizer.tokenizer.id_to_token(token)}"' for token in ends)
     said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
     return Check("end of turn", "problem", said, _edit(spec, f"end_of_turn: [{wanted}]"))
 

@@ -1,38 +1,30 @@
-"""`pathway-local rubrics adopt`: proposes a rubric for a prompt, shows what it would mean, and asks for a yes."""
+"""`pathway-local rubrics adopt`: makes a rubric of a prompt, shows what its reply would be, and asks for a yes."""
 
-import re
+import readline
 import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pathway_local.adopt.adoption import Proposal, propose, rubric_text
-from pathway_local.adopt.inputs import Inputs as FoundInputs
-from pathway_local.adopt.pairs import swap_of
-from pathway_local.adopt.prompt import Prompt, read_prompt
-from pathway_local.adopt.questions import doubts
-from pathway_local.adopt.values import OPEN, is_open
 from pathway_local.cli.command_help import OUTPUT, option
 from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
-from pathway_local.cli.terminal import check_new, data, notice, print_text
+from pathway_local.cli.terminal import check_new, data, notice
+from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
+from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
 from pathway_local.rubrics.criteria import is_criteria
-from pathway_local.rubrics.declaration import Declaration, lines_of, quoted_name, spelling_of
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
+from pathway_local.rubrics.spelling import block_of
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
-
-NOT_FOUND = "I could not find the reply's format; declare it"
-LINE = "--fields 'reasons: text; score: ?'"
 
 
 def adopt(
@@ -42,152 +34,92 @@ def adopt(
     lines: Lines = None,
     inputs: Inputs = "",
     swap: Annotated[str, option("A:B", "The inputs with response A and B of a comparison, such as one:other.")] = "",
-    yes: Annotated[bool, option("", "Confirm what is proposed.", "", "--yes")] = False,
+    yes: Annotated[bool, option("", "Say yes to the example reply.", "", "--yes")] = False,
     force: Force = False,
 ) -> None:
-    """Propose a rubric for a prompt, and show an example reply; the prompt stays as it is."""
+    """Make a rubric of a prompt: shows the reply that it declares, and asks for what the prompt leaves open."""
     check_new(out, force=force)
-    text = read_bytes(file)
-    if is_criteria(text.decode("utf-8", "replace")):
-        hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
-    prompt = read_prompt(text, str(file))
-    if not {"outputs", "outputSchema"}.isdisjoint(prompt.front):
-        with suppress(RubricError):
-            parse_rubric(text.decode("utf-8", "replace"), str(file))
-            raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
-        notice("the front matter's own outputs declare no format that a judge could keep to; they are replaced")
-    proposal = _with_options(propose(prompt), fields, lines, inputs, swap)
+    if lines and not fields:
+        raise UsageError("--line needs --fields", "Declare the fields that the line names.")
     asks = sys.stdin.isatty() and sys.stderr.isatty() and not yes
-    _show_lines(prompt, proposal)
-    proposal = _completed(proposal) if asks else proposal
-    _check(prompt, proposal, f"{shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}", yes=yes)
-    if proposal.open:
-        print_text("Declaration, to complete", _options(proposal))
-    else:
-        rubric = parse_rubric(rubric_text(prompt, proposal, str(out or file), confirmed=True), str(out or file))
-        proposal = replace(proposal, questions=(*proposal.questions, *doubts(prompt.source, rubric)))
-        show_rubric(rubric)
-    declared = bool(fields) and not proposal.questions
-    for question in proposal.asked:
-        notice(question)
-    if asks and out is None:
-        where = "Write the rubric to which file? Press Enter for none"
-        out = answer("", where, "-", lambda typed: _new_file(typed, force=force))
+    prompt = _read(file, inputs, asks=asks)
+    begin = (
+        f"pathway-local rubrics adopt {shlex.quote(str(file))}{f' --inputs {shlex.quote(inputs)}' if inputs else ''}"
+    )
+    declared, shown = (fields, lines or []) if fields else _declared(prompt, begin, asks=asks)
+    outputs = declared_outputs(declared, shown)
+    swapped = _swap(swap, list(prompt.inputs), outputs)
+    text = rubric_text(prompt, outputs, block_of(declared, shown), str(out or file), swapped)
+    show_rubric(parse_rubric(text, str(out or file)), declared, shown)
+    for line in prompt.strange:
+        notice(f"is there the mark of an input in {line!r}? Then write it as {{{{ name }}}}")
     if out is None:
         notice("nothing was written: give -o NEW.prompty")
         return
-    sure = yes or declared or (asks and typer.confirm("Is the example the reply that you want?", err=True))
-    settle = "complete each ? in it, then delete" if proposal.open else "confirm it by deleting"
+    if not (yes or (fields and not asks)) and not (
+        asks
+        and typer.confirm("Is this the reply that you want, and is a higher value, or a later word, better?", err=True)
+    ):
+        raise UsageError("nothing was written: nobody has said yes to this example", "If it is right, add --yes.")
     with output_file(out, force=force) as written:
-        written.write(rubric_text(prompt, proposal, str(out), confirmed=sure).encode())
-    notice(f"wrote {out}" if sure else f"wrote {out}: {settle} its line confirmed: false")
+        written.write(text.encode())
+    notice(f"wrote {out}")
 
 
-def _with_options(proposal: Proposal, fields: str, lines: Sequence[str] | None, inputs: str, swap: str) -> Proposal:
-    """Return the proposal with the user's own declarations in place of what was read. Raises UsageError."""
-    if fields:
-        outputs = OutputFormat.load(declared_outputs(fields, lines)).outputs
-        spelled = {name: spelling_of(each) for name, each in outputs.fields.items()}
-        told = "declared with --fields"
-        compared = any(spelling.startswith("prefer ") for spelling in spelled.values())
-        swapped = swap_of(list(proposal.inputs.said)) if compared else {}
-        proposal = replace(proposal, recogniser=told, layout=outputs.layout, fields=spelled, rows={}, closing="")
-        proposal = replace(proposal, swap=swapped, questions=proposal.inputs.asked)
-    elif lines:
-        raise UsageError("--line needs --fields", "Declare the fields that the line names.")
-    if inputs:
-        kept = tuple(each for each in proposal.questions if each not in proposal.inputs.questions)
-        given = FoundInputs(dict.fromkeys(input_names(inputs), ""), foreign=proposal.inputs.foreign)
-        proposal = replace(proposal, inputs=given, questions=kept)
-    if swap:
-        first, colon, second = (part.strip() for part in swap.partition(":"))
-        if not colon or not {first, second} <= proposal.inputs.said.keys():
-            said = ", ".join(proposal.inputs.said)
-            raise UsageError(f"--swap must name two inputs, such as one:other; there are {said}", "Correct the names.")
-        proposal = replace(proposal, swap={first: second})
-    return proposal
+def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
+    """Return the prompt in the file. Raises UsageError for one that is a rubric already, or that has no inputs."""
+    read = read_bytes(file)
+    text = read.decode("utf-8", "replace")
+    if is_criteria(text):
+        hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
+        raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
+    with suppress(RubricError):
+        parse_rubric(text, str(file))
+        raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
+    prompt = read_prompt(read, str(file), input_names(inputs))
+    if not prompt.inputs and asks:
+        told = "The prompt marks no inputs. Which texts is the judge given? Separate names with commas"
+        return answer("", told, None, lambda names: read_prompt(read, str(file), input_names(names)))
+    if not prompt.inputs:
+        hint = f"Complete, with names such as question, answer: rubrics adopt {shlex.quote(str(file))} --inputs '?, ?'"
+        raise UsageError("the prompt marks no inputs; declare the names of the texts that the judge is given", hint)
+    return prompt
 
 
-def _new_file(typed: str, *, force: bool) -> Path | None:
-    if typed.strip() in ("", "-"):
-        return None
-    check_new(out := Path(typed.strip()), force=force)
-    return out
+def _declared(prompt: Prompt, begin: str, *, asks: bool) -> tuple[str, Sequence[str]]:
+    """Return the fields and lines that the prompt shows, completed by the person. Raises UsageError."""
+    found = propose(prompt.body, list(prompt.inputs))
+    data.say(visible(f"Read from {found.told}" if found.told else "The prompt shows no form of the reply, or several"))
+    if found.doubt:
+        notice(f"may this line add a value or a part? {found.doubt!r}")
+    if not found.open:
+        return found.declared, found.lines
+    more = "".join(f" --line {shlex.quote(line)}" for line in found.lines)
+    if not asks:
+        said = "the prompt does not show all of the reply: complete each ?"
+        raise UsageError(said, f"{begin} --fields {shlex.quote(found.declared)}{more}")
+    told = f"Complete each ? in the fields of the reply{more and f', whose lines are{more}'}"
+    readline.set_startup_hook(partial(readline.insert_text, found.declared))
+    try:
+        return answer(
+            "", visible(told), None, lambda typed: (declared_outputs(typed, found.lines), typed)[1]
+        ), found.lines
+    finally:
+        readline.set_startup_hook(None)
 
 
-def _completed(proposal: Proposal) -> Proposal:
-    """Return the proposal after the user has completed what is open; each answer is asked for until it can be read."""
-    if not proposal.inputs.said:
-        told = "Which inputs is the judge given? Separate names with commas"
-        proposal = answer("", told, None, lambda names: _with_options(proposal, "", None, names, ""))
-    if not proposal.fields:
-        told = f"{NOT_FOUND}, such as reasons: text; score: 1-5"
-        proposal = answer("", told, None, lambda fields: _with_options(proposal, fields, None, "", ""))
-    for number, (told, (spelling, names)) in enumerate(zip(proposal.asked, proposal.open.items(), strict=False), 1):
-        more = f"; one answer for all, or {len(names)} with ; between" if len(names) > 1 else ""
-        spelled = answer("", visible(f"{number}. {told}{more}"), None, partial(_spelled, spelling, names))
-        proposal = replace(proposal, fields={**proposal.fields, **spelled})
-    if _prefers(proposal) and not proposal.swap:
-        if swap := swap_of(list(proposal.inputs.said)):
-            return replace(proposal, swap=swap)
-        told = f"Which inputs hold response A and response B, of {', '.join(proposal.inputs.said)}? Write FIRST:SECOND"
-        return answer("", visible(told), None, lambda pair: _with_options(proposal, "", None, "", pair))
-    return proposal
-
-
-def _spelled(spelling: str, names: Sequence[str], typed: str) -> dict[str, str]:
-    """Return the spelling typed for each of these fields; a step alone completes a range. Raises UsageError."""
-    parts = [part.strip() for part in typed.split(";")] if '"' not in typed else [typed.strip()]
-    if len(parts) not in (1, len(names)):
-        raise UsageError(f"there are {len(parts)} answers to {len(names)} fields", "Write one, or one for each.")
-    steps = f" by {OPEN}" in spelling
-    parts = [spelling.replace(OPEN, each) if steps and re.fullmatch(r"[\d.,]+", each) else each for each in parts]
-    for each in parts:
-        declared = declared_outputs(f"{quoted_name(names[0])}: {each}; {quoted_name(names[0] + '_')}: no < yes", None)
-        if len(declared["fields"]) > 2 or is_open(each):
-            raise UsageError(f"{each[:60]!r} is not the spelling of one field", "Write one such as 1-5 or no < yes.")
-    return dict(zip(names, parts * len(names) if len(parts) == 1 else parts, strict=True))
-
-
-def _prefers(proposal: Proposal) -> bool:
-    return any(spelling.startswith("prefer ") for spelling in proposal.fields.values())
-
-
-def _check(prompt: Prompt, proposal: Proposal, typed: str, *, yes: bool) -> None:
-    """Raise UsageError with a line to complete, behind what the user `typed`, for what no file could leave open."""
-    begin = f"pathway-local rubrics adopt {typed}"
-    if not proposal.inputs.said:
-        said = "I could not find the inputs; declare the names of the texts that the judge is given"
-        raise UsageError(said, f"Complete, with names such as question, answer: {begin} --inputs '?, ?'")
-    if not proposal.fields:
-        raise UsageError(NOT_FOUND, f"Complete: {begin} {LINE}")
-    if proposal.open and yes:
-        said = f"a yes does not complete {', '.join(name for names in proposal.open.values() for name in names)}"
-        raise UsageError(said, f"Complete each ? in: {begin} {_options(proposal)}")
-    if _prefers(proposal) and not proposal.swap:
-        said = ", ".join(proposal.inputs.said)
-        raise UsageError(f"which inputs hold response A and response B? There are {said}", "Add --swap FIRST:SECOND.")
-
-
-def _options(proposal: Proposal) -> str:
-    """Return the proposal as options to paste into a command."""
-    fields = "; ".join(f"{quoted_name(name)}: {spelling}" for name, spelling in proposal.fields.items())
-    return Declaration(fields, lines_of(proposal.layout, list(proposal.fields))).options()
-
-
-def _show_lines(prompt: Prompt, proposal: Proposal) -> None:
-    """Show each field's spelling with the lines of the prompt that it was read from."""
-    rows = [[name, spelling, _lines(prompt, proposal.rows.get(name, ()))] for name, spelling in proposal.fields.items()]
-    if rows:
-        data.show_table(f"Proposed from {proposal.recogniser}", ["field", "declaration", "read from"], rows, left=3)
-    inputs = [[name, said] for name, said in proposal.inputs.said.items()]
-    if inputs:
-        told = _lines(prompt, proposal.inputs.rows)
-        data.show_table(f"Inputs, read from {told}" if told else "Inputs", ["input", "what it is"], inputs, left=2)
-
-
-def _lines(prompt: Prompt, rows: Sequence[int]) -> str:
-    return "; ".join(
-        f"line {prompt.source.line(row)}: {prompt.source.lines[row].strip()[:60]}" for row in dict.fromkeys(rows)
+def _swap(given: str, inputs: Sequence[str], outputs: object) -> dict[str, str]:
+    """Return the inputs that change places. Raises UsageError for a preference without them."""
+    first, _, second = (part.strip() for part in given.partition(":"))
+    prefers = any(
+        score.scale == "nominal" and 1 in score.values and -1 in score.values
+        for score in OutputFormat.load(outputs).scores.values()
     )
+    if given and not {first, second} <= {*inputs}:
+        raise UsageError(
+            f"--swap must name two inputs, such as one:other; there are {', '.join(inputs)}", "Correct it."
+        )
+    if prefers and not given:
+        said = f"which inputs hold response A and response B? There are {', '.join(inputs)}"
+        raise UsageError(said, "Add --swap FIRST:SECOND.")
+    return {first: second} if given else {}

@@ -15,11 +15,10 @@ from pathway_local.cli.terminal import check_new, data, notice, print_text
 from pathway_local.errors import RubricError, UnknownName, UsageError
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.criteria import new_rubric, phrases, with_meanings
-from pathway_local.rubrics.declaration import declaration_of
-from pathway_local.rubrics.output_format import OutputFormat
+from pathway_local.rubrics.output_format import OutputFormat, Outputs
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import parse_rubric
-from pathway_local.rubrics.spelling import outputs_in
+from pathway_local.rubrics.spelling import block_of, outputs_in
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
@@ -54,10 +53,11 @@ def input_names(given: str) -> list[str]:
     return names
 
 
-def show_rubric(rubric: Rubric) -> None:
+def show_rubric(rubric: Rubric, fields: str, lines: Sequence[str]) -> None:
     """Show the declaration, an example reply, the longest one, and an example prompt."""
     found = inspect(rubric)
-    print_text("Declaration", declaration_of(rubric.format.outputs).options())
+    said = [f"--fields {shlex.quote(fields)}", *(f"--line {shlex.quote(line)}" for line in lines)]
+    print_text("Declaration", " ".join(said))
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
     print_text("Example of a reply", found.reply)
@@ -89,21 +89,30 @@ def new(
         raise UsageError(f"{missing[0]} is missing", "Give it, or answer the questions in a terminal.")
     criterion = answer(criterion, said["ask_criterion"], None, str.strip)
     names = answer(inputs, said["ask_inputs"], "question, answer", input_names)
-    declared = answer(fields, said["ask_fields"], USUAL, lambda typed: declared_outputs(typed, lines))
+    declared = answer(fields, said["ask_fields"], USUAL, lambda typed: (declared_outputs(typed, lines), typed)[1])
 
     def ask(score: str, level: str) -> str:
         question = said["ask_level"].format(score=score, level=level)
         return str(typer.prompt(question, default="", show_default=False, err=True)) if missing else ""
 
-    outputs, meanings = with_meanings(OutputFormat.load(declared).outputs, ask)
-    text = new_rubric(file.stem, language, criterion, names, outputs, meanings)
-    show_rubric(parse_rubric(text, str(file)))
+    outputs = OutputFormat.load(declared_outputs(declared, lines)).outputs
+    named, meanings = with_meanings(outputs, ask)
+    block = block_of(declared, lines or ()) if named == outputs else _in_full(named)
+    text = new_rubric(file.stem, language, criterion, names, block, meanings)
+    show_rubric(parse_rubric(text, str(file)), declared, lines or ())
     if missing and not typer.confirm(said["ask_yes"], default=True, err=True):
         notice("nothing was written")
         return
     with output_file(file, force=force) as written:
         written.write(text.encode())
     notice(f"wrote {file}; judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
+
+
+def _in_full(outputs: Outputs) -> dict[str, object]:
+    """Return an `outputs:` block with the levels' names, which a declared line may lack."""
+    full = {name: field.model_dump(mode="json", exclude_defaults=True) for name, field in outputs.fields.items()}
+    fields = {name: {"type": outputs.fields[name].type, **each} for name, each in full.items()}
+    return {"layout": outputs.layout, "fields": fields}
 
 
 def answer(given: str, question: str, default: str | None, read: Callable[[str], T]) -> T:

@@ -20,7 +20,7 @@ from pathway_local.rendering.rubric_check import Inspection, budgets, example_in
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.output_format import layout_text
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.rubrics.rubric_file import builtin_names, check_confirmed, load_rubric, rubric_path
+from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
 
@@ -49,7 +49,7 @@ def show(
     full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "", "--full")] = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
-    rubric = load_rubric(name, unconfirmed=True)
+    rubric = load_rubric(name)
     guide = _guide_to(name)
     data.say(f"{rubric.name}: {rubric.description}", "bold")
     if guide:
@@ -93,7 +93,7 @@ def check(
     models: Models = None,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""
-    rubric = load_rubric(name, unconfirmed=True)
+    rubric = load_rubric(name)
     if grammar:
         written = rubric.format.reply(example_inputs(rubric)).form.grammar()
         data.print(visible(written, lines=True), soft_wrap=True, end="")
@@ -109,7 +109,6 @@ def check(
     _show_inputs(rubric)
     _show_lengths(found, judge)
     print_text("Example of a prompt", found.example)
-    check_confirmed(rubric, name)
 
 
 def _guide_to(name: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from pathway_local.engines.engine import EngineKind
+from pathway_local.errors import WeightsMissing
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import drop_empty_parts
 from pathway_local.system.machine import TORCH_ALONE
@@ -58,9 +59,7 @@ class TransformersEngine:
         warnings.filterwarnings("ignore", "Error in LLMatcher", UserWarning)
         device = str(config.settings.get("device") or ("cuda" if torch.cuda.is_available() else "cpu"))
         tokenizer = transformers.AutoTokenizer.from_pretrained(config.model, trust_remote_code=False)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            config.model, dtype=config.dtype, trust_remote_code=False, use_safetensors=True
-        )
+        model = _whole_model(config)
         self._noting = False  # whether the batch asks for log-probabilities
         _compute_logits_in_float32(model.to(device).eval(), lambda: self._noting)
         self._model = outlines.from_transformers(model, tokenizer)
@@ -151,6 +150,29 @@ class TransformersEngine:
         if LLMatcher.validate_grammar(processor.grammar, self._grammars.llg_tokenizer):
             raise ValueError("the grammar is refused")
         return [processor]
+
+
+def _whole_model(config: EngineConfig) -> Any:
+    """Return the model with all its weights, and none of its maker's settings for generation.
+
+    Raises WeightsMissing if the folder lacks tensors or holds others: transformers would draw random ones for them.
+    """
+    import transformers
+
+    named = {"dtype": config.dtype, "trust_remote_code": False, "use_safetensors": True, "output_loading_info": True}
+    named["ignore_mismatched_sizes"] = True  # they are in the report, too
+    model, told = transformers.AutoModelForCausalLM.from_pretrained(config.model, **named)
+    for key, said in (
+        ("missing", "lack"),
+        ("unexpected", "hold, beside those of the model,"),
+        ("mismatched", "misfit"),
+    ):
+        if strange := sorted(map(str, told[f"{key}_keys"])):
+            first = f"{len(strange)} tensors, first {ascii(strange[0])[:80]}"
+            raise WeightsMissing(f"the judge's weights {said} {first}", "Fetch or copy the judge's folder again.")
+    # Otherwise `generate` takes from generation_config.json what we leave out, such as tokens to suppress.
+    model.generation_config = transformers.GenerationConfig()
+    return model
 
 
 def _compute_logits_in_float32(model: Any, wanted: Callable[[], bool]) -> None:

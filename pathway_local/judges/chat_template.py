@@ -4,12 +4,8 @@ Nothing is taken from a model's name: a template is asked what it writes with ea
 thinking are looked for in the answers.
 """
 
-import json
 import re
 import secrets
-import signal
-import subprocess
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,15 +15,11 @@ from typing import Literal
 
 import msgspec
 
-from pathway_local.errors import EngineError, TemplateLimit
-from pathway_local.judges import template_process
+from pathway_local.errors import EngineError
 from pathway_local.judges.judge_spec import ThinkingSpec
+from pathway_local.judges.limits import ask
 from pathway_local.judges.weights import chat_template, declared_ends, json_if_there
 
-WAIT = 60
-"""Seconds until a process that renders is killed. It ends itself after less processor time, unless it can't start."""
-
-AGAIN = "Fetch or copy the judge's folder again: a sound chat template needs a few milliseconds and megabytes."
 _LINE = "\"y\" 'x' <z> & {{ v }} \\\r\n\n\t- "
 """A text that a template could change: HTML, JSON and Jinja would escape its characters."""
 
@@ -111,9 +103,13 @@ class Rendered:
     def text(self) -> str:
         """The text. Raises EngineError if the template refuses the conversation."""
         if self.found is None:
-            reason = "".join(c if c.isprintable() else "?" for c in self.error.splitlines()[0][:200])
-            raise EngineError(f"the chat template fails: {reason}", _HINT)
+            raise EngineError(f"the chat template fails: {plain_line(self.error)}", _HINT)
         return self.found
+
+
+def plain_line(error: str) -> str:
+    """Return the first line of an error that a model's file has caused, without what would steer a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in error.splitlines()[0][:200])
 
 
 def render(
@@ -121,35 +117,12 @@ def render(
 ) -> tuple[list[Rendered], Sequence[str]]:
     """Return each conversation rendered with its variables, and the names of all variables that the template mentions.
 
-    It is rendered in a process with limits. Raises EngineError, and TemplateLimit.
+    It is rendered in a process with limits. Raises EngineError, and TooCostly.
     """
-    said = json.loads(answer(json.dumps({"template": template, "asked": asked}, default=str)))
-    if "limit" in said:
-        raise TemplateLimit(f"the chat template {said['limit']}", AGAIN)
+    said = ask("chat template", template=template, asked=asked)
     if "error" in said:
         return [Rendered(None, said["error"])] * len(asked), ()
     return list(map(Rendered, said["texts"], said["errors"])), said["names"]
-
-
-def answer(request: str) -> str:
-    """Return what the process that renders answers, as JSON. Raises EngineError, and TemplateLimit."""
-    try:
-        # With -P, Python does not look for modules in the file's own folder, which has modules of its own.
-        done = subprocess.run(
-            [sys.executable, "-P", template_process.__file__],
-            input=request.encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=WAIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise EngineError(f"the chat template is not rendered after {WAIT} seconds", _HINT) from None
-    if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
-        raise TemplateLimit(f"the chat template takes over {template_process.SECONDS} seconds to render", AGAIN)
-    if done.returncode:
-        raise EngineError(f"the chat template's process fails (exit code {done.returncode})", _HINT)
-    return done.stdout.decode()
 
 
 SYSTEM, USER, ANSWER, NEXT = "systemwords", "userwords", "answerwords", "nextwords"
@@ -237,7 +210,7 @@ def read_template(folder: Path, *, thinking: bool = True) -> TemplateReading:
     template = chat_template(folder)
     if not template:
         return TemplateReading()
-    special = _special_tokens(folder)
+    special = special_tokens(folder)
     added = _added_tokens(folder)
     declared = {special.get("eos_token", ""), *(added.get(each, "") for each in declared_ends(folder))}
     tokens = frozenset(added.values())
@@ -353,7 +326,7 @@ def _close(marks: ThinkingSpec, off: _Try) -> str:
     return "" if close == f"{marks.end}\n\n" else close
 
 
-def _special_tokens(folder: Path) -> dict[str, str]:
+def special_tokens(folder: Path) -> dict[str, str]:
     """Return the special tokens that a folder's tokenizer names, such as `eos_token`, by their names."""
     found: dict[str, str] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):

@@ -27,7 +27,7 @@ from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsM
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import (
     PACKAGE,
-    TAKEN,
+    SETTINGS,
     Fetched,
     check_folder,
     file_hashes,
@@ -45,7 +45,6 @@ NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 SMALL_FILES = 1 << 20
 """Bytes that any file may have beside the announced size of the largest, such as the client's own records."""
 
-_KEPT = ": complete files are kept"
 _STAGE = "Or fetch it on another machine and copy the folder: see docs/judges.md."
 
 Download = Callable[..., Any]
@@ -92,7 +91,13 @@ def registry_line(spec: JudgeSpec, record: Fetched) -> str:
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
     """Download what is missing and return the commit. The first call only lists the files."""
-    take = partial(download, spec.source, local_dir=folder, allow_patterns=list(TAKEN), ignore_patterns=list(NOT_TAKEN))
+    take = partial(
+        download,
+        spec.source,
+        local_dir=folder,
+        allow_patterns=["*.safetensors", *SETTINGS],
+        ignore_patterns=list(NOT_TAKEN),
+    )
     try:
         with _no_bars():
             planned = take(revision=spec.revision, dry_run=True)
@@ -151,38 +156,29 @@ def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
 
 def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:
     """Return an error that explains why a fetch failed and what to do, from the error and its causes."""
+    again = f"`pathway-local judges fetch {spec.name}` again: complete files are kept."
+    login = "log in with `hf auth login` (if HF_TOKEN is set, it decides)"
     chain = list(_chain(error))
-    name = f"judge {spec.name!r}"
-    again = f"`pathway-local judges fetch {spec.name}` again"
-    account = (
-        "check that HF_TOKEN belongs to that account" if "HF_TOKEN" in os.environ else "log in with `hf auth login`"
+    reasons: tuple[tuple[type[BaseException], str, str], ...] = (
+        (GatedRepoError, f"{spec.source} is gated", f"Accept its terms on its hub page, {login}, and run {again}"),
+        (RevisionNotFoundError, f"{spec.source} has no revision {spec.revision}", "Correct it in the entry."),
+        (RepositoryNotFoundError, f"the hub shows no {spec.source}", f"Correct the entry's source, or {login}."),
+        (OfflineModeIsEnabled, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids the network", f"Unset it. {_STAGE}"),
+        (HfHubHTTPError, "the hub answers with an error", f"Wait a while, then run {again}"),
     )
-    for each in chain:
-        if isinstance(each, GatedRepoError):
-            said = f"{name}: {spec.source} is gated, and this account has no access"
-            return WeightsMissing(said, f"Accept its terms on its hub page, {account}, and run {again}.")
-        if isinstance(each, RevisionNotFoundError):
-            said = f"{name}: {spec.source} has no revision {spec.revision}"
-            return WeightsMissing(said, "Correct the entry's revision, or leave it out.")
-        if isinstance(each, RepositoryNotFoundError):
-            said = f"{name}: the hub has no {spec.source}, or shows it only to some accounts"
-            return WeightsMissing(said, f"Correct the entry's source, or log in with `hf auth login` and run {again}.")
-        if isinstance(each, OfflineModeIsEnabled):
-            said = f"{name}: the environment forbids the network (HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set)"
-            return WeightsMissing(said, f"Unset it for this one command. {_STAGE}")
-        if isinstance(each, OSError) and each.errno in (errno.ENOSPC, errno.EDQUOT):
-            return WeightsMissing(f"{name}: the disk of {folder} is full", f"Free some, and run {again}{_KEPT}.")
-        if isinstance(each, PermissionError):
-            return WeightsMissing(f"{name}: {folder} can't be written", "Check its permissions, or XDG_DATA_HOME.")
-        if isinstance(each, OSError) and each.errno == errno.EFBIG:
-            said = f"{name}: the hub sends more bytes for a file than it announced"
-            return WeightsMissing(said, f"Do not use what it sent: delete {folder}, and check HF_ENDPOINT.")
-    for each in chain:
-        if isinstance(each, HfHubHTTPError) and each.response is not None:
-            said = f"{name}: the hub answered with status {each.response.status_code}"
-            return WeightsMissing(said, f"Wait a while, then run {again}{_KEPT}.")
-    said = f"{name}: the model hub can't be reached ({type(chain[-1]).__name__})"
-    return WeightsMissing(said, f"Check the network and its proxy, then run {again}{_KEPT}. {_STAGE}")
+    for kind, said, hint in reasons:
+        if any(isinstance(each, kind) for each in chain):
+            return WeightsMissing(f"judge {spec.name!r}: {said}", hint)
+    numbers = {each.errno or 0 for each in chain if isinstance(each, OSError)}
+    if errno.EFBIG in numbers:
+        said, hint = "the hub sends more bytes for a file than it announced", f"Do not use them: delete {folder}."
+    elif found := numbers & {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}:
+        said = f"{folder} can't be written: {os.strerror(min(found))}"
+        hint = f"Free space, correct permissions, or set XDG_DATA_HOME; then run {again}"
+    else:
+        said = f"the model hub can't be reached ({type(chain[-1]).__name__})"
+        hint = f"Check the network and its proxy, then run {again} {_STAGE}"
+    return WeightsMissing(f"judge {spec.name!r}: {said}", hint)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,11 +55,10 @@ class JudgeCard:
 
 def judge_card(spec: JudgeSpec, machine: Machine) -> JudgeCard:
     """Return the card of one judge."""
+    folder = None
     try:
-        folder: Path | None = weights_folder(spec)
-    except WeightsMissing:
-        folder = None
-    try:
+        with suppress(WeightsMissing):
+            folder = weights_folder(spec)
         return JudgeCard(spec, folder, check_fits_here(spec, machine))
     except EngineError as error:
         return JudgeCard(spec, folder, None, error)

@@ -1,14 +1,10 @@
-"""Finds a judge's weights on this disk, checks that they can be used, and hashes them; refuses hostile folders.
-
-It reads and writes the record of a fetch, and uses no network.
-"""
+"""Finds a judge's folder on this disk, refuses what engines could misread in it, and hashes it; uses no network."""
 
 import hashlib
 import json
 import os
 import re
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,70 +19,7 @@ from pathway_local.system.shipped import packaged_folder
 LARGEST_TEXT = 64 * 2**20
 """Bytes of a file beside the weights; the largest tokenizer that we know has half as many."""
 
-MOST_ADDED_TOKENS = 20_000
-"""Tokens beside the vocabulary; Gemma 3 has 6,415. The library needs minutes and gigabytes for 100,000."""
-
-MOST_GROWTH = 64
-"""How many times longer a tokenizer's normalizer may make a text; Unicode's longest expansion is 18 times."""
-
 _OTHER_WEIGHTS = "Fetch or copy the judge again, from a source that you trust."
-
-
-def refuse_odd_files(folder: Path) -> None:
-    """Raise EngineError for a pipe, device or endless file where a judge's file should be: reading it would hang."""
-    with suppress(OSError):  # an unreadable folder is reported by whoever reads its files
-        for path in folder.iterdir():
-            if path.suffix in (".json", ".jinja", ".txt", ".model", ".safetensors"):
-                _refuse_odd(path)
-
-
-def _refuse_odd(path: Path) -> None:
-    try:
-        found = path.stat()
-    except OSError:
-        return
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
-        raise EngineError(f"{path} is not an ordinary file", _OTHER_WEIGHTS)
-    if path.suffix != ".safetensors" and found.st_size > LARGEST_TEXT:
-        raise EngineError(f"{path} is too large for its kind", _OTHER_WEIGHTS)
-
-
-def refuse_hostile_tokenizer(path: Path) -> None:
-    """Raise EngineError for a tokenizer.json that would end this process: the library aborts if memory runs out."""
-    try:
-        described = json.loads(path.read_bytes())
-        added = len(described.get("added_tokens") or ())
-        growth = _growth(described.get("normalizer"))
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-        raise EngineError(f"{path} can't be read", _OTHER_WEIGHTS) from None
-    if added > MOST_ADDED_TOKENS:
-        raise EngineError(
-            f"{path} adds {added:,} tokens to its vocabulary, over the limit of {MOST_ADDED_TOKENS:,}", _OTHER_WEIGHTS
-        )
-    if growth > MOST_GROWTH:
-        raise EngineError(f"{path} would make texts over {MOST_GROWTH} times longer", _OTHER_WEIGHTS)
-
-
-def _growth(normalizer: Mapping[str, object] | None) -> float:
-    """Return how many times longer a normalizer can make a text."""
-    growth = 1.0
-    for step in _steps(normalizer):
-        if step.get("type") == "Replace":
-            content, pattern = step.get("content"), step.get("pattern")
-            replaced = pattern.get("String") if isinstance(pattern, Mapping) else None
-            # A regex may match nothing, so that its content is put between all characters.
-            matched = len(replaced) if isinstance(replaced, str) else 0
-            length = len(content) if isinstance(content, str) else 0
-            growth *= max(1.0, length / matched) if matched else 1.0 + length
-    return growth
-
-
-def _steps(normalizer: Mapping[str, object] | None) -> Iterator[Mapping[str, object]]:
-    """Yield each step of a normalizer, those of sequences inside it included."""
-    for inner in (normalizer or {}).get("normalizers") or ():  # type: ignore[attr-defined]
-        yield from _steps(inner)
-    if normalizer:
-        yield normalizer
 
 
 PACKAGE = "package:"
@@ -96,10 +29,8 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """The name of a commit or a branch."""
 
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-WHOLE = "model.safetensors"
-INDEX = f"{WHOLE}.index.json"
-_DESCRIBING = (
+INDEX = "model.safetensors.index.json"
+SETTINGS = (
     "config.json",
     "generation_config.json",
     "tokenizer.json",
@@ -113,13 +44,27 @@ _DESCRIBING = (
     "chat_template.jinja",
     "chat_template.json",
     "hf_quant_config.json",
-    "params.json",
     "preprocessor_config.json",
     "processor_config.json",
     "quant_config.json",
     "quantize_config.json",
     "video_preprocessor_config.json",
+    INDEX,
 )
+"""The files beside the weights that libraries may read. A fetch takes these, and the hash covers them."""
+
+_UNREAD = re.compile(
+    r"\..*|(README|LICEN[CS]E|NOTICE|USE_POLICY)\b.*|.*\.(md|py|pdf|png|jpe?g|svg|gif|webp)"
+    r"|(fetched|figures|self_test|training)\.json",
+    re.IGNORECASE,
+)
+"""Names of files that no library reads: documents, code that comes with a model, and our own records."""
+
+_REDIRECTS = {
+    "config.json": ("speculators_config", "configuration_files"),
+    "tokenizer_config.json": ("fast_tokenizer_files",),
+}
+"""Keys that make a library read another model's files, or a file anywhere on this machine."""
 
 _AGAIN = "Fetch or copy it again."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
@@ -137,23 +82,39 @@ def models_home() -> Path:
     return Path(data) / "pathway-local" / "models"
 
 
-def hub_home() -> Path:
-    """Return the folder of the model hub's cache, where its own client puts it."""
-    if cache := os.environ.get("HF_HUB_CACHE"):
-        return Path(cache)
-    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
-    return Path(home) / "hub"
-
-
 def find_folder(name: str, source: str, revision: str | None = None) -> Path:
     """Return the folder on this disk that should hold this judge's weights.
 
-    For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`, or at the
-    commit of `main`. Raises WeightsMissing, and EngineError if reading one of its files would never end.
+    For a hub id this is `models_home()/NAME`, else the hub's cache at `revision`. Raises WeightsMissing, and
+    EngineError if one of its files is none that libraries may read.
     """
     folder = _place_of(name, source, revision)
-    refuse_odd_files(folder)
+    with suppress(OSError):  # an unreadable folder is reported by whoever reads its files
+        for path in folder.iterdir():
+            _refuse_odd(path)
     return folder
+
+
+def _refuse_odd(path: Path) -> None:
+    """Raise EngineError for a file that libraries may read unhashed, and for one that has no end."""
+    if _UNREAD.fullmatch(path.name):
+        return
+    if path.name not in SETTINGS and not _is_weights(path):
+        said = f"{path} is no file of a judge that we know, and a library could read it unseen"
+        raise EngineError(said, f"Move it to another folder. {_OTHER_WEIGHTS}")
+    if path.exists() and not path.is_file():
+        raise EngineError(f"{path} is not an ordinary file", _OTHER_WEIGHTS)
+    if path.name in SETTINGS and path.exists() and path.stat().st_size > LARGEST_TEXT:
+        raise EngineError(f"{path} is too large for its kind", _OTHER_WEIGHTS)
+    for key in _REDIRECTS.get(path.name, ()):
+        if json_if_there(path).get(key):
+            said = f"{path} names files that the judge's hash does not cover: {key}"
+            raise EngineError(said, f"Remove {key} from it if the model works without, or use another judge.")
+
+
+def _is_weights(path: Path) -> bool:
+    # `consolidated` files are a second copy of the weights, which an engine may prefer.
+    return path.suffix == ".safetensors" and not path.name.startswith("consolidated")
 
 
 def _place_of(name: str, source: str, revision: str | None) -> Path:
@@ -170,15 +131,15 @@ def _place_of(name: str, source: str, revision: str | None) -> Path:
     own = models_home() / name.replace(":", "-")
     if own.is_dir():
         return own
-    fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
-    cached = hub_home() / f"models--{source.replace('/', '--')}"
-    commit = _commit(cached, revision)
-    if commit and (cached / "snapshots" / commit).is_dir():
-        return cached / "snapshots" / commit
-    there = sorted(path.name for path in (cached / "snapshots").glob("*"))
-    if there and revision:
-        raise WeightsMissing(f"judge {name!r}: this disk has revision {there[0]}, its entry asks for {revision}", fetch)
-    raise WeightsMissing(f"judge {name!r}: no weights on this disk: neither {own} nor {cached}", fetch)
+    from huggingface_hub import snapshot_download  # takes a second to import, which help and the demo need not
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(source, revision=revision, local_files_only=True))
+    except (LocalEntryNotFoundError, OSError):
+        at = f" at revision {revision}" if revision else ""
+        fetch = f"Run `pathway-local judges fetch {name}` (the one command that uses the network), {_STAGE}"
+        raise WeightsMissing(f"judge {name!r}: no weights on this disk: no {own}, no {source}{at}", fetch) from None
 
 
 def local_path(text: str) -> Path:
@@ -194,57 +155,31 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def _commit(cached: Path, revision: str | None) -> str | None:
-    """Return the commit of a revision in a hub cache: the one that a branch of this name points to, or itself."""
-    wanted = revision or "main"
-    if not REVISION.fullmatch(wanted):
-        return None
-    branch = cached / "refs" / wanted
-    if branch.is_file():
-        pointed = branch.read_text("utf-8", "replace")[:200].strip()
-        return pointed if REVISION.fullmatch(pointed) else None
-    return wanted
-
-
 def check_folder(folder: Path, name: str) -> Path:
     """Return the folder itself, if it holds a config and every safetensors file that its index names.
 
-    Raises WeightsMissing; also for pickled weights, since reading one can run code.
+    Raises WeightsMissing.
     """
     if not (folder / "config.json").is_file():
         raise WeightsMissing(f"judge {name!r}: {folder} holds no config.json", "Name the folder of a model.")
-    files = weight_files(folder)
-    absent = [path.name for path in files if not path.is_file()]
+    named = json_if_there(folder / INDEX).get("weight_map")
+    shards = sorted(set(map(str, named.values()))) if isinstance(named, Mapping) else []
+    there = {path.name for path in weight_files(folder)}
+    absent = [shard for shard in shards if shard not in there]
     if absent:
-        few = f"{len(absent)} of {len(files)} weight files, first {absent[0]}"
-        raise WeightsMissing(f"judge {name!r}: {folder} lacks {few}", f"Fetch or copy it again: {_STAGE}")
-    if files:
-        return folder
-    pickled = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
-    if pickled:
+        few = f"{len(absent)} of {len(shards)} weight files, first {absent[0][:60]!r}"
+        raise WeightsMissing(f"judge {name!r}: {folder} lacks {few}", f"Fetch it again, {_STAGE}")
+    if not there:
         raise WeightsMissing(
-            f"judge {name!r}: {folder} holds only pickled weights ({pickled[0]}), which we never read",
-            "Get the model's safetensors files: reading a pickle can run code.",
+            f"judge {name!r}: {folder} holds no safetensors files, and pickled ones are never read",
+            f"Fetch it again, {_STAGE}",
         )
-    raise WeightsMissing(f"judge {name!r}: {folder} holds no safetensors files", f"Fetch or copy it again: {_STAGE}")
+    return folder
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the safetensors files of a model, in order: those of its index, else all in the folder.
-
-    Some folders hold a second copy of the weights, called `consolidated`; it is ignored. Raises EngineError if the
-    index names other files.
-    """
-    if (folder / INDEX).is_file():
-        shards = read_json(folder / INDEX).get("weight_map")
-        names = sorted(set(map(str, shards.values()))) if isinstance(shards, Mapping) else []
-        for name in names:
-            if Path(name).name != name or not name.endswith(".safetensors"):
-                said = f"{folder / INDEX} names {name[:60]!r}, which is not a safetensors file of this folder"
-                raise EngineError(said, _AGAIN)
-        return [folder / name for name in names]
-    files = sorted(folder.glob("*.safetensors"))
-    return [path for path in files if not path.name.startswith("consolidated")] or files
+    """Return the safetensors files of a model, in order."""
+    return sorted(path for path in folder.iterdir() if _is_weights(path))
 
 
 def weights_bytes(folder: Path) -> int:
@@ -262,11 +197,15 @@ def tensor_names(path: Path) -> list[str]:
 
 
 def weights_hash(folder: Path) -> str:
-    """Return the SHA-256 in hex of weights, config, tokenizer and chat template; the same in any folder."""
-    digest = hashlib.sha256()
-    for path in [*describing_files(folder), *weight_files(folder)]:
-        digest.update(f"{path.name}\0{file_hash(path)}\n".encode())
-    return digest.hexdigest()
+    """Return the SHA-256 in hex of all files that libraries may read; the same in any folder."""
+    told = "".join(f"{name}\0{digest}\n" for name, digest in file_hashes(folder).items())
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file that libraries may read, by its name: first the settings, then the weights."""
+    settings = (folder / name for name in sorted(SETTINGS) if (folder / name).is_file())
+    return {path.name: file_hash(path) for path in (*settings, *weight_files(folder))}
 
 
 def file_hash(path: Path) -> str:
@@ -278,11 +217,6 @@ def file_hash(path: Path) -> str:
         with real.open("rb") as stream:
             _hashes[key] = hashlib.file_digest(stream, "sha256").hexdigest()
     return _hashes[key]
-
-
-def describing_files(folder: Path) -> list[Path]:
-    """Return the files beside the weights that can change a score, in order; see `weights_hash`."""
-    return sorted(folder / name for name in _DESCRIBING if (folder / name).is_file())
 
 
 def read_json(path: Path) -> dict[str, object]:
@@ -318,14 +252,14 @@ def chat_template(folder: Path) -> str:
         return separate.read_text("utf-8", "replace")
     for name in ("chat_template.json", "tokenizer_config.json"):
         found = json_if_there(folder / name).get("chat_template")
+        if isinstance(found, list):  # several, each with a name
+            found = next((each.get("template") for each in found if each.get("name") == "default"), None)
         if isinstance(found, str):
             return found
     return ""
 
 
 RECORD = "fetched.json"
-TAKEN = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt")
-"""Files to fetch and record: weights, and the texts that describe model, tokenizer and chat template."""
 
 
 class Fetched(Struct, frozen=True):
@@ -363,9 +297,3 @@ def write_record(folder: Path, record: Fetched) -> None:
     """Write the record beside the weights, over an earlier one. Raises UsageError if it can't be written."""
     with output_file(folder / RECORD, force=True) as file:
         file.write(record.as_json())
-
-
-def file_hashes(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that a fetch would take, by its name."""
-    taken = {path for pattern in TAKEN for path in folder.glob(pattern) if path.name != RECORD}
-    return {path.name: file_hash(path) for path in sorted(taken)}

@@ -16,7 +16,6 @@ from pathway_local.engines.engine import WINDOW, LoadPlan
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, chat_of
-from pathway_local.judges.pinned_folder import pinned_folder
 from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import LocalRater
@@ -234,7 +233,7 @@ def engine_plan(
 ) -> tuple[EngineConfig, LoadPlan]:
     """Return how to load the engine that these raters share. Raises EngineError."""
     judge, settings, plan = raters[0].judge, raters[0].settings, prepared.plan
-    folder = pinned_folder(weights_folder(judge))
+    folder = weights_folder(judge)
     whole = EngineConfig(str(folder), settings.dtype, judge.context, settings.options)
     options = settings_here(run, judge, settings)
 

@@ -13,7 +13,7 @@ from pathway_local.rater import ASKED, Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
-from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
+from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile, SavedPage
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
@@ -295,7 +295,15 @@ def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Seque
             )
         problems = sorted([*invalid, *changed], key=lambda problem: problem.place)
         # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
-        said = list(dict.fromkeys(map(str, problems)))
+        zeros = [problem for problem in problems if problem.reason == LOST_ZEROS]
+        said = list(dict.fromkeys(str(problem) for problem in problems if problem.reason != LOST_ZEROS))
+        if zeros:
+            said.insert(0, f"{zeros[0].where} and {len(zeros) - 1} more: {LOST_ZEROS}" if zeros[1:] else str(zeros[0]))
+            hint = (
+                "Format the id column as text in the spreadsheet, and enter its ids again."
+                if path.suffix.lower() == ".xlsx"
+                else "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
+            )
         count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"
         raise RatingsError(f"{path.name}: nothing was imported, {count} invalid", hint, said)
 

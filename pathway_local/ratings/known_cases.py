@@ -29,6 +29,7 @@ _BAD_ROWS = """
     SELECT DISTINCT case_id, COALESCE(source, ''), failure_kind FROM current WHERE failure_kind IN (?, ?)
 """
 
+LOST_ZEROS = "its id matches no case of the run, but would with leading zeros"
 NO_SUCH_ID, NO_SUCH_TEXTS = "its id matches no case of the run", "no case of the run has its texts"
 
 
@@ -174,7 +175,7 @@ class KnownCases:
         if self._without_zeros is None:
             self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
         if case_id.isdigit() and case_id in self._without_zeros:
-            return f"{NO_SUCH_ID}, but would with leading zeros: format the id column as text"
+            return LOST_ZEROS
         return NO_SUCH_ID
 
     def by_texts(self, given: str, number: str) -> CaseRef | Unmatched:

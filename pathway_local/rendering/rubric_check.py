@@ -92,7 +92,7 @@ def example_inputs(rubric: Rubric) -> dict[str, str]:
 def example_prompt(writer: PromptWriter) -> str:
     """Return the prompt of the rubric's example, decoded from its ids, even if it is too long for the judge."""
     [prompt] = _prompts(writer, example_inputs(writer.rubric))
-    return b"".join(writer.tokenizer.pieces(prompt.ids)).decode("utf-8", "replace")
+    return writer.tokenizer.text(prompt.ids)
 
 
 def check_room(writer: PromptWriter) -> Lengths:

@@ -1,6 +1,5 @@
 """A judge's tokenizer: chat template, end-of-turn ids, and two ways to encode: our text, and texts of cases."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -9,21 +8,18 @@ import llguidance
 import llguidance.numpy
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from pathway_local.errors import EngineError
-from pathway_local.judges.chat_template import ChatFrame, Turn, chat_frame, ends
-from pathway_local.judges.pinned_folder import pinned_folder
-from pathway_local.judges.weights import declared_ends, json_if_there, refuse_hostile_tokenizer
+from pathway_local.judges.chat_template import ChatFrame, Turn, chat_frame, ends, special_tokens
+from pathway_local.judges.tokenizer_file import described, of_pieces, panics_told
+from pathway_local.judges.weights import chat_template, declared_ends
 
 ENCODED_AT_ONCE = 50_000
 """Characters in each piece of a long text, when its tokens are counted piece by piece."""
 
-MISTRAL = ("mistral", "mistral3", "ministral", "pixtral", "voxtral")
-"""Model types with tokenizers that were saved with a wrong word pattern, which transformers can fix."""
-
 NO_TEMPLATE = "Put its maker's own into its folder, as chat_template.jinja: a wrong one spoils every score unseen."
 
+_FAILS = "the judge's tokenizer fails on a text"
 LONG_TOKEN = 8
 """Characters per token; few texts average more."""
 
@@ -32,31 +28,20 @@ class JudgeTokenizer:
     """The tokenizer in a judge's folder. `end_of_turn` names tokens that end a reply, besides its own end token."""
 
     def __init__(self, folder: Path, end_of_turn: Sequence[str] = ()) -> None:
-        if not (folder / "tokenizer.json").is_file():
-            hint = "Save the tokenizer in its fast form (tokenizer.json) beside the weights."
-            raise EngineError(f"{folder} holds no tokenizer.json", hint)
-        refuse_hostile_tokenizer(folder / "tokenizer.json")
-        from transformers import PreTrainedTokenizerFast  # slow to import, and not needed by help or summary
-
-        pinned = pinned_folder(folder, weights=False)
-        fix = json_if_there(folder / "config.json").get("model_type") in MISTRAL
-        try:
-            # Without this flag, transformers warns about every large tokenizer without a version in its config.
-            self.tokenizer = PreTrainedTokenizerFast.from_pretrained(pinned, fix_mistral_regex=fix)
-            self._ours: Tokenizer = self.tokenizer.backend_tokenizer
-            self._theirs = _without_added_tokens(self._ours)
-        except Exception as error:  # noqa: BLE001 (the tokenizer library raises bare Exception for a broken file)
-            said = f"the tokenizer in {folder} can't be read ({type(error).__name__})"
-            raise EngineError(said, "Fetch or copy the folder again.") from None
-        if self.tokenizer.eos_token_id is None:
-            raise EngineError(
-                f"the tokenizer in {folder} names no end token", "Set eos_token in tokenizer_config.json."
-            )
-        self.eos_id: int = self.tokenizer.eos_token_id
-        templates = self.tokenizer.chat_template or ""
-        self.template: str = templates if isinstance(templates, str) else templates.get("default", "")
+        told = described(folder)
+        # Neither of them puts a blank before a text: our text and texts of cases are encoded apart, piece by piece.
+        self.tokenizer = of_pieces(told)
+        self._theirs = of_pieces(told | {"added_tokens": []})
+        self.special = special_tokens(folder)
+        end = self.tokenizer.token_to_id(self.special.get("eos_token", ""))
+        if end is None:
+            said = f"the tokenizer in {folder} names no end token"
+            raise EngineError(said, "Set eos_token in tokenizer_config.json.")
+        self.eos_id: int = end
+        self.template = chat_template(folder)
         self._frames: dict[tuple[tuple[Turn, ...], str, bool], ChatFrame] = {}
-        self.end_ids = self._end_ids(folder, end_of_turn)
+        ends = {self.id_of(token) for token in end_of_turn}
+        self.end_ids = tuple(sorted({*ends, *declared_ends(folder)} - {self.eos_id}))
 
     def chat(self, turns: Sequence[tuple[str, str]], switches: Mapping[str, object], *, reply: bool = True) -> str:
         """Return the text of turns (role, words); with `reply`, also the opening of a reply. Raises EngineError."""
@@ -65,28 +50,29 @@ class JudgeTokenizer:
         outer = tuple((role, ends(words)) for role, words in turns)
         key = (outer, repr(switches), reply)
         if key not in self._frames:
-            variables = {**self.tokenizer.special_tokens_map, **switches, "add_generation_prompt": reply}
+            variables = {**self.special, **switches, "add_generation_prompt": reply}
             self._frames[key] = chat_frame(self.template, outer, variables)
         return self._frames[key].filled([words for _, words in turns])
 
     def id_of(self, token: str) -> int:
         """Return the id of a special or added token. Raises EngineError."""
-        found = self.tokenizer.convert_tokens_to_ids(token)
-        if not isinstance(found, int) or found == self.tokenizer.unk_token_id:
-            raise EngineError(
-                f"the judge's tokenizer has no token {token!r}", "Correct the judge's entry in the registry."
-            )
-        return found
+        found = self.tokenizer.token_to_id(token)
+        if found is None:
+            said = f"the judge's tokenizer has no token {token!r}"
+            raise EngineError(said, "Correct the judge's entry in the registry: end_of_turn, or thinking.")
+        return int(found)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return the ids of our own text, in which special tokens count."""
-        return tuple(self._ours.encode(text, add_special_tokens=False).ids)
+        with panics_told(_FAILS):
+            return tuple(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def encode_cases(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the ids of texts of cases: nothing in them becomes a special or added token."""
         # Tokenizers refuse lone surrogates. All texts go in one batch, which the library spreads over the cores.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
+        with panics_told(_FAILS):
+            return [tuple(encoded.ids) for encoded in self._theirs.encode_batch_fast(clean, add_special_tokens=False)]
 
     def beginning(self, text: str, tokens: int) -> str:
         """Return a beginning of a case's text with more than this many tokens; the whole text if it may have fewer.
@@ -107,10 +93,9 @@ class JudgeTokenizer:
 
     @cached_property
     def grammar_tokenizer(self) -> llguidance.LLTokenizer:
-        """llguidance's view of the vocabulary: the bytes of each id, and masks of grammars."""
-        from llguidance.hf import from_tokenizer
-
-        return from_tokenizer(self.tokenizer)
+        """llguidance's view of the vocabulary: the bytes of each id, and masks of grammars. Raises EngineError."""
+        with panics_told("the judge's tokenizer can't be used for grammars"):
+            return llguidance.LLTokenizer(self.tokenizer.to_str(), eos_token=self.eos_id)
 
     @cached_property
     def bytes_of(self) -> Callable[[int], bytes]:
@@ -120,6 +105,10 @@ class JudgeTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
         """Return the bytes of each of these tokens."""
         return list(map(self.bytes_of, ids))
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text of these tokens, special ones included."""
+        return b"".join(self.pieces(ids)).decode("utf-8", "replace")
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
         """Return a matcher that follows ids through a Lark grammar; if it does not compile, `get_error` says why."""
@@ -155,25 +144,3 @@ class JudgeTokenizer:
             text = self.bytes_of(token)
             found[text] = (*found.get(text, ()), token)
         return found
-
-    def _end_ids(self, folder: Path, end_of_turn: Sequence[str]) -> tuple[int, ...]:
-        ids = {self.tokenizer.convert_tokens_to_ids(token) for token in end_of_turn}
-        if None in ids or self.tokenizer.unk_token_id in ids:
-            said = f"the tokenizer in {folder} lacks one of the end-of-turn tokens {', '.join(end_of_turn)}"
-            raise EngineError(said, "Correct end_of_turn in its entry.")
-        return tuple(sorted({*ids, *declared_ends(folder)} - {self.eos_id}))
-
-
-def _without_added_tokens(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a twin of the tokenizer without added tokens, for texts of cases. Plain text gets the same ids from both.
-
-    The library's own `encode_special_tokens` is not enough: an added token such as </think> that is not marked as
-    special would still become its id, and a case could end a judge's thinking.
-    """
-    described = json.loads(tokenizer.to_str())
-    described["added_tokens"] = []
-    described["post_processor"] = None
-    twin = Tokenizer.from_str(json.dumps(described))
-    twin.no_truncation()
-    twin.no_padding()
-    return twin

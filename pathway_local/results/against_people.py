@@ -1,6 +1,5 @@
 """Judges compared with people: the human benchmark, which judge agrees better, and in which groups a judge errs."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import combinations
@@ -23,36 +22,13 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
-from pathway_local.statistics.intervals import Effect, mean_effect
-from pathway_local.statistics.subgroups import GroupError, group_errors
+from pathway_local.statistics.intervals import mean_effect
 
 BENCHMARK_FIGURE = "spearman"
 """The benchmark's figure unless the options name another one that allows means of people."""
 
 CASES = Column("cases", "count")
 DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key")
-
-
-class Families:
-    """Effects of several scores, and where their estimates go: intervals of one family allow for all of them at once.
-
-    Judges' groups are one family of tests, people's another.
-    """
-
-    def __init__(self) -> None:
-        self._tests: defaultdict[str, list[tuple[Row, str, Effect]]] = defaultdict(list)
-
-    def add(self, family: str, row: Row, effects: Mapping[str, Effect]) -> Row:
-        """Note the effects of a row, by column, and return the row."""
-        for name, effect in effects.items():
-            self._tests[f"{family} {name}"].append((row, name, effect))
-        return row
-
-    def fill_in(self) -> None:
-        """Put each estimate into its row, at Holm's level."""
-        for tests in self._tests.values():
-            for (row, name, _), estimate in zip(tests, at_holm_levels([effect for *_, effect in tests]), strict=True):
-                row[name] = estimate
 
 
 class AgainstPeople:
@@ -167,63 +143,27 @@ class AgainstPeople:
             weights=self._weights([first, second], 1),
         )
 
-    def _others(self, rater: int) -> FloatArray:
-        """The scores of the reference's other people, (cases, people); their mean alone if some rest on others'."""
-        if self.repeating:
-            return self._mean_of_others(rater)[:, None]
-        return self.scores[:, [place for place in self.reference if place != rater]]
-
     def _mean_of_others(self, rater: int) -> FloatArray:
         return mean_of_people(self.scores[:, [place for place in self.reference if place != rater]])
 
-    def _compared(self) -> list[int]:
-        """Each judge, and each person of the reference; without several who rated on their own, judges alone."""
-        return [*self.judges, *(self.reference if self.independent else ())] if self.has_means else []
-
     @cached_property
-    def groups(self) -> list[tuple[int, str, GroupError]]:
-        """Judges against the reference, and each person of it against the others, in every group by its name."""
-        if not (self.options.by and self._compared()):
-            return []
-        codes, names = self.matrix.codes(self.options.by)
-        known = codes >= 0
-        own = None if self.clusters is None else self.clusters[known]
-        found = []
-        for rater in self._compared():
-            scores, people, mean = (
-                each[known] for each in (self.scores[:, rater], self._others(rater), self._mean_of_others(rater))
-            )
-            errors = group_errors(scores, people, mean, codes[known], clusters=own, smallest=self.options.min_group)
-            found += [(rater, names[each.group], each) for each in errors]
-        return found
+    def mean(self) -> FloatArray:
+        """The mean score of the reference, (cases,)."""
+        return mean_of_people(self.scores[:, self.reference])
 
-    def _is_hidden(self, group: GroupError) -> bool:
-        return group.cases < self.options.min_group
+    def own_errors(self) -> FloatArray:
+        """How far each person of the reference is from the mean of the others, (cases, people); nobody alone."""
+        people = self.reference if self.independent else []
+        apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
+        return np.stack(apart, axis=1) if apart else np.empty((len(self.scores), 0))
 
-    @property
-    def hidden(self) -> int:
-        """The most groups that are left out of a rater's, because they have too few cases."""
-        few = [rater for rater, _, group in self.groups if self._is_hidden(group) or not group.cases]
-        return max(map(few.count, few), default=0)
-
-    def tables(self, families: Families) -> Iterator[Table]:
-        """Yield the benchmark, two judges, severity and groups; those without rows have nothing to show."""
+    def tables(self) -> Iterator[Table]:
+        """Yield the benchmark, two judges and severity; those without rows have nothing to show."""
         yield from self._benchmark()
         once = [Note("each_case_once")] if any(uneven_strata(self.matrix)) else []
         yield self._two_judges()
         columns = [Column("rater", "rater"), CASES, DIFFERENCE]
         yield self._table("severity", columns, self._severity(), [*once, Note("holm")], detail=True)
-        columns = [Column("rater", "rater"), Column("group"), CASES]
-        columns += [Column(name, "estimate") for name in ("mean_difference", "excess_mean_at_equal_scores")]
-        for key, persons in (("group_errors", False), ("group_errors_of_people", True)):
-            rows = [
-                families.add(key, {"rater": self.matrix.raters[rater].name, "group": name, "cases": group.cases},
-                             group.effects)
-                for rater, name, group in self.groups
-                if (rater in self.reference) is persons and group.cases and not self._is_hidden(group)
-            ]  # fmt: skip
-            told = [*once, Note("holm"), Note("at_equal_scores")]
-            yield self._table(key, columns, rows, told, about={"by": self.options.by, "reference": self.name})
 
     def _benchmark(self) -> Iterator[Table]:
         if not (found := self.benchmark):
@@ -262,14 +202,14 @@ class AgainstPeople:
 
         Intervals are at Holm's levels.
         """
-        people = self.reference if self.has_means and self.independent else ()
-        apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
+        apart = [*self.own_errors().T] if self.has_means else []
         both = [np.isfinite(each) for each in apart]
         effects = [
             mean_effect(each[kept], None if self.clusters is None else self.clusters[kept], each="difference")
             for each, kept in zip(apart, both, strict=True)
         ]
-        found = zip(self.names(people), both, at_holm_levels(effects), strict=True)
+        names = self.names(self.reference if apart else [])
+        found = zip(names, both, at_holm_levels(effects), strict=True)
         return [{"rater": name, "cases": int(kept.sum()), "difference": estimate} for name, kept, estimate in found]
 
 

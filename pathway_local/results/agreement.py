@@ -60,7 +60,7 @@ class ScoreAgreement:
         members = {rater.name: set(rater.members) for rater in panels}
         # The people that judges are compared with are raters, too, even if only judges are named.
         named = [*options.rater, options.against] if options.rater and options.against else options.rater
-        self.options = options
+        self.options, self.whole = options, whole
         matrix, left_out = without_picked(whole)
         self.matrix = matrix
         clusters = matrix.clusters(options.cluster) if options.cluster else None

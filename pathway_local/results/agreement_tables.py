@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.against_people import Families
 from pathway_local.results.agreement import RaterPair, ScoreAgreement
 from pathway_local.results.agreement_options import SECTION, TWO, AgreementOptions, Row, people_table
 from pathway_local.results.analysis import Analysis
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.group_errors import group_error_tables
 from pathway_local.results.stand_in import stand_in
 from pathway_local.results.table import Column, Level, Names, Table
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix
@@ -43,13 +43,11 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
 def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
     """Every table about a rubric's scores; the raters come first, with what must be said of all."""
-    families, tables = Families(), list[Table]()
-    for matrix in matrices:
-        found = ScoreAgreement(data.run, matrix, options)
-        figures = [*_pairs(found), _together(found), *found.people.tables(families)]
-        tables += [*_bad(data, matrix, options), _raters(found), *(each for each in figures if each.rows)]
+    every, tables = [ScoreAgreement(data.run, matrix, options) for matrix in matrices], list[Table]()
+    for found, errors in zip(every, group_error_tables([each.people for each in every]), strict=True):
+        figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
+        tables += [*_bad(data, found.whole, options), _raters(found), *(each for each in figures if each.rows)]
         tables += [*found.corrected.tables, *_matrices(found)]
-    families.fill_in()
     return tables
 
 
@@ -95,8 +93,6 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
     if found.pairs:
         yield Note("for_these_raters")
     yield from found.notices
-    if hidden := found.people.hidden:
-        yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     yield from found.warnings
 
 

@@ -73,7 +73,7 @@ class BadAnswers:
         clusters: IntArray | None = None, smallest: int = MIN_GROUP,
     ) -> None:  # fmt: skip
         self.whole, self.matrix, self.people, self.levels = whole, matrix, list(people), levels
-        self.clusters, self.smallest = clusters, smallest
+        self.clusters, self.smallest, self.hidden = clusters, smallest, set[str]()
         self.who: str | Note = Note("people_first") if who == "people" else who
         self.design = own_design(whole, people, Note("people") if who == "people" else who) if people else None
         scores = matrix.on_scale[:, self.people]
@@ -138,7 +138,9 @@ class BadAnswers:
             yield place, {"rater": name, **self.row(place)}
             for code, group in enumerate(names):
                 row = self.row(place, np.asarray(codes == code))
-                if int(str(row["cases"])) >= self.smallest:
+                if 0 < int(str(row["cases"])) < self.smallest:
+                    self.hidden.add(group)
+                elif row["cases"]:
                     yield place, {"rater": name, "group": group, **row}
 
     def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
@@ -214,6 +216,9 @@ def bad_table(
         made = [*each.rows(judges or people, by)]
         made = [(place, row) for place, row in made if not values or row.get("group") in values]
         notes += each.answers([(place, row) for place, row in made if "group" not in row]) if judges else []
+        if each.hidden:
+            told = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
+            notes.append(Note("hidden_groups", told, "note"))
         notes += [each.design] if judges and isinstance(each.design, Note) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]

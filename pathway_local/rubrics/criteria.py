@@ -11,13 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from pathway_local.errors import RubricError
-from pathway_local.rubrics.declaration import spelling_of
 from pathway_local.rubrics.fields import EchoField, ScoreField, TextField
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.front_matter import ModelBlock, write_front
+from pathway_local.rubrics.marks import escaped
 from pathway_local.rubrics.output_format import OutputFormat, Outputs
-from pathway_local.rubrics.prompty_file import Prompty, people_in
-from pathway_local.rubrics.turn import placed_turn
+from pathway_local.rubrics.prompty_file import Prompty, checked_turn, people_in
 from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
 
 WORDS_FILE = Path(__file__).with_suffix(".yaml")
@@ -31,28 +30,24 @@ def phrases() -> Mapping[str, Mapping[str, str]]:
     return dict(load_ours(WORDS_FILE))
 
 
-def front_of(name: str, description: str, inputs: Sequence[str], outputs: Outputs) -> dict[str, object]:
-    """Return the front matter of a rubric with this format; each input is a text that must not be empty."""
-    fields = {key: spelling_of(field) for key, field in outputs.fields.items()}
-    wanted = {each: {"type": "string", "empty": "fail"} for each in inputs}
-    declared = {"layout": outputs.layout, "fields": fields}
-    return {"name": name, "description": description, "inputs": wanted, "outputs": declared}
-
-
 def new_rubric(
-    name: str, language: str, criterion: str, inputs: Sequence[str], outputs: Outputs, meanings: Mapping[str, str]
+    name: str, language: str, criterion: str, inputs: Sequence[str], outputs: object, meanings: Mapping[str, str]
 ) -> str:
-    """Return the text of the rubric's file; `meanings` are those of the scores' levels, as the judge writes them."""
+    """Return the text of the rubric's file, with its `outputs:` block as it is declared.
+
+    `meanings` are those of the scores' levels, as the judge writes them. No input may be empty.
+    """
     criterion = " ".join(criterion.split())
-    front = front_of(name, criterion, inputs, outputs) | {"template": {"format": "double-braces"}}
-    system, user = standard_prompt(language, criterion, inputs, outputs, meanings)
+    wanted = {each: {"type": "string", "empty": "fail"} for each in inputs}
+    front = {"name": name, "description": criterion, "inputs": wanted, "outputs": outputs}
+    system, user = standard_prompt(language, criterion, inputs, Outputs.model_validate(outputs), meanings)
     return f"---\n{write_front(front)}---\nsystem:\n{system}\n\nuser:\n{user}\n"
 
 
 def standard_prompt(
     language: str, criterion: str, inputs: Sequence[str], outputs: Outputs, meanings: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return a system and a user turn for this criterion; double braces mark the inputs, all in the user turn."""
+    """Return a system and a user turn for this criterion; all inputs stand in the user turn."""
     said = phrases()[language]
     levels = "\n".join(f"- {level}: {' '.join(meaning.split())}" for level, meaning in meanings.items())
     parts = (
@@ -61,8 +56,9 @@ def standard_prompt(
         f"# {said['levels']}\n{levels}" if levels else "",
         f"# {said['output']}\n{said['form']}\n{skeleton(outputs)}",
     )
-    case = (f"<{each}>\n{{{{{each}}}}}\n</{each}>" for each in inputs)
-    return "\n\n".join(filter(None, parts)), "\n\n".join((*case, said["closing"]))
+    case = (f"<{each}>\n{{{{ {each} }}}}\n</{each}>" for each in inputs)
+    # Braces in a criterion are text.
+    return escaped("\n\n".join(filter(None, parts))), "\n\n".join((*case, said["closing"]))
 
 
 def with_meanings(outputs: Outputs, ask: Callable[[str, str], str]) -> tuple[Outputs, dict[str, str]]:
@@ -153,8 +149,7 @@ def criteria_prompty(text: str, where: str) -> Prompty:
         description=str(block.get("description") or read.criteria),
         inputs=read.inputs,
         outputs=outputs,
-        # Braces in a criterion are text.
-        turns=(placed_turn("system", system), placed_turn("user", user, "double-braces", list(read.inputs))),
+        turns=(checked_turn("system", system, 1, where), checked_turn("user", user, 1, where)),
         model=ModelBlock(),
         notes=str(block.get("notes") or ""),
         places=places,

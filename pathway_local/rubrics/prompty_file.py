@@ -1,7 +1,7 @@
 """Prompty files: YAML front matter, then a prompt in turns, each below a line with its role."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import cast
@@ -10,8 +10,8 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
 from pathway_local.rubrics.front_matter import ModelBlock, read_model
-from pathway_local.rubrics.placeholders import jinja_turn
-from pathway_local.rubrics.turn import Syntax, Turn, joined, labelled, placed_turn
+from pathway_local.rubrics.template import jinja_turn
+from pathway_local.rubrics.turn import Turn
 from pathway_local.system.safe_yaml import Places, load_yaml
 
 # No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
@@ -21,26 +21,17 @@ ROLE = re.compile(
 KEYS = {
     *("name", "description", "version", "authors", "tags", "base", "model", "inputs", "outputs", "sample", "template"),
     *("$schema", "id", "kind", "displayName", "metadata", "inputSchema", "outputSchema", "tools"),
-    *("notes", "people", "rules", "confirmed", "swap"),
+    *("notes", "people", "rules", "swap"),
 }
 """The keys of Prompty's version 1, of version 2, and our own."""
 
-SYNTAXES: Mapping[str, Syntax] = {
-    "jinja2": "jinja2",
-    "jinja": "jinja2",
-    "mustache": "double-braces",
-    "double-braces": "double-braces",
-    "single-braces": "single-braces",
-    "braces": "braces",
-    "f-string": "braces",
-    "dollars": "dollars",
-    "angles": "angles",
-    "none": "none",
-}
 LIMIT = 400_000
 """Characters of a rubric's file at most; the longest prompts for judges have about ten thousand."""
 
 MOST_INPUTS = 64
+
+TEMPLATES = ("jinja2", "jinja", "mustache")
+"""Names of template languages in which {{ name }} inserts an input."""
 
 REFERENCE = re.compile(r"\$\{(?:env|file):[^}\n]*\}", re.IGNORECASE)
 """${env:NAME} or ${file:PATH}, which other programs look up."""
@@ -49,22 +40,12 @@ SERVERS = ("configuration", "connection")
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
-    """How to read the prompt: how it marks inputs, whether it has role markers, and the end of its user turn."""
-
-    syntax: Syntax = "jinja2"
-    roles: bool = True
-    closing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Prompty:
     """The parts of a Prompty file.
 
     `outputs` and `rules` are as the file writes them, or None; `declared` says whether the file names its inputs.
-    `body` is the prompt as it stands; it begins at line `first_line` of the file `body_file`. It is `confirmed` unless
-    `adopt` proposed it and nobody has read it yet. A `kind` of "pair" compares two responses, which `swap` names.
-    `people` tells persons how to rate.
+    `body` is the prompt as it stands; it begins at line `first_line` of the file `body_file`. A `kind` of "pair"
+    compares two responses, which `swap` names. `people` tells persons how to rate.
     """
 
     name: str
@@ -75,7 +56,6 @@ class Prompty:
     model: ModelBlock
     notes: str
     places: Places
-    template: Template = Template()
     body: str = ""
     body_file: str = ""
     first_line: int = 1
@@ -83,7 +63,6 @@ class Prompty:
     declared: bool = True
     sample: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    confirmed: bool = True
     kind: str = ""
     swap: object = None
     people: str = ""
@@ -102,7 +81,7 @@ def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
     places = Places(matter, where, first_line=2)
     _check_front(front, places)
     inputs = declared_inputs(front, places)
-    template = read_template(front.get("template"), places)
+    _check_template(front.get("template"), places)
     sample = _sample(front.get("sample"), inputs)
     names = inputs or dict.fromkeys(sample)
     return Prompty(
@@ -110,11 +89,10 @@ def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
         description=str(front.get("description") or front.get("displayName") or ""),
         inputs=names,
         outputs=front.get("outputs", front.get("outputSchema")),
-        turns=_turns(body, body_file, first_line, template, list(names)),
+        turns=tuple(checked_turn(*part, body_file) for part in _split_roles(body, body_file, first_line)),
         model=read_model(front.get("model"), places),
         notes=str(front.get("notes") or ""),
         places=places,
-        template=template,
         body=body,
         body_file=body_file,
         first_line=first_line,
@@ -122,7 +100,6 @@ def parse_prompty(text: str, where: str, prompt_file: str = "") -> Prompty:
         declared=bool(names),
         sample=sample,
         notices=("tools are not offered to a judge",) if front.get("tools") else (),
-        confirmed=_confirmed(front.get("confirmed"), places),
         kind=str(front.get("kind") or ""),
         swap=front.get("swap"),
         people=people_in(front, places),
@@ -135,12 +112,6 @@ def people_in(front: Mapping[str, object], places: Places) -> str:
     if not isinstance(told, str):
         raise RubricError(f"{places.of('people')}: people must be a text", "Begin it with `people: |` and indent it.")
     return told.strip()
-
-
-def _confirmed(value: object, places: Places) -> bool:
-    if not isinstance(value, bool | None):
-        raise RubricError(f"{places.of('confirmed')}: confirmed must be true or false", "Delete it, or correct it.")
-    return value is not False
 
 
 def split_front_matter(text: str, where: str) -> tuple[str, str, int]:
@@ -190,29 +161,13 @@ def _split_roles(body: str, where: str, first_line: int) -> Iterator[tuple[str, 
         yield "system" if role == "developer" else role, body[mark.end() : end], line
 
 
-def _turns(body: str, where: str, first_line: int, template: Template, names: Sequence[str]) -> tuple[Turn, ...]:
-    whole = [("system" if template.syntax == "none" else "user", body, first_line)]
-    parts = list(_split_roles(body, where, first_line)) if template.roles else whole
-    turns: list[Turn] = []
-    for role, text, line in parts:
-        if template.syntax == "jinja2":
-            turns.append(checked_turn(role, text, where, line))
-        else:
-            turns.append(placed_turn(role, text, template.syntax, names))
-    if template.syntax != "none" and not template.closing:
-        return tuple(turns)
-    case = labelled(names if template.syntax == "none" else (), template.closing)
-    # Some chat templates refuse two user turns in a row.
-    return (*turns[:-1], joined(turns[-1], case)) if turns[-1].role == "user" else (*turns, case)
-
-
-def checked_turn(role: str, text: str, where: str, line: int) -> Turn:
+def checked_turn(role: str, text: str, line: int, where: str) -> Turn:
     """Return the turn of a Jinja template that begins in this line. Raises RubricError, which names the line."""
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
         return jinja_turn(role, text)
     except TemplateSyntaxError as error:
-        hint = "Insert inputs as {{ name }}, choose with {% if name %}; docs/rubrics.md shows other marks of inputs."
+        hint = "Insert inputs as {{ name }}, choose with {% if name %}; `rubrics adopt` converts other marks of inputs."
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None
 
 
@@ -258,26 +213,17 @@ def declared_inputs(front: Mapping[str, object], places: Places) -> dict[str, ob
     return dict(cast(Mapping[str, object], declared))
 
 
-def read_template(block: object, places: Places) -> Template:
-    """Read `template:`: v1 ({type, parser}), v2 ({format, parser}, each a name or {kind: name}) or a bare name.
-
-    Raises RubricError.
-    """
+def _check_template(block: object, places: Places) -> None:
+    """Raise RubricError for a template that is not Jinja's, or not in Prompty's turns."""
     parts = block if isinstance(block, Mapping) else {"format": block} if block else {}
-    strange = sorted(map(str, parts.keys() - {"format", "type", "parser", "closing"}))
-    if strange:
-        known = "Known are format, parser and closing."
-        raise RubricError(f"{places.of('template', strange[0])}: unknown key {strange[0]!r}", known)
-    wanted = _kind(parts.get("format", parts.get("type", "jinja2")))
-    parser = _kind(parts.get("parser", "text" if wanted == "none" else "prompty"))
-    if wanted not in SYNTAXES or parser not in ("prompty", "text"):
-        hint = f"Formats are {', '.join(SYNTAXES)}; parsers are prompty and text."
-        raise RubricError(f"{places.of('template', 'format')}: unknown template {wanted or parser!r}", hint)
-    return Template(SYNTAXES[wanted], parser == "prompty", str(parts.get("closing") or ""))
-
-
-def _kind(named: object) -> str:
-    return str(named.get("kind", "") if isinstance(named, Mapping) else named)
+    known = {"format": TEMPLATES, "type": TEMPLATES, "parser": ("prompty",)}
+    for key, given in parts.items():
+        kind = given.get("kind") if isinstance(given, Mapping) else given
+        if kind not in known.get(key, ()):
+            said = f"{places.of('template', str(key))}: template.{key} {str(kind)[:60]!r} is not read"
+            raise RubricError(
+                said, "A rubric's template is jinja2: {{ name }}. `rubrics adopt` converts other prompts."
+            )
 
 
 def _sample(block: object, inputs: Mapping[str, object]) -> dict[str, str]:

@@ -53,8 +53,7 @@ class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
     `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
-    says whether the file declares the output format or has criteria alone. A rubric is `confirmed` unless `adopt`
-    proposed it and nobody has read it yet. `people` tells persons how to rate.
+    says whether the file declares the output format or has criteria alone. `people` tells persons how to rate.
     """
 
     name: str
@@ -70,7 +69,6 @@ class Rubric:
     sample: Mapping[str, str] | None = None
     pair: Pair | None = None
     format_from: FormatFrom = "file"
-    confirmed: bool = True
     people: str = ""
 
     @cached_property

@@ -1,7 +1,6 @@
 """Reads a rubric from its file, the only place where prompts' files become rubrics."""
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,15 +10,15 @@ from pathlib import Path
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.rubrics.consistency import read_rules
 from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
-from pathway_local.rubrics.declaration import outputs_of_schema
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.front_matter import write_front
+from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.placeholders import JINJA, find_placeholders
-from pathway_local.rubrics.prompty_file import LIMIT, ROLE, Prompty, parse_prompty, text_of
+from pathway_local.rubrics.prompty_file import LIMIT, Prompty, declared_inputs, parse_prompty, text_of
 from pathway_local.rubrics.rubric import Input, Rubric
-from pathway_local.system.safe_yaml import load_ours
+from pathway_local.rubrics.schema import outputs_of_schema
+from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
 from pathway_local.system.shipped import shipped
 from pathway_local.system.similar_file import similar_file
 
@@ -32,7 +31,7 @@ def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str
     inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
     inputs = _settled(inputs, prompty, output_format, notices)
     if not inputs:
-        hint = "Insert inputs as {{ answer }}, or declare how the prompt marks them (template:)."
+        hint = "Insert inputs as {{ answer }}; `rubrics adopt` converts a prompt that marks them otherwise."
         raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
     looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
     return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
@@ -191,7 +190,6 @@ def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
         sample=prompty.sample,
         pair=read_pair(prompty, output_format, inputs),
         format_from="criteria" if criteria else "file",
-        confirmed=prompty.confirmed,
         people=prompty.people,
     )
 
@@ -237,15 +235,9 @@ def builtin_names() -> list[str]:
     return sorted(path.stem for path in shipped("prompts").glob(f"*{SUFFIX}"))
 
 
-def load_rubric(name: str, *, unconfirmed: bool = False) -> Rubric:
-    """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError.
-
-    Unless `unconfirmed`, a rubric that nobody has confirmed is refused.
-    """
-    rubric = _built_in(name) if name in builtin_names() else _read(rubric_path(name))
-    if not unconfirmed:
-        check_confirmed(rubric, name)
-    return rubric
+def load_rubric(name: str) -> Rubric:
+    """Return the rubric called `name`: a built-in one, or the path of a file. Raises UnknownName or RubricError."""
+    return _built_in(name) if name in builtin_names() else _read(rubric_path(name))
 
 
 @cache
@@ -272,18 +264,9 @@ def beside_prompt(text: str, path: Path) -> tuple[str, str]:
     body, front = read_text(prompt), text[found.end() :].rstrip("\n") + "\n"
     if body.startswith("---\n"):
         raise RubricError(f"{path}: {found[1]} has front matter of its own", "Declare the format there.")
-    return f"---\n{with_template(front, body)}---\n{body}", str(prompt)
-
-
-def with_template(front: str, body: str) -> str:
-    """Return front matter that says how the prompt marks its inputs, and which they are, unless it does so already."""
-    found, added = find_placeholders(body), dict[str, object]()
-    if not re.search(r"(?m)^template:", front):
-        syntax = "jinja2" if JINJA.search(body) else found.syntax  # as Jinja, what no rubric may have is an error
-        added["template"] = {"format": syntax, "parser": "prompty" if ROLE.match(body.lstrip()) else "text"}
-    if not re.search(r"(?m)^inputs:", front) and found.syntax != "none":
-        added["inputs"] = {name: {"type": "string"} for name in found.names if name not in found.unsure}
-    return front + write_front(added)
+    read = load_yaml(front, str(path), RubricError, first_line=2)
+    names = declared_inputs(read, Places(front, str(path), first_line=2)) if isinstance(read, Mapping) else {}
+    return f"---\n{front}---\n{converted(body, names, str(prompt))[0]}", str(prompt)
 
 
 def declare_rubric(
@@ -293,23 +276,18 @@ def declare_rubric(
 
     Without `inputs`, they are those that the prompt marks. `swap` makes it a comparison. Raises RubricError.
     """
-    front: dict[str, object] = {"name": name, "outputs": outputs}
-    front |= {"inputs": {each: {"type": "string"} for each in inputs}} if inputs else {}
+    template, names = converted(prompt, inputs, f"the prompt of {name}")
+    front: dict[str, object] = {
+        "name": name,
+        "outputs": outputs,
+        "inputs": {each: {"type": "string"} for each in names},
+    }
     front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
     try:
-        text = f"---\n{with_template(write_front(front), prompt)}---\n{prompt}"
-        return parse_rubric(text, name, f"the prompt of {name}")
+        return parse_rubric(f"---\n{write_front(front)}---\n{template}", name, f"the prompt of {name}")
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote
         said = re.sub(rf"^{re.escape(name)} line \d+, column \d+", name, str(error))
         raise type(error)(said, error.hint or "docs/rubrics.md opens with the spellings of fields.") from None
-
-
-def check_confirmed(rubric: Rubric, where: str) -> None:
-    """Raise RubricError if nobody has confirmed yet what `adopt` proposed."""
-    if not rubric.confirmed:
-        said = f"{where}: nobody has confirmed this rubric, which `rubrics adopt` proposed"
-        show = f"pathway-local rubrics show {shlex.quote(where)} --full"
-        raise RubricError(said, f"Read it ({show}), then delete its line confirmed: false.")
 
 
 def rubric_path(name: str) -> Path:

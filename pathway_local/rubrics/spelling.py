@@ -1,4 +1,4 @@
-"""Reads a field that is declared in one line, such as `1-5`, `no < yes` or `text 120`; `declaration` writes it."""
+"""Reads a field that is declared in one line, such as `1-5`, `no < yes` or `text 120`."""
 
 import json
 import math
@@ -31,6 +31,9 @@ _TEXTS = re.compile(r"list(?: (\d+))?(?: of text (\d+))?")
 _LIST = re.compile(rf"\[(.+)\](?: up to (\d+))? as {_NAME}")
 _JSON = re.compile(r"json(?: (\d+))? ?(\{.*\})")
 _OPEN, _CLOSED = "[({", "])}"
+_SAFE = re.compile(r"[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
+_RESERVED = re.compile(r"(?:^| )(?:or|as|by|to)(?: |$)")
+"""Words that mean something in a spelling, so that a level which holds one stands in quotes."""
 
 
 def fields_in(declared: str) -> dict[str, Field]:
@@ -53,6 +56,13 @@ def outputs_in(declared: str, lines: Sequence[str] = ()) -> dict[str, Any]:
         said = ", ".join(name for name in fields if name not in before) or "none of them"
         raise ValueError(f"--line must name all fields but one, such as {{grade}}; it names {said}")
     return {"layout": f"{{{before[0]}}}\n\n{layout}" if before else layout, "fields": fields}
+
+
+def block_of(declared: str, lines: Sequence[str] = ()) -> str | dict[str, str]:
+    """Return the `outputs:` block that keeps a declaration as it was written."""
+    if not lines:
+        return declared
+    return {"layout": str(outputs_in(declared, lines)["layout"]), "fields": declared}
 
 
 def field_of(spelling: str) -> Field:
@@ -265,3 +275,14 @@ def _shown(said: str, words: Sequence[str]) -> str:
 
 def _number(text: str) -> Number:
     return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+
+
+def quoted_name(name: str) -> str:
+    """Return a field's name as a declaration takes it."""
+    return name if re.fullmatch(r"[^\W\d][\w.-]*", name) else json.dumps(name, ensure_ascii=False)
+
+
+def quoted_word(text: str) -> str:
+    """Return a word as a spelling takes it."""
+    plain = _SAFE.fullmatch(text) and not _RESERVED.search(text)
+    return text if plain else json.dumps(text, ensure_ascii=False)

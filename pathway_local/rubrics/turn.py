@@ -2,8 +2,7 @@
 
 import itertools
 import operator
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -11,25 +10,6 @@ from msgspec import Struct
 
 from pathway_local.errors import RubricError
 from pathway_local.rubrics.conversation import MESSAGE_PARTS
-
-Syntax = Literal["jinja2", "braces", "single-braces", "double-braces", "dollars", "angles", "none"]
-"""How a prompt marks where its inputs go.
-
-`braces` is the syntax of `str.format`: {name}, with {{ and }} for plain braces. In the next two, only {name} or only
-{{name}} marks an input, and all other braces are text. `dollars` is $name, ${name} or {$name}, `angles` is <name>.
-`none` marks nothing. A dotted name in braces, such as {item.question}, marks the input item_question.
-"""
-
-_DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
-MARKS: Mapping[str, re.Pattern[str]] = {
-    "braces": re.compile(rf"\{{\{{|\}}\}}|\{{{_DOTTED}\}}"),
-    "single-braces": re.compile(rf"(?<![{{$])\{{{_DOTTED}\}}(?!\}})"),
-    "double-braces": re.compile(rf"\{{\{{[ \t]*\$?{_DOTTED}[ \t]*\}}\}}"),
-    "dollars": re.compile(
-        rf"(?=\{{?\$\{{?((?<=\{{){_DOTTED[1:-1]}|[a-z_]\w*))(?:\{{\$\w+\}}|\$\{{[\w.]+\}}|\$[a-z_]\w*)"
-    ),
-    "angles": re.compile(r"<([A-Za-z_]\w*)>"),
-}
 
 Operator = Literal["and", "or", "not", "list", "eq", "ne", "lt", "lteq", "gt", "gteq", "in", "notin"]
 
@@ -184,41 +164,3 @@ def _value(test: Test, values: Mapping[str, str]) -> object:
     if isinstance(test, Constant):
         return test.value
     return OPERATORS[test.name](_value(side, values) for side in test.sides)
-
-
-def joined(first: Turn, second: Turn) -> Turn:
-    """Return both turns as one, with the role of the first and an empty line between them."""
-    return Turn(first.role, f"{first.template}\n\n{second.template}", (*first.parts, "\n\n", *second.parts))
-
-
-def placed_turn(role: str, text: str, syntax: Syntax = "none", names: Collection[str] = ()) -> Turn:
-    """Return the turn with places for the inputs called `names`; marks with other names are text."""
-    return Turn(role, text.strip(), tuple(_placed(text.strip(), syntax, names)))
-
-
-def _placed(text: str, syntax: Syntax, names: Collection[str]) -> Iterator[str | Insert]:
-    at = 0
-    for mark in MARKS[syntax].finditer(text) if syntax in MARKS else ():
-        yield text[at : mark.start()]
-        at = mark.end()
-        if (name := input_of(mark)) in names:
-            yield Insert(name)
-        else:
-            yield mark.group()[0] if mark.group() in ("{{", "}}") else mark.group()
-    yield text[at:]
-
-
-def input_of(mark: re.Match[str]) -> str:
-    """Return the name of the input that a mark stands for; empty for a doubled brace."""
-    return (mark.group(1) or "").replace(".", "_")
-
-
-def labelled(names: Collection[str], closing: str = "") -> Turn:
-    """Return a user turn with each input between tags of its name, then `closing`."""
-    parts: list[str | Insert] = []
-    for name in names:
-        parts += ["\n\n" * bool(parts) + f"<{name}>\n", Insert(name), f"\n</{name}>"]
-    if closing.strip():
-        parts.append("\n\n" * bool(parts) + closing.strip())
-    shown = "".join(f"{{{{{part.name}}}}}" if isinstance(part, Insert) else part for part in parts)
-    return Turn("user", shown, tuple(parts))

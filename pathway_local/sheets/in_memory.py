@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import COLUMN_LIMIT, Row, cell_kind, column_names, flaw, plain_text
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, column_names, flaw, plain_text, typed_row
 
 NAME = Path("cases")
 """The name of the rows in messages and in the run, in place of a file's."""
@@ -99,39 +99,27 @@ def _row(number: int, item: object) -> Row:
         return Row(number, number, problem="it has a key that can't be a column's name")
     if len(item) > COLUMN_LIMIT:
         return Row(number, number, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    cells: dict[str, str] = {}
-    kinds: dict[str, str] = {}
-    bad_cells: dict[str, str] = {}
-    for key, value in item.items():
-        try:
-            found = _python_value(value)
-            cells[str(key)] = _text(found)
-            if kind := cell_kind(found):
-                kinds[str(key)] = kind
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            bad_cells[str(key)] = f"a value of type {type(value).__name__} that can't be written as text"
-    return Row(number, number, cells, bad_cells=bad_cells, kinds=kinds)
+    return typed_row(number, item.items(), _python_value)
 
 
 def _python_value(value: Any) -> object:
-    """Return a scalar or an array of numpy as Python has it, and pandas' mark of an empty cell as None."""
+    """Return a value as Python has it, without types of numpy and pandas. TypeError if it is no text, number, or time.
+
+    Lists and dicts may hold others of these.
+    """
     if type(value).__name__ in _MISSING:
         return None
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _text(value: Any) -> str:
-    """Return a value as text. Raises TypeError for an object that is no text, number, time or list of such."""
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list | tuple | dict):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_nested)
-    if isinstance(value, Decimal | UUID):
+        return json.loads(json.dumps(value, allow_nan=False, default=_nested))
+    if isinstance(value, UUID):
         return str(value)
-    if value is None or isinstance(value, str | bool | int | float | bytes) or hasattr(value, "isoformat"):
-        return plain_text(value)
-    raise TypeError(type(value).__name__)
+    if value is None or isinstance(value, str | bool | int | float | bytes | Decimal) or hasattr(value, "isoformat"):
+        return value
+    raise TypeError
 
 
 def _nested(value: Any) -> object:
-    """Return what JSON writes for a value inside a list or dict. Raises TypeError as `_text` does."""
+    """Return what JSON writes for a value inside a list or dict. Raises TypeError as `_python_value` does."""
     found = _python_value(value)
-    return _text(value) if found is value else found
+    return plain_text(found) if found is value else found

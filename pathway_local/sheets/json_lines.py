@@ -65,23 +65,17 @@ class JsonLinesSheet(Sheet):
 
     def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
         """Write every line as it is, with the new keys before its closing brace."""
-        encoding = self.encoding.of_copies
-        file.write(encoding.mark)
+        file.write(self.encoding.of_copies.mark)
         for row, cells in rows:
-            file.write(encoding.encode(self._extended(row, columns, cells)))
+            text = own_text(self.path, row)
+            if cells is not None and not row.problem:
+                # The columns are the keys of the first lines, so a later line may still have one of the new names.
+                refuse_columns(self.path, columns, row.cells)
+                # The new keys go before the last character, the closing brace: the user's part keeps every byte.
+                body, added = text.rstrip(), json_text(dict(zip(columns, cells, strict=True)))[1:]
+                text = f"{body[:-1]}{', ' if row.cells and cells else ''}{added}{text[len(body) :]}"
+            file.write(self.encoding.of_copies.encode(text))
         return 0
-
-    def _extended(self, row: Row, columns: Sequence[str], cells: Sequence[CellValue] | None) -> str:
-        text = own_text(self.path, row)
-        if cells is None or row.problem:
-            return text
-        # The columns are the keys of the first lines, so a later line may still have one of the new names.
-        refuse_columns(self.path, columns, row.cells)
-        # The text is one JSON object, so its last character is the closing brace: the new keys go before it, without
-        # the braces of their own object, and the user's part keeps every byte.
-        body = text.rstrip()
-        added = json_text(dict(zip(columns, cells, strict=True)))[1:-1]
-        return f"{body[:-1]}{', ' if row.cells and added else ''}{added}}}{text[len(body) :]}"
 
     def _row(self, line: str, number: int, problem: str, raw: str | None) -> Row:
         if problem or not line.strip():
@@ -124,16 +118,6 @@ class JsonListSheet(JsonLinesSheet):
     def count(self) -> int | None:
         """Return None: only reading the items would tell."""
         return None
-
-    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
-        """Write the list anew, each object as it is with the new keys before its closing brace."""
-        encoding, before = self.encoding.of_copies, "[\n"
-        file.write(encoding.mark)
-        for row, cells in rows:
-            file.write(encoding.encode(before + self._extended(row, columns, cells)))
-            before = ",\n"
-        file.write(encoding.encode("\n]\n"))
-        return 0
 
     def _items(self) -> Iterator[str]:
         """Yield the text of each item. CasesError if the file is no list, or too large."""
@@ -226,5 +210,5 @@ def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[s
     return 0
 
 
-JSON_LIST = SheetKind(JsonListSheet, _write_list, JsonListSheet.copy, encodings=True)
+JSON_LIST = SheetKind(JsonListSheet, _write_list, encodings=True)
 JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, encodings=True)

@@ -4,10 +4,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -174,6 +175,22 @@ def cell_kind(value: object) -> str:
         case list() | tuple() | dict():
             return "" if is_nested_deep(value) else "json"
     return ""
+
+
+def typed_row(number: int, values: Iterable[tuple[str, Any]], read: Callable[[Any], object]) -> Row:
+    """Return a row of typed values, each by its column; `read` returns one as Python has it, or raises."""
+    cells: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    bad_cells: dict[str, str] = {}
+    for column, given in values:
+        try:
+            value = read(given)
+            cells[column] = plain_text(value)
+            if kind := cell_kind(value):
+                kinds[column] = kind
+        except (TypeError, ValueError, OverflowError, LookupError, RecursionError):
+            bad_cells[column] = f"a value of type {getattr(given, 'type', type(given).__name__)} that is no text"
+    return Row(number, number, cells, bad_cells=bad_cells, kinds=kinds)
 
 
 def typed_value(text: str, kind: str) -> CellValue:

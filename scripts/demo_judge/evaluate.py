@@ -52,7 +52,7 @@ def _read(
     prefix = teacher.prefix(rubric)
     rests = [lesson.ids[len(prefix) : lesson.reply] for lesson in lessons]
     written = write_greedily(network, prefix, rests, LIMIT)
-    texts = [str(teacher.tokenizer.tokenizer.decode(ids, clean_up_tokenization_spaces=False)) for ids in written]
+    texts = [teacher.tokenizer.text(ids) for ids in written]
     output_format = teacher.writers[rubric].rubric.format
     readings: list[Reading | None] = []
     for case, text in zip(cases, texts, strict=True):

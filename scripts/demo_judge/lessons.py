@@ -15,7 +15,7 @@ from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.rubrics.turn import placed_turn
+from pathway_local.rubrics.turn import Turn
 
 CONTEXT = 8192
 
@@ -66,7 +66,7 @@ class Teacher:
 
 def _named(rubric: Rubric) -> Rubric:
     """Return the rubric with its name instead of its instructions."""
-    return replace(rubric, turns=(placed_turn("system", rubric.name), rubric.turns[-1]))
+    return replace(rubric, turns=(Turn("system", rubric.name, (rubric.name,)), rubric.turns[-1]))
 
 
 def corpus(count: int, seed: int) -> list[str]:

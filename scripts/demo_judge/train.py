@@ -23,7 +23,7 @@ from demo_judge.card import rubrics_digest, stages_of
 from demo_judge.evaluate import quick
 from demo_judge.lessons import Lesson, Teacher, corpus, rubric_texts
 from demo_judge.network import new_network
-from demo_judge.vocabulary import train_tokenizer
+from demo_judge.vocabulary import PAD, train_tokenizer
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.shipped import packaged_folder
 
@@ -78,8 +78,8 @@ class Trainer:
         tokenizer = JudgeTokenizer(_tokenizer_folder(work, schedule.seed, start))
         self.short, self.whole = Teacher(tokenizer, whole=False), Teacher(tokenizer, whole=True)
         torch.manual_seed(schedule.seed)
-        size = -(-len(tokenizer.tokenizer) // 64) * 64
-        self.network = new_network(size, tokenizer.eos_id, tokenizer.tokenizer.pad_token_id).to(device)
+        size = -(-tokenizer.tokenizer.get_vocab_size() // 64) * 64
+        self.network = new_network(size, tokenizer.eos_id, tokenizer.id_of(PAD)).to(device)
         if start:
             known = Qwen3ForCausalLM.from_pretrained(start, dtype=torch.float32)
             self.network.load_state_dict(known.state_dict())
@@ -275,7 +275,7 @@ def export(trainer: Trainer, folder: Path, mean_with: Path | None = None) -> Non
         trainer.network.load_state_dict({name: own[name].lerp(theirs[name].to(own[name]), 0.5) for name in own})
     (folder / "training.json").write_text(json.dumps({"stages": stages}, indent=1) + "\n", encoding="utf-8")
     trainer.network.to(torch.bfloat16).save_pretrained(folder)
-    trainer.short.tokenizer.tokenizer.save_pretrained(folder)
+    PreTrainedTokenizerFast.from_pretrained(trainer.work / "tokenizer").save_pretrained(folder)
 
 
 def main() -> None:

@@ -7,12 +7,16 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS
-from demo_judge.more_kinds import MORE_KINDS
-from demo_judge.more_sentences import ANSWER_FRAMES, MORE_SENTENCES, QUESTION_FRAMES, STARTS
-from demo_judge.more_wordings import ANY_QUESTIONS, ANY_STATEMENTS, MORE_WORDINGS
-from demo_judge.sentences import HELD_OUT
-from demo_judge.world import KINDS, Fact, Split, World
+from demo_judge.kind import (
+    ANY_QUESTIONS,
+    ANY_STATEMENTS,
+    KINDS,
+    MORE_KINDS,
+    TRAINED_QUESTIONS,
+    TRAINED_STATEMENTS,
+)
+from demo_judge.sentences import ANSWER_FRAMES, HELD_OUT, MORE_SENTENCES, QUESTION_FRAMES, STARTS
+from demo_judge.world import Fact, Split, World
 
 NUMBERS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -46,22 +50,17 @@ class VariedWorld(World):
 
     def say(self, fact: Fact) -> str:
         """Word the fact as a statement, at times with a typing error or in a longer phrase."""
-        found, negative = MORE_WORDINGS.get(fact.kind.name), fact.value == "no"
-        known = fact.kind.negations if negative else fact.kind.statements
-        if found:
-            more = found.negations if negative else found.statements
-            text = self._filled(fact, known[:TRAINED_STATEMENTS], more, ANY_STATEMENTS)
-        else:
-            text = self._filled(fact, known, (), ANY_STATEMENTS)
+        kind, negative = fact.kind, fact.value == "no"
+        known, more = (kind.negations, kind.more_negations) if negative else (kind.statements, kind.more_statements)
+        known = known[:TRAINED_STATEMENTS] if kind.more_statements else known
+        text = self._filled(fact, known, more, ANY_STATEMENTS)
         return self._framed(text[0].upper() + text[1:], ANSWER_FRAMES)
 
     def ask(self, fact: Fact) -> str:
         """Word a question that the fact answers, at times politely."""
-        if found := MORE_WORDINGS.get(fact.kind.name):
-            text = self._filled(fact, fact.kind.questions[:TRAINED_QUESTIONS], found.questions, ANY_QUESTIONS)
-        else:
-            text = self._filled(fact, fact.kind.questions, (), ANY_QUESTIONS)
-        return self._framed(text, QUESTION_FRAMES)
+        more = fact.kind.more_questions
+        known = fact.kind.questions[:TRAINED_QUESTIONS] if more else fact.kind.questions
+        return self._framed(self._filled(fact, known, more, ANY_QUESTIONS), QUESTION_FRAMES)
 
     def pick(self, wordings: Sequence[str], trained: int = -HELD_OUT) -> str:
         """Choose one of the trained wordings or of those that belong to them."""

@@ -4,16 +4,12 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from random import Random
 
-from demo_judge.course_kinds import COURSE_KINDS
-from demo_judge.held_out_kinds import HELD_OUT_KINDS
-from demo_judge.kind import TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
-from demo_judge.programme_kinds import PROGRAMME_KINDS
+from demo_judge.kind import HELD_OUT_KINDS, KINDS, TRAINED_QUESTIONS, TRAINED_STATEMENTS, Kind
 from demo_judge.sentences import HELD_OUT
-from demo_judge.service_kinds import SERVICE_KINDS
-
-KINDS = PROGRAMME_KINDS + COURSE_KINDS + SERVICE_KINDS
+from pathway_local.system.safe_yaml import load_ours
 
 
 class Split(StrEnum):
@@ -29,31 +25,7 @@ class Split(StrEnum):
     KINDS = "heldout-kinds"
 
 
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November"),
-    "December",
-)
-ONSETS = ("b", "br", "c", "d", "dr", "f", "g", "h", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "tr", "v", "w")
-CODAS = ("a", "an", "ar", "e", "el", "en", "er", "i", "in", "is", "o", "on", "or", "u", "ul", "um")
-FIRST_WORDS = (
-    *("Applied", "General", "Digital", "Public", "Social", "Family", "Rural", "Modern", "Global", "Basic", "Advanced"),
-    *("Practical", "Creative", "Technical", "Community", "Business", "Health", "Environmental", "Local", "Human"),
-)
-FIELDS = (
-    *("Accounting", "Agriculture", "Art", "Biology", "Botany", "Chemistry", "Design", "Economics", "Education"),
-    *("English", "Finance", "Geology", "History", "Law", "Management", "Marketing", "Mathematics", "Music"),
-    *("Nursing", "Nutrition", "Physics", "Programming", "Psychology", "Sociology", "Statistics", "Tourism", "Writing"),
-    *("Engineering", "Logistics", "Journalism", "Software", "Data", "Care", "Planning", "Science", "Studies"),
-    *("Web Development", "Bookkeeping", "Family History Research", "Information Systems", "Study Skills"),
-)
-SERVICES = (
-    *("Admissions", "Advising", "Billing", "Careers", "Enrolment", "Housing", "Library", "Payment", "Records", "Exam"),
-    *("Student Finance", "Accessibility", "Learning Support", "Support", "IT Help", "Tuition", "Welcome", "Writing"),
-)
-OFFICE_WORDS = ("Desk", "Office", "Hub", "Service", "Studio", "Centre", "Registry", "Team")
-TOOLS = ("TarnPortal", "Larch", "Larch Live", "Keyring", "StaffRoom")
-TOOL_WORDS = ("portal", "app", "site", "drive", "hub", "mail", "classroom", "board", "Live", "Sign-in")
-AWARDS = ("Certificate in", "Associate Degree in", "Bachelor of")
+NAMES: dict[str, list[str]] = load_ours(Path(__file__).with_name("names.yaml"))
 
 
 def held_out(text: str) -> bool:
@@ -61,8 +33,12 @@ def held_out(text: str) -> bool:
     return zlib.crc32(text.encode()) % 4 == 0
 
 
+def _word(rng: Random, pool: str) -> str:
+    return rng.choice(NAMES[pool])
+
+
 def _coined(rng: Random) -> str:
-    syllables = (rng.choice(ONSETS) + rng.choice(CODAS) for _ in range(rng.randint(2, 3)))
+    syllables = (_word(rng, "onsets") + _word(rng, "codas") for _ in range(rng.randint(2, 3)))
     return "".join(syllables).capitalize()
 
 
@@ -70,28 +46,28 @@ def _programme(rng: Random) -> str:
     style = rng.random()
     if style < 0.35:
         return _coined(rng)
-    field = rng.choice(FIELDS)
+    field = _word(rng, "fields")
     if style < 0.7:
-        return f"{rng.choice(FIRST_WORDS)} {field}"
-    return f"the {rng.choice(AWARDS)} {field if rng.random() < 0.5 else _coined(rng)}"
+        return f"{_word(rng, 'first_words')} {field}"
+    return f"the {_word(rng, 'awards')} {field if rng.random() < 0.5 else _coined(rng)}"
 
 
 def _course(rng: Random) -> str:
     style = rng.random()
     if style < 0.4:
-        return f"{rng.choice(FIELDS)} {rng.randint(100, 499)}"
-    return _coined(rng) if style < 0.7 else f"{_coined(rng)} {rng.choice(FIELDS)}"
+        return f"{_word(rng, 'fields')} {rng.randint(100, 499)}"
+    return _coined(rng) if style < 0.7 else f"{_coined(rng)} {_word(rng, 'fields')}"
 
 
 def _office(rng: Random) -> str:
-    return f"{_coined(rng) if rng.random() < 0.6 else rng.choice(SERVICES)} {rng.choice(OFFICE_WORDS)}"
+    return f"{_coined(rng) if rng.random() < 0.6 else _word(rng, 'services')} {_word(rng, 'office_words')}"
 
 
 def _tool(rng: Random) -> str:
     style = rng.random()
     if style < 0.1:
-        return rng.choice(TOOLS)
-    return _coined(rng) if style < 0.5 else f"{_coined(rng)} {rng.choice(TOOL_WORDS)}"
+        return _word(rng, "tools")
+    return _coined(rng) if style < 0.5 else f"{_coined(rng)} {_word(rng, 'tool_words')}"
 
 
 SUBJECTS: dict[str, Callable[[Random], str]] = {
@@ -104,7 +80,7 @@ VALUES: dict[str, Callable[[Random], str]] = {
     "dollars": lambda rng: f"${rng.randint(20, 990)}",
     "count": lambda rng: str(rng.randint(3, 160)),
     "percent": lambda rng: f"{rng.randint(30, 98)}%",
-    "date": lambda rng: f"{rng.choice(MONTHS)} {rng.randint(1, 28)}",
+    "date": lambda rng: f"{_word(rng, 'months')} {rng.randint(1, 28)}",
     "time": lambda rng: f"{rng.randint(6, 12)}:{rng.randint(0, 59):02d}",
     "extension": lambda rng: str(rng.randint(200, 989)),
     "name": _coined,

@@ -1,0 +1,198 @@
+"""Finds the forms of a reply that a prompt shows: JSON objects and schemas, tags, labels, and last lines."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+from pathway_local.declare.slots import Slot
+from pathway_local.rubrics.schema import Schema, properties_of
+
+MOST = 20_000
+"""Characters of an object at most."""
+LONG = 160
+"""Characters in a tag at most, for it to be a slot and no part of the prompt."""
+
+_TOKEN = re.compile(
+    r'(?P<key>"[^"\n]{1,60}"\s*:)|"(?:\\.|[^"\\\n])*"|<[^<>\n]{1,300}>|(?P<open>[{\[])|(?P<close>[}\]])'
+)
+_TAG = re.compile(r"<(/?)([A-Za-z]\w*)>")
+_BLANK = r"\[(?!\[)[^\[\]{}\n]{1,300}\](?!\])|<(?!<)[^<>\n]{1,300}>(?!>)|\([^()\n]{1,200}\)|_{2,}|\.\.\.|…"
+_LABEL = re.compile(
+    r"^[ \t]*(?:[-•][ \t]+|\d+[.)][ \t]+)?(?P<label>(?:#{1,4}[ \t]+)?[*_]{0,2}(?P<name>[^\W\d_][\w '/-]{0,40})"
+    rf"[*_]{{0,2}}(?::[*_]{{0,2}})?(?P<gap>[ \t]*\n?))[ \t]*(?P<slot>{_BLANK})(?P<end>/\d+)?[ \t]*$",
+    re.MULTILINE,
+)
+_RESULT = re.compile(r"(Feedback: ?)[(\[{<]([^\n()]{3,160})[)\]}>] ?\[RESULT\] ?[(\[{<]([^\n()]{1,160})[)\]}>]")
+_NAMED = r"(?P<label>[A-Z][\w ]{1,30}: ?)?"
+_ENDS = {
+    ("[[", "]]"): rf"{_NAMED}\[\[(?P<value>[^\[\]{{}}\n]{{1,24}})\]\]",
+    ("<<<", ">>>"): rf"{_NAMED}<<<(?P<value>[^<>{{}}\n]{{1,24}})>>>",
+    ("\\boxed{{", "}}"): rf"{_NAMED}\\+boxed\{{(?P<value>[^{{}}\n]{{1,24}})\}}",
+    ("", ""): r"[\"“'`«]\s?(?P<label>#{4}|[*#]*[A-Z][\w ]{1,30}[*]*:) ?(?P<value>[^\s\"”'`»][^\"”'`»\n]{0,40})[\"”'`»]",
+}
+"""Ends of a reply: a value in brackets, or a label with a value, as a prompt quotes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of the reply: its kind, its slots, its lines (none for JSON), and where it stands in the prompt."""
+
+    kind: str
+    slots: tuple[Slot, ...]
+    lines: tuple[str, ...]
+    begin: int
+    end: int
+
+
+def forms_in(text: str) -> list[Form]:
+    """Return the forms that a prompt shows, last lines only if it shows no other."""
+    return [*_objects(text), *_tags(text), *_labels(text)] or [*_endings(text)]
+
+
+def as_name(label: str) -> str:
+    """Return a label as a field's name: final_score for "Final score"."""
+    name = "_".join(re.findall(r"[^\W_]+", label.lower()))
+    return name if name and not name[0].isdigit() else f"field_{name}".rstrip("_")
+
+
+def _objects(text: str) -> Iterator[Form]:
+    """Yield the object that the prompt shows; one for each set of keys."""
+    found, end = list[Form](), 0
+    for begin in re.finditer(r"\{(?=\s*\")", text):
+        if (at := begin.start()) < end:
+            continue
+        keys, end = _keys(text, at)
+        listed = re.search(r"[\[,]\s*\Z", text[max(0, at - 40) : at])  # in a list, such as messages of an example
+        dots = re.search(r"[,\n]\s*(?:\.\.\.|…)\s*[,\n}]", text[at:end])  # stand for keys that only the judge knows
+        if keys and not listed and not dots:
+            found.append(Form("a JSON object", tuple(_of_schema(text[at:end]) or _slots_of(keys)), (), at, end))
+    for _, same in groupby(sorted(found, key=_names), key=_names):
+        forms = list(same)
+        slots = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
+        yield Form(forms[0].kind, tuple(slots), (), forms[0].begin, forms[-1].end)
+
+
+def _names(form: Form) -> tuple[str, ...]:
+    return tuple(slot.name for slot in form.slots)
+
+
+Key = tuple[int, str, str]
+"""A key of an object: its depth, its name, and what stands behind it."""
+
+
+def _keys(text: str, at: int) -> tuple[list[Key], int]:
+    """Return the keys of the object that begins at `at`, and where it ends; none if it does not end."""
+    depth, begun, stop, keys = 0, at, 0, list[Key]()
+    for token in _TOKEN.finditer(text, at, at + MOST):
+        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
+        stop = stop or (token.start() if token.lastgroup == "close" and keys and depth < keys[-1][0] else 0)
+        if token.lastgroup == "key" or not depth:
+            if keys:
+                keys[-1] = (*keys[-1][:2], text[begun : stop or token.start()].strip())
+            if not depth:
+                return keys, token.end()
+            keys.append((depth, token["key"].rstrip(": \t\n").strip('"'), ""))
+            begun, stop = token.end(), 0
+    return [], at + MOST  # inside of an object that is broken, only a part of the form could be found
+
+
+def _slots_of(keys: Sequence[Key], prefix: str = "") -> Iterator[Slot]:
+    """Yield a slot for each key; deeper keys are its parts, or those of the objects in its list."""
+    starts = [at for at, key in enumerate(keys) if key[0] <= keys[0][0]] + [len(keys)]
+    for begin, end in pairwise(starts):
+        (_, name, said), inner = keys[begin], keys[begin + 1 : end]
+        if inner and not said.startswith("["):
+            yield from _slots_of(inner, f"{prefix}{name}.")
+        else:
+            shown = (
+                said if said[:1] in ('"', "[", "<") else f"<{said}>"
+            )  # what is no text in quotes, is one by its name
+            yield Slot(prefix + name, "" if inner else shown, tuple(_slots_of(inner)) if inner else ())
+
+
+def _of_schema(text: str) -> list[Slot]:
+    """Return a slot for each property of a JSON Schema, as a skeleton would show it; none for another object."""
+    try:
+        found = properties_of(json.loads(text)) if '"properties"' in text else []
+    except (ValueError, RecursionError):
+        return []
+    return [Slot(name, _shown(inner)) for name, inner, _ in found]
+
+
+def _shown(schema: Schema) -> str:
+    low, high, kind = schema.get("minimum"), schema.get("maximum"), schema.get("type")
+    if isinstance(values := schema.get("enum"), list):
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
+    if low is not None and high is not None:
+        return f"<{low}-{high}>" if kind == "integer" else f"<{low}-{high} in steps of {schema.get('multipleOf', '?')}>"
+    listed = kind == "array" and schema.get("items") == {"type": "string"}
+    return '["a text"]' if listed else {"boolean": "true | false", "string": '"a text"'}.get(str(kind), "?")
+
+
+def _tags(text: str) -> Iterator[Form]:
+    """Yield the last run of tags with a slot each, unless another tag stands around it."""
+    tokens, runs = list(_TAG.finditer(text)), list[list[tuple[str, str, int, int]]]()
+    for opens, closes in pairwise(tokens):
+        inside, end = text[opens.end() : closes.start()], runs[-1][-1][3] if runs else -1
+        if opens[1] or not closes[1] or opens[2] != closes[2] or len(inside.strip()) > LONG:
+            continue
+        if "{{" in inside or "\n" in inside.strip():  # an input, or a part of the prompt
+            continue
+        joined = runs and re.fullmatch(r"[\s,;*•-]*(?:\w{1,4}\s)?", text[end : opens.start()][:99])
+        runs += [] if joined else [[]]
+        runs[-1].append((opens[2], " ".join(inside.split()), opens.start(), closes.end()))
+    if not runs or re.search(r"<\w+>\s*\Z", text[max(0, runs[-1][0][2] - 99) : runs[-1][0][2]]):
+        return
+    said = dict[str, list[str]]()
+    for tag, inside, *_ in runs[-1]:
+        said.setdefault(tag, []).append(inside)
+    slots = {tag: Slot(_named(tag, texts[-1]), " | ".join(dict.fromkeys(texts))) for tag, texts in said.items()}
+    lines = tuple(f"<{tag}>{{{slot.name}}}</{tag}>" for tag, slot in slots.items())
+    yield Form("tags", tuple(slots.values()), lines, runs[-1][0][2], runs[-1][-1][3])
+
+
+def _named(tag: str, text: str) -> str:
+    """Return the name of a tag's field; S0 with "your chain of thoughts" is called thoughts."""
+    last = re.findall(r"[A-Za-z]+", text)[-1:] if re.fullmatch(r"[A-Za-z]{0,2}\d+", tag) else []
+    return as_name(last[0] if last else tag)
+
+
+def _labels(text: str) -> Iterator[Form]:
+    """Yield each run of lines with a label and a slot, which may stand below its label."""
+    runs, closed = list[list[re.Match[str]]](), {f"<{name}>" for end, name in _TAG.findall(text) if end}
+    for found in _LABEL.finditer(text):
+        if "{{" in found[0] or found["slot"] in closed or not re.search(r":|#[^\n]*\n", found["label"]):
+            continue
+        joined = runs and not text[runs[-1][-1].end() : found.start()].strip("` \n")
+        runs += [] if joined else [[]]
+        runs[-1].append(found)
+    for run in runs:
+        last = run[-1].end()
+        gaps = ["\n" * (1 + ("\n\n" in text[one.end() : two.start() + 1])) for one, two in pairwise(run)]
+        shown = [f"{each['label'].rstrip(' ')}{' ' * (each['gap'][-1:] == ' ')}" for each in run]
+        names = [as_name(each["name"]) for each in run]
+        parts = [f"{begin}{{{name}}}{each['end'] or ''}" for begin, name, each in zip(shown, names, run, strict=True)]
+        layout = "".join(f"{part}{gap}" for part, gap in zip(parts, [*gaps, ""], strict=True))
+        # Dots stand for more labels, and so does a label without a slot.
+        more = re.match(r"\s*(?:\.\.\.|…|[A-Z][\w ]{1,30}:\s*$)", text[last : last + 99])
+        slots = tuple(Slot(name, each["slot"]) for name, each in zip(names, run, strict=True)) * (1 + bool(more))
+        yield Form("labels", slots, tuple(layout.split("\n")), run[0].start(), last)
+
+
+def _endings(text: str) -> Iterator[Form]:
+    """Yield a reply that ends in [RESULT] and a value, in a value in brackets, or in a label and a value."""
+    if found := _RESULT.search(text):
+        slots = (Slot("feedback", found[2]), Slot("score", found[3]))
+        yield Form("[RESULT]", slots, (f"{found[1]}{{feedback}} [RESULT] {{score}}",), *found.span())
+        return
+    for (begin, end), pattern in _ENDS.items():
+        if every := list(re.finditer(pattern, text)):
+            labels = {each["label"] or "" for each in every}
+            label = labels.pop().strip() if len(labels) == 1 else ""
+            name = as_name(label) if re.search(r"\w", label) else "verdict"
+            values = " | ".join(dict.fromkeys(each["value"].strip() for each in every))
+            line = f"{label} " * bool(label) + f"{begin}{{{name}}}{end}"
+            yield Form("a last line", (Slot(name, values),), (line,), every[0].start(), every[-1].end())
+            return

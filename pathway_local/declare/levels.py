@@ -1,0 +1,72 @@
+"""Finds the lists of levels that a prompt shows, such as lines that begin "5 - Fully complete" or "Score 1 - Poor"."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pathway_local.rubrics.spelling import quoted_word
+
+_LEVEL = re.compile(r"^(?P<lead>[^\w\n]*(?:[^\W\d]+:? |))(?P<number>\d{1,2})(?P<mark>\s*[^\w\n]{1,6})(?P<name>[^\n]*)")
+_HEADING = re.compile(r"(?i)scale|scor|rubric|rating|level|point|grad|skala|stufe|escala|échelle|nivel|note")
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a list by number, the text above the list, and the list itself."""
+
+    names: dict[int, str]
+    above: str
+    text: str
+
+    @property
+    def spelling(self) -> str:
+        return " < ".join(f"{number} {quoted_word(self.names[number])}" for number in sorted(self.names))
+
+
+def levels_in(text: str) -> list[Levels]:
+    """Return the lists of levels: lines with numbers from 0 or 1 on, up or down, each with a name."""
+    lines = text.split("\n")
+    found = [(row, match) for row, line in enumerate(lines) if (match := _LEVEL.match(line[:300]))]
+    return [list_ for run in _runs(found) if (list_ := _list(run, lines))]
+
+
+def _runs(found: Sequence[tuple[int, re.Match[str]]]) -> Iterator[list[tuple[int, re.Match[str]]]]:
+    run: list[tuple[int, re.Match[str]]] = []
+    for row, match in found:
+        steps = [int(match["number"]) - int(run[-1][1]["number"])] if run else []
+        steps += [int(run[-1][1]["number"]) - int(run[-2][1]["number"])] if len(run) > 1 else []
+        goes_on = {*steps} in ({1}, {-1}) and match["lead"].strip() == run[-1][1]["lead"].strip()
+        if run and not goes_on:
+            yield run
+            run = []
+        run = [*run, (row, match)]
+    yield run
+
+
+def _list(run: Sequence[tuple[int, re.Match[str]]], lines: Sequence[str]) -> Levels | None:
+    names = {int(match["number"]): _title(match["name"]) for _, match in run}
+    first = run[0][0] if run else 0
+    above = " ".join(lines[max(0, first - 3) : first])
+    counted = any(match["mark"].strip(" *")[:1] in (".", ")", "") for _, match in run)
+    told = run and (re.search(r"\w", run[0][1]["lead"]) or _HEADING.search(above))
+    if len(run) < 2 or min(names) not in (0, 1) or counted or not told or not all(names.values()):
+        return None
+    return Levels(names, above, "\n".join(lines[first : run[-1][0] + 1]))
+
+
+def _title(text: str) -> str:
+    """Return the name of a level: what stands before a colon, a dash, a bracket or the end of bold text."""
+    plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)", text.strip(" *:([|-–—"))[0]
+    plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
+    return plain if 0 < len(plain) <= 60 and not {*"{}"} & {*text} else ""
+
+
+def levels_for(name: str, lists: Sequence[Levels], span: str = "") -> str:
+    """Return the levels of the score called `name`, and of this range: the list about it, or the only one."""
+    fitting = [each for each in lists if span in ("", f"{min(each.names)}-{max(each.names)}")]
+    fitting = [each for each in fitting if len(each.names) == max(len(other.names) for other in fitting)]
+    stem = re.split(r"[_. ]", name.lower())[0]
+    about = [each for each in fitting if stem in each.above.lower() and stem != "score"]
+    # A number without a range may be a count; one list of levels is about a score.
+    chosen = about or (fitting if span or _HEADING.search(name) else [])
+    return chosen[0].spelling if len(chosen) == 1 and len({*chosen[0].names.values()}) > 1 else ""
