@@ -139,7 +139,10 @@ def hand_out(order: Path) -> Iterator[Told]:
     own, look = evidence(asked), ray.remote(node_evidence)
     for node in nodes:
         here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        found = ray.get(look.options(num_cpus=0, scheduling_strategy=here).remote(str(order)), timeout=None)
+        try:
+            found = ray.get(look.options(num_cpus=0, scheduling_strategy=here).remote(str(order)))
+        except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError, ray.exceptions.WorkerCrashedError):
+            continue  # it has died, which Ray notices after some seconds
         if differ := sorted(name for name in own.keys() | found.keys() if own.get(name) != found.get(name)):
             yield Told(problem=f"node {node['NodeManagerAddress']} sees other {', '.join(differ)[:300]} than this one")
             return

@@ -72,7 +72,7 @@ def judge_on_cluster(plan: Plan, given: Mapping[str, Any], watcher: Watcher, com
         part = parts[told.number - 1]
         if told.code not in (JUDGED, SOME_FAILED):
             log = part.with_suffix(".log")
-            raise EngineError(f"{part.name} was not judged: {_last_line(log) or told.problem}", f"Read {log}.")
+            raise EngineError(f"{part.name} was not judged: {_reason(log) or told.problem}", f"Read {log}.")
         ended += 1
         failed["cases"] += told.code == SOME_FAILED
         _merge(plan.run, [part], command, watcher)
@@ -137,6 +137,6 @@ def _merge(run: Path, parts: Sequence[Path], command: Sequence[str], watcher: Wa
         merge_parts(run, parts, command, watcher.notice)
 
 
-def _last_line(log: Path) -> str:
+def _reason(log: Path) -> str:
     lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
-    return next((line for line in reversed(lines) if line.strip()), "")[:300]
+    return next((line for line in reversed(lines) if line.startswith("error")), lines[-1] if lines else "")[:300]
