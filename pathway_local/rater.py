@@ -36,9 +36,6 @@ GROUP = "/"
 LABEL = "label:"
 """With a rater's name behind it, the run's setting with the label that must stand wherever its scores are shown."""
 
-ASKED = "asked"
-"""In the spec of a hosted judge that has answered no request: the service and the model that were asked."""
-
 SHOWN_DIFFERENCES = 6
 SHOWN_CHARACTERS = 24
 

@@ -11,7 +11,6 @@ from pathway_local.pages.page import FOLDER
 from pathway_local.rubrics.rubric import Rubric
 
 SCRIPT = (FOLDER / "rate.js").read_text(encoding="utf-8")
-SAVED = "2026-05-04T10:30:00.000Z"
 
 
 def write_sheet(folder: Path, rubric: Rubric, texts: Iterable[str]) -> None:
@@ -31,16 +30,13 @@ def parsed(path: Path) -> PageParser:
     return check_harmless(path.read_text(encoding="utf-8"), SCRIPT)
 
 
-def rows_of(path: Path, ratings: Mapping[int, Mapping[str, object]], saved: str = SAVED) -> list[dict[str, object]]:
+def rows_of(path: Path, ratings: Mapping[int, Mapping[str, object]]) -> list[dict[str, object]]:
     """Return the rows that a page saves with these ratings by the number of the case."""
     page = parsed(path)
     (main,) = page.of("main")
-    own = {"rater": main["data-rater"], "sample_seed": main["data-seed"]}
     empty = {**{each["data-score"]: None for each in page.of("fieldset")}, "notes": None}
     return [
-        {"rating_id": each["data-id"], **own, "text_version": each["data-version"], "saved_at": saved}
-        | empty
-        | ratings.get(number, {})
+        {"rating_id": each["data-id"], "rater": main["data-rater"]} | empty | ratings.get(number, {})
         for number, each in enumerate(page.of("article"), 1)
     ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rated_run import TINY, TWO, cases, judged_run, scores_of, write_lines
 
-from pathway_local.errors import CasesError, OutputExists, RaterChanged
+from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.ratings.cases_given import Given
 from pathway_local.ratings.hosted_requests import HostedRequests, strict_schema
 from pathway_local.ratings.import_ratings import import_ratings
@@ -218,34 +218,44 @@ def test_a_comparison_leaves_in_both_orders_and_comes_back_as_one_verdict(tmp_pa
     assert (placed.scores["preference"].value, placed.marks) == (0, ("flipped",))
 
 
-def test_a_batch_of_which_every_request_failed_counts_as_failures_of_the_model_that_was_asked(run: Path) -> None:
-    _, lines = write(run)
-    ids = [line["custom_id"] for line in lines]
-    expired = [{"custom_id": each, "response": None, "error": {"code": "batch_expired"}} for each in ids]
+def results(run: Path, name: str, lines: list[dict[str, Any]], answered: int) -> RatingsFile:
+    """Results of the first requests, and expired ones of the others."""
     reply = {"model": "gpt-4o-2024-08-06", "choices": [{"message": {"content": "Reason: so\nScore: 4"}}]}
-    answered = [{"custom_id": each, "response": {"status_code": 200, "body": reply}} for each in ids[:5]]
-    other = [{"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
-             for line in write(run, "tiny", "openai", "gpt-5", out="other.jsonl")[1]]  # fmt: skip
-    lost = [{**expired[0], "custom_id": each["custom_id"]} for each in other]
-    failed, results, others, all_lost = (
-        RatingsFile(write_lines(run.parent / f"{name}.jsonl", given), "hosted", "gpt")
-        for name, given in (("failed", expired), ("results", answered), ("others", other), ("lost", lost))
-    )
+    made: list[object] = [
+        {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
+        if place < answered
+        else {"custom_id": line["custom_id"], "response": None, "error": {"code": "batch_expired"}}
+        for place, line in enumerate(lines)
+    ]
+    return RatingsFile(write_lines(run.parent / name, made), "hosted", "gpt")
+
+
+def test_a_batch_of_which_every_request_failed_is_refused_until_one_has_a_result(run: Path) -> None:
+    _, lines = write(run)
+    failed, some = results(run, "failed.jsonl", lines, 0), results(run, "some.jsonl", lines[:5], 5)
     with RunFile.open(run) as opened:
-        [told] = [note for note in import_ratings(opened, failed, ["import"]).notices if "succeeded" in note]
-        assert told == "no request of failed.jsonl succeeded: they are failures of openai gpt-4o, which was asked"
-        assert set(scores_of(opened, "gpt").values()) == {"hosted-error"} and len(scores_of(opened, "gpt")) == 12
-        assert {record.outcome.message for record in opened.records("gpt")} == {"batch_expired"}  # type: ignore[union-attr]
-        with pytest.raises(RaterChanged, match='model was "gpt-4o", now "gpt-4o-2024-08-06"'):
-            import_ratings(opened, others, ["import"])  # what another model was asked
-        with pytest.raises(RaterChanged, match='was "openai gpt-4o", now "openai gpt-5"'):
-            import_ratings(opened, all_lost, ["import"])
-        import_ratings(opened, results, ["import"])
-        assert [*scores_of(opened, "gpt").values()].count(4) == 5 and len(scores_of(opened, "gpt")) == 12
-        rater = next(rater for _, rater in opened.raters() if rater.name == "gpt")
-        assert rater.spec == {"rubric": TINY.sha256, "service": "openai", "model": "gpt-4o-2024-08-06"}
+        with pytest.raises(UsageError, match="holds failed requests alone"):
+            import_ratings(opened, failed, ["import"])
+        import_ratings(opened, some, ["import"])
         import_ratings(opened, failed, ["import"])
-        assert [*scores_of(opened, "gpt").values()].count(4) == 5, "a failure never replaces a verdict"
+        found = scores_of(opened, "gpt")
+        assert [*found.values()].count(4) == 5, "a failure never replaces a verdict"
+        assert [*found.values()].count("hosted-error") == 7
+
+
+def test_requests_without_a_result_are_failures_until_one_is_imported(run: Path) -> None:
+    _, lines = write(run)
+    write(run, out="later.jsonl")  # the requests of another export are not missing here
+    some, rest = results(run, "some.jsonl", lines[:5], 5), results(run, "rest.jsonl", lines[5:], 7)
+    with RunFile.open(run) as opened:
+        for _ in range(2):
+            found = import_ratings(opened, some, ["import"])
+            assert not found.complete and found.raters[0].failures == {"no-result": 7}
+            assert any(note.startswith("7 of 12 requests have no result") for note in found.notices)
+        assert [*scores_of(opened, "gpt").values()].count("no-result") == 7
+        found = import_ratings(opened, rest, ["import"])
+        assert found.complete and not any("no result" in note for note in found.notices)
+        assert set(scores_of(opened, "gpt").values()) == {4}
 
 
 def test_nothing_is_written_without_need(run: Path) -> None:

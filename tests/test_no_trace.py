@@ -159,7 +159,7 @@ def test_nothing_of_a_case_is_left_by_other_commands(desk: Desk) -> None:
             for request, text in zip(requests, texts, strict=False)
         ]
         desk.sheet(results, "results.jsonl")
-        said += _said(desk.typed("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "m"))
+        said += _said(desk.typed("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "m", code=1))
         good = [
             {"id": f"good-{n}", "question": f"{WORD} {n}", "answer": f"It is {WORD}.", "score": 3} for n in range(4)
         ]

@@ -139,7 +139,11 @@ def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
         message = {"model": "claude-x-1", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
         results.append({"custom_id": line["custom_id"], "result": {"type": "succeeded", "message": message}})
     (desk.work / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
-    shown = desk.typed("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude").stdout
-    assert "claude: 1 of 4 replies break the format (25.0%), 3 keep it exactly" in shown
+    given = ("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude")
+    told = desk.typed(*given, code=1)
+    shown = told.stdout
+    assert (
+        "claude: 1 of 4 replies break the format (25.0%)" in shown and "14 of 18 requests have no result" in told.stderr
+    )
     assert "claude: 1 with code-fence" in shown
     assert "format:code-fence" in desk.typed("summary", "may.run").stdout

@@ -11,7 +11,7 @@ from html_page import PageParser
 from rated_run import TINY, TWO, scores_of, write_lines
 from rating_page_files import parsed, rows_of, write_rows, write_sheet
 from test_report_page import WIDE
-from typed_here import Run, Said, typing_in
+from typed_here import Run, typing_in
 
 from pathway_local.pages.rating_page import _keys
 from pathway_local.ratings.rating_sheet import scale_lines
@@ -19,7 +19,6 @@ from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
 
-LATER = "2026-05-04T11:30:00.000Z"
 Row = dict[str, object]
 
 
@@ -41,9 +40,9 @@ def texts(page: PageParser) -> list[str]:
     return re.findall(r"answer \d+", page.said)
 
 
-def ann(run: Run, ratings: dict[int, dict[str, object]], saved: str = LATER) -> str:
+def ann(run: Run, ratings: dict[int, dict[str, object]]) -> str:
     """Import what Ann's page saves with these ratings."""
-    write_rows(Path("rate.json"), rows_of(Path("rate.html"), ratings, saved))
+    write_rows(Path("rate.json"), rows_of(Path("rate.html"), ratings))
     told = run("import", "a.run", "rate.json", "--kind", "human")
     assert told.code == 0, told.err
     return told.words
@@ -134,7 +133,7 @@ def test_what_is_no_page_for_one_person_is_refused(run: Run) -> None:
     assert not Path("a.run").exists()
 
 
-@pytest.mark.parametrize("name", ["notes", "rater", "saved_at"])
+@pytest.mark.parametrize("name", ["notes", "rater"])
 def test_a_score_with_the_name_of_a_column_is_refused_before_anything_is_drawn(run: Run, name: str) -> None:
     text = (
         TINY.text.replace("name: tiny", "name: own")
@@ -159,78 +158,26 @@ def test_a_page_in_german(run: Run) -> None:
 def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     draw(run, "--rater", "Ann")
     half = {1: {"score": "5", "notes": " fine\n\u2028 "}, 2: {"score": "can't say"}, 3: {"notes": "</script>"}}
-    told = ann(run, half, "2026-05-04T10:30:00.000Z")
+    told = ann(run, half)
     assert "Ann 3" in told and "3 cells left empty" in told and "ignored" not in told
     by_words = {verdict.fields.get("notes", ""): verdict for verdict in outcomes().values()}
     assert by_words["fine"].scores["score"].value == 5 and by_words["fine"].marks == ()
     assert (by_words[""].scores, by_words[""].marks) == ({}, ("no-score", "cant-say:score"))
     assert by_words["</script>"].marks == ("no-score",)
-    told = ann(run, {**half, 1: {"score": "4"}, 4: {"score": "1"}})
-    assert "earlier ratings by Ann replaced by those that the page saved later: 1" in told
+    ann(run, {**half, 4: {"score": "1"}})
     with RunFile.read("a.run") as opened:
-        assert sorted(scores_of(opened, "Ann").values()) == [1, 4]
-    assert run("runs", "undo", "a.run").code == 0
-    assert "6 cells left empty" in ann(run, {}, "2026-05-04T12:30:00.000Z")
-    with RunFile.read("a.run") as opened:
-        assert sorted(scores_of(opened, "Ann").values()) == [5]
+        assert sorted(scores_of(opened, "Ann").values()) == [1, 5]
 
 
-def test_an_older_file_replaces_nothing(run: Run) -> None:
+def test_another_score_is_refused_until_the_import_before_is_undone(run: Run) -> None:
     draw(run, "--rater", "Ann")
-    ann(run, {1: {"score": "5"}}, "2026-05-04T10:30:00.000Z")
-    ann(run, {1: {"score": "5"}, 2: {"score": "1"}}, LATER)
-    write_rows(Path("old.json"), rows_of(Path("rate.html"), {1: {"score": "2"}}, "2026-05-04T11:00:00.000Z"))
-    told = run("import", "a.run", "old.json", "--kind", "human")
-    assert told.code == 3 and "item 1: Ann gave this case another rating in the run, in a file no older" in told.err
-    run("runs", "undo", "a.run")
-    assert run("import", "a.run", "old.json", "--kind", "human").code == 0
-    with RunFile.read("a.run") as opened:
-        assert list(scores_of(opened, "Ann").values()) == [2]
-
-
-def of_page(run: Run, page: str, score: str, saved: str, target: str = "a.run") -> Said:
-    """Import what a page saves with this score for its first case."""
-    write_rows(Path("rate.json"), rows_of(Path(page), {1: {"score": score}}, saved))
-    return run("import", target, "rate.json", "--kind", "human")
-
-
-def test_an_older_file_of_another_page_replaces_nothing(run: Run) -> None:
-    for page in ("one.html", "two.html"):
-        draw(run, "--rater", "Ann", out=page)
-    assert of_page(run, "two.html", "5", "2026-05-04T12:00:00.000Z").code == 0
-    told = of_page(run, "one.html", "2", "2026-05-04T10:00:00.000Z")
-    assert told.code == 3 and "in a file no older than this one" in told.err
-    assert [verdict.scores["score"].value for verdict in outcomes().values()] == [5]
-    assert "replaced" in of_page(run, "one.html", "1", "2026-05-04T13:00:00.000Z").words
-
-
-def test_pages_with_other_cases_do_not_wait_for_each_other(run: Run) -> None:
-    draw(run, "--rater", "Ann", out="one.html", n=1)
-    (first,) = texts(parsed(Path("one.html")))
-    seed = next(seed for seed in range(1, 99) if drawn_first(run, seed) != first)
-    for score, page, saved in (("5", "one", "10"), ("4", f"seed-{seed}", "12"), ("3", "one", "11")):
-        assert of_page(run, f"{page}.html", score, f"2026-05-04T{saved}:00:00.000Z").code == 0
-    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [3, 4]
-
-
-def drawn_first(run: Run, seed: int) -> str:
-    asked = ["--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 1, "--rater", "Ann"]
-    assert run("sample", "a.run", *asked, "--seed", seed, "--out", f"seed-{seed}.html").code == 0
-    (text,) = texts(parsed(Path(f"seed-{seed}.html")))
-    return text
-
-
-def test_a_page_replaces_no_rating_from_a_table(run: Run) -> None:
-    draw(run, "--rater", "Ann", n=2)
-    first = parsed(Path("rate.html")).of("article")[0]["data-id"]
-    Path("ann.csv").write_text(f"rating_id,score\n{first},3\n")
-    assert run("import", "a.run", "ann.csv", "--kind", "human").code == 0
-    write_rows(Path("rate.json"), rows_of(Path("rate.html"), {2: {"score": "5"}}, LATER))
-    assert run("import", "a.run", "rate.json", "--kind", "human").code == 0
-    told = of_page(run, "rate.html", "1", "2026-05-04T12:00:00.000Z")
+    ann(run, {1: {"score": "5"}})
+    write_rows(Path("rate.json"), rows_of(Path("rate.html"), {1: {"score": "2"}, 2: {"score": "1"}}))
+    told = run("import", "a.run", "rate.json", "--kind", "human")
     assert told.code == 3 and "item 1: Ann gave this case another rating in the run" in told.err
-    assert "no older" not in told.err
-    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [3, 5]
+    assert run("runs", "undo", "a.run").code == 0
+    assert run("import", "a.run", "rate.json", "--kind", "human").code == 0
+    assert sorted(verdict.scores["score"].value for verdict in outcomes().values()) == [1, 2]
 
 
 def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
@@ -238,44 +185,17 @@ def changed(**cells: object) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [{**rows[0], **cells}, *rows[1:]]
 
 
-def without(column: str, rows: list[Row]) -> list[Row]:
-    return [{name: cell for name, cell in row.items() if name != column} for row in rows]
-
-
 HOSTILE: dict[str, tuple[Callable[[list[Row]], list[Row]], str]] = {
-    "another rater": (changed(rater="Bob"), "its rater is not the one whose page holds this case"),
     "no rater": (changed(rater=""), "its rater is missing"),
-    "another sample": (changed(sample_seed=8), "its sample_seed is not that of the page's sample"),
-    "another text": (changed(text_version="0" * 32), "its text_version is not that of the texts on the page"),
-    "no text": (changed(text_version=None), "its text_version is not that of the texts on the page"),
-    "no time": (changed(saved_at="9999"), "its saved_at is not a time such as"),
-    "no such time": (changed(saved_at="9999-99-99T99:99:99.999Z"), "its saved_at is not a time such as"),
-    "digits of another script": (changed(saved_at="٢٠٢٦-05-04T10:30:00.000Z"), "its saved_at is not a time such as"),
-    "a time to come": (changed(saved_at="9999-01-01T00:00:00.000Z"), "its saved_at is in the future"),
-    "an unknown case": (changed(rating_id="ab" * 12), "this run made no page with its rating_id"),
-    "a case's own id": (changed(rating_id="secret-1"), "this run made no page with its rating_id"),
-    "no column of times": (
-        lambda rows: without(
-            "saved_at", [{**row, "rater": "Bob", "sample_seed": 8, "text_version": ""} for row in rows]
-        ),
-        "its rater is not the one whose page holds this case",
-    ),
-    "no column of raters": (
-        lambda rows: without("rater", rows),
-        "its rater is not the one whose page holds this case",
-    ),
+    "an unknown case": (changed(rating_id="ab" * 12), "its id matches no case of the run"),
     "no case": (changed(rating_id=""), "it has no id"),
     "off the scale": (changed(score="9"), "9 is off the scale 1 to 5"),
     "words": (changed(score="<img src=x onerror=alert(1)>"), "this is not a score"),
-    "a list": (changed(score=["5", "1"]), "the score can be read in more than one way"),
+    "a list": (changed(score=["5", "1"]), "this is not a score"),
     "an object": (changed(score={"value": 5}), "this is not a score"),
     "a NUL": (changed(notes="a\0b"), "holds a NUL character"),
     "half a character": (changed(notes="\ud800"), "half of a surrogate pair"),
     "a case twice": (lambda rows: [rows[0], *rows], "Ann rated the same case in item 1"),
-    "rows of two times": (
-        lambda rows: [*rows[:1], {**rows[1], "saved_at": "2026-05-04T12:00:00.000Z"}],
-        "another page saved it, or at another time",
-    ),
 }
 
 
@@ -377,5 +297,5 @@ def test_the_trail_knows_the_page_and_what_it_saved(run: Run) -> None:
     with RunFile.read("a.run") as opened:
         drawn, imported = opened.jobs.all()
     facts = imported.facts["import"]
-    assert isinstance(facts, dict) and (facts["page"], facts["saved"]) == (drawn.id, LATER)
+    assert isinstance(facts, dict) and facts["raters"] == ["Ann"]
     assert json.dumps(drawn.facts).count("rate.html") == 1

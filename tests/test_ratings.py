@@ -94,7 +94,7 @@ def test_ids_that_lost_their_zeros_are_one_line(tmp_path: Path, name: str, hint:
     with judged_run(tmp_path / "zeros.run", rows=cases(ids=ids)) as run, pytest.raises(RatingsError) as refused:
         load(run, path, "ann")
     assert len(refused.value.problems) == 1 and "would with leading zeros" in refused.value.problems[0]
-    assert "and 8 more" in refused.value.problems[0] and hint in refused.value.hint
+    assert "and 6 more" in refused.value.problems[0] and hint in refused.value.hint
 
 
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
@@ -113,15 +113,15 @@ def test_json_lines(run: RunFile, tmp_path: Path) -> None:
 
 def test_a_wide_sheet_has_a_column_for_each_evaluator(run: RunFile, tmp_path: Path) -> None:
     rows = [
-        ["id", "Ann", "Bob score", "Bob notes", "remarks"],
+        ["id", "Ann", "Bob", "Bob notes", "remarks"],
         ["s-1", 1, 2, "weak", "hard case"],
         ["s-2", "", 5, "", ""],
         ["s-3", 4, "", "unsure", ""],
     ]
-    found = load(run, table(tmp_path, rows), "committee", scores=["Ann", "Bob score"])
+    found = load(run, table(tmp_path, rows), "committee", scores=["Ann", "Bob"], comments=["Bob=Bob notes"])
     assert scores_of(run, "committee/Ann") == {"s-1": 1, "s-3": 4}
     assert scores_of(run, "committee/Bob") == {"s-1": 2, "s-2": 5}
-    assert outcome(run, "committee/Bob", "s-1").fields == {"notes": "weak", "shared_notes": "hard case"}
+    assert outcome(run, "committee/Bob", "s-1").fields == {"notes": "weak"}
     unsure = outcome(run, "committee/Bob", "s-3")
     assert (unsure.scores, unsure.fields, unsure.marks) == ({}, {"notes": "unsure"}, ("no-score",))
     assert found.blanks == 1
@@ -129,10 +129,9 @@ def test_a_wide_sheet_has_a_column_for_each_evaluator(run: RunFile, tmp_path: Pa
 
 def test_one_named_column_is_the_raters_own(run: RunFile, tmp_path: Path) -> None:
     path = table(tmp_path, [["id", "grade"], ["s-1", 4]])
+    assert "does not say who" in str(refused(run, path, None, scores=["grade"]))
     load(run, path, "Ann", scores=["grade"])
     assert scores_of(run, "Ann") == {"s-1": 4}
-    load(run, path, scores=["grade"])
-    assert scores_of(run, "grade") == {"s-1": 4}
 
 
 def test_several_scores(two: RunFile, tmp_path: Path) -> None:
@@ -141,9 +140,6 @@ def test_several_scores(two: RunFile, tmp_path: Path) -> None:
     assert (scores_of(two, "Ann", "clear"), scores_of(two, "Ann", "right")) == ({"s-1": 4, "s-2": 2}, {"s-1": 5})
     assert outcome(two, "Ann", "s-1").fields == {"why": "short"}
     assert found.raters[0].verdicts == 2
-    rows = [["id", "Ann clear", "Ann right", "Bob clear", "Bob right"], ["s-1", 4, 5, 3, 2]]
-    load(two, table(tmp_path, rows, "wide.csv"), "c", scores=["Ann clear", "Ann right", "Bob clear", "Bob right"])
-    assert (scores_of(two, "c/Bob", "clear"), scores_of(two, "c/Bob", "right")) == ({"s-1": 3}, {"s-1": 2})
 
 
 def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -> None:
@@ -153,7 +149,7 @@ def test_columns_are_never_guessed(run: RunFile, two: RunFile, tmp_path: Path) -
     assert isinstance(refused(run, path, scores=["Ann"], id_column="nr"), UnknownName)
     unclear = table(tmp_path, [["id", "Ann", "Bob"], ["s-1", 4, 1]], "unclear.csv")
     assert "unclear which score" in str(refused(two, unclear, scores=["Ann", "Bob"]))
-    assert "unclear whose score" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob", "right=id"]))
+    assert "several evaluators" in str(refused(two, unclear, scores=["clear=Ann", "clear=Bob", "right=id"]))
     both = table(tmp_path, [["id", "rater", "Ann", "Bob"], ["s-1", "x", 4, 1]], "both.csv")
     assert isinstance(refused(run, both, scores=["Ann", "Bob"]), UsageError)
     nobody = table(tmp_path, [["id", "score"], ["s-1", 4]], "nobody.csv")
@@ -407,12 +403,6 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     found = load(run, twice, "c", "hosted")
     assert found.raters[0].verdicts == 1 and scores_of(run, "c") == {"s-1": 4}
     assert "left out: line 2: c rated the same case in line 1" in found.notices
-    several = chat("s-1", "Reason: a\nScore: 4")
-    several["response"]["body"]["choices"] *= 2  # type: ignore[index]
-    odd = write_lines(tmp_path / "odd.jsonl", [several, {"custom_id": "", "response": {}}])
-    error = refused(run, odd, "c", kind="hosted")
-    assert isinstance(error, RatingsError)
-    assert len(error.problems) == 2
 
 
 def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
@@ -514,12 +504,11 @@ def test_a_level_that_is_called_like_that_is_a_score(tmp_path: Path, cell: str) 
 
 
 def test_a_column_of_comments_is_named_by_the_user(run: RunFile, tmp_path: Path) -> None:
-    rows = [["id", "Ana", "Rui", "O que Ana achou", "Extra", "Rui diz"], ["s-1", 4, 5, "curto", "visto", "bom"]]
+    rows = [["id", "Ana", "Rui", "O que Ana achou", "Rui diz"], ["s-1", 4, 5, "curto", "bom"]]
     path = table(tmp_path, rows)
-    comments = ("O que Ana achou", "rui diz", "Extra")
-    load(run, path, scores=("Ana", "Rui"), comments=comments)
-    assert outcome(run, "Ana", "s-1").fields == {"notes": "curto", "shared_notes": "visto"}
-    assert outcome(run, "Rui", "s-1").fields == {"notes": "bom", "shared_notes": "visto"}
+    load(run, path, scores=("Ana", "Rui"), comments=("Ana=O que Ana achou", "rui=rui diz"))
+    assert outcome(run, "Ana", "s-1").fields == {"notes": "curto"}
+    assert outcome(run, "Rui", "s-1").fields == {"notes": "bom"}
     assert isinstance(refused(run, path, None, scores=("Ana",), comments=("Nada",)), UnknownName)
     alone = table(tmp_path, [["id", "score", "Porquê"], ["s-2", 3, "vago"]], "eva.csv")
     load(run, alone, "Eva", comments=("Porquê",))

@@ -68,8 +68,8 @@ def test_an_undone_import_brings_back_what_it_replaced(tmp_path: Path, run: Run)
     replies = "id,reply\n" + "".join(f'{id},"Reason: so.\nScore: {{}}"\n' for id in IDS)
     (tmp_path / "first.csv").write_text(replies.replace("{}", "none at all"))
     (tmp_path / "second.csv").write_text(replies.replace("{}", "4"))
-    for name in ("first.csv", "second.csv"):
-        assert run("import", path, tmp_path / name, "--kind", "hosted", "--rater", "gpt").code == 0
+    for code, name in ((1, "first.csv"), (0, "second.csv")):
+        assert run("import", path, tmp_path / name, "--kind", "hosted", "--rater", "gpt").code == code
     with RunFile.read(path) as read:
         assert set(scores_of(read, "gpt").values()) == {4}
     assert "restored: 4 earlier ratings" in run("runs", "undo", path).err

@@ -1,7 +1,6 @@
-"""Only ratings that come back on a sheet or page of a sample are its labels; those of other files are asked about."""
+"""Only ratings that come back on a sheet or page of a sample are its labels; those of other files are named."""
 
 import csv
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -141,22 +140,6 @@ def test_a_larger_draw_has_the_labels_of_the_smaller_one(run: Run, folder: Path)
     assert run(*larger, "--rater", "Ann", "--force").code == 0
     assert fill_sheet(folder / "rate.xlsx") == 20 and run(*SHEET).code == 0
     assert int(labels(folder).random.sum()) == 80
-
-
-def test_at_a_terminal_the_question_decides(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(*SAMPLE, "--rater", "Bob")
-    asked = list[str]()
-
-    def answer(question: str, **_: object) -> bool:
-        asked.append(question)
-        return True
-
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr("typer.confirm", answer)
-    assert run(*IMPORT).code == 0
-    [question] = asked
-    assert "sample with seed 0" in question and question.endswith("because the sample chose them?")
-    assert int(labels(folder).random.sum()) == in_both(folder)
 
 
 def test_a_sample_that_chose_none_of_the_cases_is_refused(run: Run, folder: Path) -> None:

@@ -1,17 +1,14 @@
 """Shares of a hosted judge's scores come from the tokens at the scores' places, or are left out."""
 
-import json
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
 from pathway_local.ratings.hosted_reply import read_reply
-from pathway_local.ratings.hosted_results import Token, read_result, tokens_in, with_shares
+from pathway_local.ratings.token_shares import Token, with_shares
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import declare_rubric, load_rubric
-from pathway_local.sheets.row import Row
 from pathway_local.verdict import Number, Verdict
 
 JSON = declare_rubric("j", "Judge {answer}.", "why: text; score: 1-5").format
@@ -24,13 +21,13 @@ def tokens(*texts: str | tuple[str, Mapping[str, float]]) -> list[Token]:
     """Tokens of texts; one with probabilities has these beside it."""
     pairs = [(each, {each: 1.0}) if isinstance(each, str) else each for each in texts]
     return [
-        Token(text.encode(), {other.encode(): math.log(share) for other, share in likely.items()})
+        Token(text, top_logprobs=[Token(other, math.log(share)) for other, share in likely.items()])
         for text, likely in pairs
     ]
 
 
 def shares(output_format: OutputFormat, name: str, said: list[Token]) -> dict[Number, float]:
-    text = b"".join(token.text for token in said).decode()
+    text = "".join(token.token for token in said)
     verdict = read_reply(text, output_format)
     assert isinstance(verdict, Verdict), verdict
     found = with_shares(verdict, output_format, text, said).scores[name]
@@ -82,34 +79,3 @@ def test_what_does_not_fit_tells_nothing(said: list[Token]) -> None:
     verdict = read_reply('{"score": 4}', TENS)
     assert isinstance(verdict, Verdict)
     assert with_shares(verdict, TENS, '{"score": 4}', said) == verdict
-
-
-def line(logprobs: Any) -> Row:
-    message = {"content": "é4"}
-    body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop", "logprobs": logprobs}]}
-    return Row(1, 1, {"custom_id": "a", "response": json.dumps({"status_code": 200, "body": body})})
-
-
-def test_tokens_are_read_from_a_services_file() -> None:
-    half = {"token": "\\xc3", "bytes": [0xC3], "logprob": -0.1, "top_logprobs": []}
-    rest = {"token": "\\xa9", "bytes": [0xA9], "logprob": 0, "top_logprobs": [{"token": "4", "logprob": -0.5}]}
-    four = {
-        "token": "4",
-        "bytes": None,
-        "logprob": 0,
-        "top_logprobs": [{"token": "4", "bytes": [52], "logprob": -9999}],
-    }
-    said = read_result(line({"content": [half, rest, four]})).said
-    assert b"".join(token.text for token in said).decode() == "é4" and said[2].likely == {b"4": -9999.0}
-    assert tokens_in({"logprobs": None}) == ()
-
-
-@pytest.mark.parametrize(
-    "logprobs",
-    [None, 5, [], {}, {"content": None}, {"content": 5}, {"content": [{}]}, {"content": [None]}]
-    + [{"content": [{"token": "4", "bytes": bad, "top_logprobs": []}]} for bad in ([300], ["a"], [None])]
-    + [{"content": [{"token": "4", "top_logprobs": bad}]} for bad in (None, 5, [{}], [{"token": "4", "logprob": "x"}])],
-)
-def test_strange_log_probabilities_cost_no_reply(logprobs: Any) -> None:
-    found = read_result(line(logprobs))
-    assert (found.text, found.said, found.failure) == ("é4", (), None)

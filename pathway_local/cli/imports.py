@@ -18,7 +18,6 @@ from pathway_local.ratings.import_ratings import Imported, import_ratings, impor
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.pseudonyms import Pseudonyms
-from pathway_local.system.visible import visible
 
 SHOWN_PROBLEMS = 200
 
@@ -49,7 +48,9 @@ def import_(
     score: Annotated[
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
     ] = [],  # noqa: B006
-    comment: Annotated[list[str], option("COLUMN", "Column of people's comments; repeat for more.", CASES)] = [],  # noqa: B006
+    comment: Annotated[
+        list[str], option("COLUMN", "Column of a person's comments; EVALUATOR=COLUMN where several rated.", CASES)
+    ] = [],  # noqa: B006
     sample: Annotated[
         int | None,
         option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
@@ -58,8 +59,8 @@ def import_(
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
     FILE may be a filled rating sheet; a long table (a row for each rating) or a wide one (a column for each
-    evaluator, named with --score); the results of OpenAI's or Anthropic's batch services or of `vllm run-batch`; or a
-    table with raw replies in a column `reply`.
+    evaluator, named with --score); the results of a batch service or of `vllm run-batch`; or a table with raw replies
+    in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
@@ -70,12 +71,12 @@ def import_(
     wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
     with _problems_told():
         if cases:
-            found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv, _ask)
+            found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)
         else:
             key = Pseudonyms.of_file(given["pseudonyms"]) if "pseudonyms" in given else None
             wanted = replace(wanted, rubric=rubric, id_column=given.get("id_column"), pseudonyms=key)
             with RunFile.open(run) as opened:
-                found = import_ratings(opened, wanted, sys.argv, ask=_ask)
+                found = import_ratings(opened, wanted, sys.argv)
     show(found)
     if not found.complete:
         raise typer.Exit(SOME_FAILED)
@@ -92,11 +93,6 @@ def _problems_told() -> Iterator[None]:
         if len(error.problems) > SHOWN_PROBLEMS:
             talk.say(f"and {len(error.problems) - SHOWN_PROBLEMS:,} more")
         raise
-
-
-def _ask(question: str) -> bool:
-    """Ask whether something is so; False if nobody is there to ask."""
-    return sys.stdin.isatty() and typer.confirm(visible(question), default=False, err=True)
 
 
 def show(found: Imported) -> None:

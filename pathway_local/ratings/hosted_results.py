@@ -1,225 +1,333 @@
-"""Reads result files of batch services, recognised by their keys: OpenAI's, `vllm run-batch`'s and Anthropic's.
+"""Reads results of batch services and decision models; the keys of an answer say which API gave it.
 
-Where a service gave log-probabilities beside each token, they become probabilities of the scores.
+The types below are the parts of these APIs that we read. An answer that fits none of them is refused, never a failure.
 """
 
 import json
 import math
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from pathway_local.errors import ReplyError
-from pathway_local.ratings.hosted_reply import read_strictly
+from pathway_local.ratings.hosted_reply import UNREADABLE, read_reply
+from pathway_local.ratings.score_text import read_score
+from pathway_local.ratings.token_shares import Token, with_shares
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.sheets.row import Row
-from pathway_local.verdict import NO_TOKENS, Failure, Number, Tokens, Verdict
+from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Score, Tokens, Verdict
+
+Count = Annotated[int, Meta(ge=0, le=2**53)] | None
+Probability = Annotated[float, Meta(ge=0, le=1)]
+
+NO_SERVICE = "it is no result of a service that is known"
 
 
-class Token(Struct, frozen=True):
-    """The bytes of a token, and the log-probabilities of the likeliest ones at its place."""
-
-    text: bytes
-    likely: Mapping[bytes, float]
-
-
-def tokens_in(choice: Mapping[str, Any]) -> tuple[Token, ...]:
-    """Return the tokens of a chat completion's choice; none if it has none as its service documents them."""
-    try:
-        content = (choice.get("logprobs") or {}).get("content") or ()
-        return tuple(
-            Token(_bytes(each), {_bytes(other): float(other["logprob"]) for other in each["top_logprobs"]})
-            for each in content
-        )
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return ()
+class _Part(Struct):
+    type: str = "text"
+    text: str = ""
+    thought: bool = False
+    logprobs: list[Token] | None = None
 
 
-def _bytes(token: Mapping[str, Any]) -> bytes:
-    """Return a token's bytes; a part of a character has them apart from its text."""
-    told = token.get("bytes")
-    return bytes(told) if isinstance(told, list) else str(token["token"]).encode()
+class _Message(Struct):
+    content: str | list[_Part] | None = None
+    refusal: str | None = None
 
 
-def with_shares(verdict: Verdict, output_format: OutputFormat, text: str, tokens: Sequence[Token]) -> Verdict:
-    """Return the verdict with the share of each value of its scores among the legal ones, where the tokens tell it.
-
-    They don't where a token can begin several values, such as 1 and 10, and where no token begins at the score.
-    """
-    if b"".join(token.text for token in tokens) != text.encode():
-        return verdict
-    scores = dict(verdict.scores)
-    for name, at in _places(output_format, text):
-        field = output_format.scores[name]
-        shares = _shares(field.values_by_text(output_format.in_json), len(text[:at].encode()), tokens)
-        if name in scores and shares.get(scores[name].value):
-            scores[name] = replace(scores[name], probabilities=dict.fromkeys(field.values, 0.0) | shares)
-    return replace(verdict, scores=scores)
+class _Cached(Struct):
+    cached_tokens: Count = 0
 
 
-def _places(output_format: OutputFormat, text: str) -> Iterator[tuple[str, int]]:
-    """Yield each score with its place: behind its key in JSON, else where a reply that keeps the layout has it."""
-    if output_format.in_json:
-        for name in output_format.scores:
-            found = list(re.finditer(rf'"{re.escape(name.rpartition(".")[2])}"\s*:\s*', text))
-            if len(found) == 1:
-                yield name, found[0].end()
-        return
-    try:
-        spans = read_strictly(text, output_format).spans
-    except ReplyError:
-        return
-    yield from ((name, spans[name][0]) for name in output_format.scores if name in spans)
+class _Usage(Struct):
+    prompt_tokens: Count = 0
+    prompt_tokens_details: _Cached | None = None
+    completion_tokens: Count = 0
+    input_tokens: Count = 0
+    input_tokens_details: _Cached | None = None
+    output_tokens: Count = 0
+    cache_read_input_tokens: Count = 0
+    cache_creation_input_tokens: Count = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """All tokens; one of the services counts cached ones apart from the others."""
+        apart = (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
+        details = self.prompt_tokens_details or self.input_tokens_details or _Cached()
+        cached = (details.cached_tokens or 0) + (self.cache_read_input_tokens or 0)
+        prompt = (self.prompt_tokens or self.input_tokens or 0) + apart
+        return Tokens(prompt, cached, self.completion_tokens or self.output_tokens or 0)
 
 
-def _shares(values: Mapping[str, Number], at: int, tokens: Sequence[Token]) -> dict[Number, float]:
-    """Return the share of each value that a token at this place begins; empty if one begins several values."""
-    begin = 0
-    for token in tokens:
-        if begin <= at < begin + len(token.text):
-            break
-        begin += len(token.text)
-    else:
-        return {}
-    before, found = token.text[: at - begin], dict[Number, float]()
-    for text, logprob in token.likely.items():
-        rest = text[len(before) :].decode(errors="replace")
-        fits = [value for spelled, value in values.items() if rest and _begins(rest, spelled)]
-        if text.startswith(before) and len(fits) > 1:
-            return {}
-        if text.startswith(before) and fits:
-            found[fits[0]] = found.get(fits[0], 0.0) + math.exp(min(logprob, 0.0))
-    total = sum(found.values())
-    return {value: share / total for value, share in found.items()} if total > 0 else {}
+class Answer(Struct):
+    """What a service answered: a text with its tokens in `said`, or `scores`; `ending` says why it ended."""
+
+    service: str
+    model: str = ""
+    text: str = ""
+    ending: str | None = None
+    tokens: Tokens = NO_TOKENS
+    said: Sequence[Token] = ()
+    scores: Mapping[str, "_Decision"] = {}
 
 
-def _begins(text: str, spelled: str) -> bool:
-    """Whether a token's text begins a value, or holds it whole with no letter or digit behind it."""
-    return spelled.startswith(text) or (text.startswith(spelled) and not text[len(spelled) :][:1].isalnum())
+class _Logprobs(Struct):
+    content: list[Token] | None = None
 
 
-UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded")
-NAME_LIMIT = 200
-REFUSED = ("content_filter", "refusal")
+class _Choice(Struct):
+    message: _Message
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+    content_filter_results: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostedResult:
-    """A service's result for one request: the reply's text, perhaps with its tokens as `said`, or a failure."""
+class _Chat(Struct):
+    """A chat completion of OpenAI's API, which Azure, Mistral and vLLM offer, too."""
+
+    choices: list[_Choice]
+    model: str = ""
+    usage: _Usage | None = None
+
+    def answer(self) -> Answer:
+        choice, service = _only(self.choices), "azure" if self.choices[0].content_filter_results else "openai"
+        said = (choice.logprobs.content if choice.logprobs else None) or ()
+        ending = "refusal" if choice.message.refusal else choice.finish_reason
+        return Answer(service, self.model, _text(choice.message.content), ending, _tokens(self.usage), said)
+
+
+class _Item(Struct):
+    type: str
+    content: list[_Part] | None = None
+
+
+class _Why(Struct):
+    reason: str = ""
+
+
+class _Response(Struct):
+    """OpenAI's Responses API."""
+
+    output: list[_Item]
+    status: str = "completed"
+    incomplete_details: _Why | None = None
+    model: str = ""
+    usage: _Usage | None = None
+
+    def answer(self) -> Answer:
+        parts = [part for item in self.output if item.type == "message" for part in item.content or ()]
+        ending = self.incomplete_details.reason if self.incomplete_details else self.status
+        ending = "refusal" if any(part.type == "refusal" for part in parts) else ending
+        said = [token for part in parts for token in part.logprobs or ()]
+        return Answer("openai", self.model, _text(parts), ending, _tokens(self.usage), said)
+
+
+class _AnthropicMessage(Struct):
+    content: list[_Part]
+    stop_reason: str | None
+    model: str = ""
+    usage: _Usage | None = None
+
+    def answer(self) -> Answer:
+        return Answer("anthropic", self.model, _text(self.content), self.stop_reason, _tokens(self.usage))
+
+
+class _GeminiContent(Struct):
+    parts: list[_Part] = []
+
+
+class _Candidate(Struct, rename="camel"):
+    content: _GeminiContent = msgspec.field(default_factory=_GeminiContent)
+    finish_reason: str | None = None
+
+
+class _GeminiUsage(Struct, rename="camel"):
+    prompt_token_count: Count = 0
+    cached_content_token_count: Count = 0
+    candidates_token_count: Count = 0
+    thoughts_token_count: Count = 0
+
+
+class _Gemini(Struct, rename="camel"):
+    """Gemini's API, also on Vertex AI."""
+
+    candidates: list[_Candidate] = []
+    prompt_feedback: Any = None
+    model_version: str = ""
+    usage_metadata: _GeminiUsage = msgspec.field(default_factory=_GeminiUsage)
+
+    def answer(self) -> Answer:
+        blocked = [_Candidate(finish_reason="SAFETY")] if self.prompt_feedback else []
+        found, used = _only(self.candidates or blocked), self.usage_metadata
+        written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+        tokens = Tokens(used.prompt_token_count or 0, used.cached_content_token_count or 0, written)
+        return Answer("gemini", self.model_version, _text(found.content.parts), found.finish_reason, tokens)
+
+
+class _Decision(Struct):
+    """The probability of each option; those of a `legend` are named there."""
+
+    probabilities: dict[str, Probability]
+    legend: dict[str, str] = {}
+    mass: float | None = None
+
+
+class _Diagnosis(Struct):
+    label_mass: Probability | None = None
+
+
+class _Decisions(Struct):
+    """Decisions without text: an answer to each question, which has the name of a score."""
+
+    answers: dict[str, _Decision]
+    diagnostics: dict[str, _Diagnosis] = {}
+    model: str = ""
+    usage: _Usage | None = None
+
+    def answer(self) -> Answer:
+        masses = {name: each.label_mass for name, each in self.diagnostics.items()}
+        scores = {name: replace(each, mass=masses.get(name)) for name, each in self.answers.items()}
+        return Answer("decisions", self.model, ending="stop", tokens=_tokens(self.usage), scores=scores)
+
+
+_BY_KEY: Mapping[str, Any] = {
+    "choices": _Chat,
+    "output": _Response,
+    "stop_reason": _AnthropicMessage,
+    "candidates": _Gemini,
+    "promptFeedback": _Gemini,
+    "answers": _Decisions,
+}
+"""The type of an answer by a key that no other has."""
+
+
+def _only(found: list[Any]) -> Any:
+    if len(found) != 1:
+        raise ValueError("it does not hold exactly one reply: ask for one (n = 1)")
+    return found[0]
+
+
+def _text(content: str | Sequence[_Part] | None) -> str:
+    """Return the text of a reply, which may stand in parts, without its thinking."""
+    if isinstance(content, str):
+        return content
+    return "".join(each.text for each in content or () if each.type in ("text", "output_text") and not each.thought)
+
+
+def _tokens(usage: _Usage | None) -> Tokens:
+    return usage.tokens if usage else NO_TOKENS
+
+
+FINISHED = (None, "stop", "end_turn", "stop_sequence", "STOP", "completed")
+UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens", "MAX_TOKENS")
+REFUSED = ("content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
+IDS = ("custom_id", "key")
+LONGEST_CODE, LONGEST_NAME = 60, 200
+
+
+class HostedResult(Struct, frozen=True):
+    """A service's result for one request: an outcome, and whether it was read from a reply."""
 
     custom_id: str
     service: str
     model: str
-    text: str = ""
-    unfinished: bool = False
-    failure: Failure | None = None
+    outcome: Outcome
+    replied: bool = False
     tokens: Tokens = NO_TOKENS
-    said: tuple[Token, ...] = ()
 
 
 def is_result_file(columns: Collection[str]) -> bool:
     """Whether a JSONL file with these keys is a batch service's output."""
-    return "custom_id" in columns and ("response" in columns or "result" in columns)
+    return any(name in columns for name in IDS) and not {"response", "result", "error"}.isdisjoint(columns)
 
 
-def read_result(row: Row) -> HostedResult:
-    """Return the result on one line. Raises ValueError, with a reason that quotes nothing, if it is not a result."""
-    custom_id = row.cells.get("custom_id", "")
+def read_result(row: Row, output_format: OutputFormat) -> HostedResult:
+    """Return the result on one line. Raises ValueError, with a reason that quotes nothing, if it is of no known API."""
+    custom_id = next((found for name in IDS if (found := row.cells.get(name, ""))), "")
     if not custom_id:
-        raise ValueError("it has no custom_id")
-    if row.cells.get("result"):
-        return _anthropic(custom_id, _loaded(row, "result"))
-    return _openai(row, custom_id, _loaded(row, "response"))
+        raise ValueError("it has no custom_id or key")
+    whole = _loaded(row, "response") or _loaded(row, "result")
+    body = next((whole[key] for key in ("body", "message") if key in whole), whole)
+    if failed := _error(row, whole, body):
+        return HostedResult(custom_id, "", "", failed)
+    kinds = {kind for key, kind in _BY_KEY.items() if isinstance(body, dict) and key in body}
+    if len(kinds) != 1:
+        raise ValueError(NO_SERVICE)
+    try:
+        answer: Answer = msgspec.convert(body, kinds.pop()).answer()
+    except msgspec.ValidationError:
+        raise ValueError(NO_SERVICE) from None
+    # Messages show the model's name, so it may be no text of a case.
+    is_name = len(answer.model) <= LONGEST_NAME and answer.model.isprintable() and " " not in answer.model
+    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else answer.service
+    outcome, replied = _outcome(answer, output_format)
+    return HostedResult(custom_id, service, answer.model if is_name else "", outcome, replied, answer.tokens)
 
 
-def _openai(row: Row, custom_id: str, response: dict[str, Any]) -> HostedResult:
-    body = _object(response, "body")
-    choices = _list(body.get("choices"))
-    service = "azure" if any("content_filter_results" in each for each in choices) else "openai"
-    service = "vllm" if row.cells.get("id", "").startswith("vllm-") else service
-    model = _model(body)
-    status = response.get("status_code")
-    error = _loaded(row, "error") or _object(body, "error")
-    if error or status not in (200, None) or not body:
-        details = _object(error, "error") or error
-        code = _word(details, "code") or _word(details, "type") or "no reply"
-        reason = f"status {status}: {code}" if isinstance(status, int) else code
-        return HostedResult(custom_id, service, model, failure=Failure("hosted-error", reason))
-    if len(choices) != 1:
-        raise ValueError("it does not hold exactly one reply")
-    message, ending = _object(choices[0], "message"), _text(choices[0], "finish_reason")
-    if message.get("refusal") or ending in REFUSED:
-        return HostedResult(custom_id, service, model, failure=Failure("refused", "the hosted judge refused"))
-    content = message.get("content")
-    text = content if isinstance(content, str) else _joined(content)
-    usage = _object(body, "usage")
-    cached = _count(_object(usage, "prompt_tokens_details"), "cached_tokens")
-    tokens = Tokens(_count(usage, "prompt_tokens"), cached, _count(usage, "completion_tokens"))
-    said = tokens_in(choices[0])
-    return HostedResult(custom_id, service, model, text, ending in UNFINISHED, tokens=tokens, said=said)
+def _error(row: Row, whole: dict[str, Any], body: Any) -> Failure | None:
+    """Return the failure of a request that the service did not answer; None if it did."""
+    status, kind = whole.get("status_code", 200), whole.get("type")
+    inner = (each.get("error") for each in (whole, body) if isinstance(each, dict))
+    text = row.cells.get("error", "")
+    error: Any = (_loaded(row, "error") if text.startswith("{") else text) or next(filter(None, inner), {})
+    if whole and not error and status == 200 and kind not in ("errored", "canceled", "expired"):
+        return None
+    error = error.get("error", error) if isinstance(error, dict) else {}
+    codes = [error.get(key) for key in ("code", "type", "status")] if isinstance(error, dict) else []
+    code = next(filter(None, map(_word, (*codes, kind))), "no reply")
+    return Failure("hosted-error", f"status {status}: {code}" if status != 200 and isinstance(status, int) else code)
 
 
-def _anthropic(custom_id: str, result: dict[str, Any]) -> HostedResult:
-    message = _object(result, "message")
-    model = _model(message)
-    kind = result.get("type")
-    if kind != "succeeded":
-        error = _object(result, "error")
-        code = _word(_object(error, "error"), "type") or _word(error, "type") or _word(result, "type") or "no reply"
-        return HostedResult(custom_id, "anthropic", model, failure=Failure("hosted-error", code))
-    ending = _text(message, "stop_reason")
-    if ending in REFUSED:
-        return HostedResult(custom_id, "anthropic", model, failure=Failure("refused", "the hosted judge refused"))
-    usage = _object(message, "usage")
-    cached = _count(usage, "cache_read_input_tokens")
-    prompt = _count(usage, "input_tokens") + cached + _count(usage, "cache_creation_input_tokens")
-    tokens = Tokens(prompt, cached, _count(usage, "output_tokens"))
-    text = _joined(message.get("content"))
-    return HostedResult(custom_id, "anthropic", model, text, ending in UNFINISHED, tokens=tokens)
+def _outcome(answer: Answer, output_format: OutputFormat) -> tuple[Outcome, bool]:
+    """Return the outcome of an answer, and whether it is that of a reply."""
+    if answer.ending in REFUSED:
+        return Failure("refused", "the hosted judge refused"), False
+    if answer.ending not in (*FINISHED, *UNFINISHED):
+        return Failure("hosted-error", f"it ended with {_word(answer.ending) or 'an unknown reason'}"), False
+    if answer.scores:
+        return _decided(answer.scores, output_format), True
+    outcome = read_reply(answer.text, output_format, unfinished=answer.ending in UNFINISHED)
+    if isinstance(outcome, Verdict) and answer.said:
+        outcome = with_shares(outcome, output_format, answer.text, answer.said)
+    return outcome, True
+
+
+def _decided(decisions: Mapping[str, _Decision], output_format: OutputFormat) -> Outcome:
+    """Return the verdict of a decision model: the likeliest level of each score, with the probability of each."""
+    scores: dict[str, Score] = {}
+    try:
+        for name, field in output_format.scores.items():
+            if name not in decisions:
+                raise ReplyError(f"it answers no question called {name}")
+            found, decision = dict.fromkeys(field.values, 0.0), decisions[name]
+            levels = [read_score(decision.legend.get(option, option), field) for option in decision.probabilities]
+            if len(set(levels)) < len(levels) or not found.keys() >= set(levels):
+                raise ReplyError(f"{name}: its options are not levels, each once")
+            found |= zip(levels, decision.probabilities.values(), strict=True)
+            if not math.isclose(sum(found.values()), 1, abs_tol=0.01):
+                raise ReplyError(f"{name}: its probabilities do not sum to 1")
+            scores[name] = Score(max(found, key=lambda value: (found[value], -value)), found, decision.mass)
+    except ReplyError as error:
+        return Failure(UNREADABLE, str(error))
+    return Verdict(scores)
 
 
 def _loaded(row: Row, key: str) -> dict[str, Any]:
-    """Return the object under a key of the line; the sheet holds it as JSON text."""
+    """Return the object under a key of the line, which the sheet holds as JSON text; empty if none is there."""
     text = row.cells.get(key, "")
-    value = json.loads(text) if text.startswith("{") else {}
-    return value if isinstance(value, dict) else {}
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(NO_SERVICE)
+    return value
 
 
-def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _list(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _text(value: dict[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def _word(value: dict[str, Any], key: str) -> str:
+def _word(value: object) -> str:
     """Return a code such as rate_limit_exceeded; empty for other texts, which may quote the case."""
-    found = _text(value, key)
-    return found if len(found) <= 60 and found.replace("_", "").replace("-", "").isalnum() else ""
-
-
-def _model(value: dict[str, Any]) -> str:
-    """Return the model's name, which messages show; empty for a text that is no name, since it may quote the case."""
-    found = _text(value, "model")
-    return found if len(found) <= NAME_LIMIT and found.isprintable() and " " not in found else ""
-
-
-def _count(value: dict[str, Any], key: str) -> int:
-    found = value.get(key)
-    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**53 else 0
-
-
-def _joined(content: object) -> str:
-    """Return the text of a reply in parts, without its thinking."""
-    return "".join(_text(part, "text") for part in _list(content) if part.get("type") == "text")
+    found = value if isinstance(value, str) else ""
+    return found if len(found) <= LONGEST_CODE and found.replace("_", "").replace("-", "").isalnum() else ""

@@ -1,37 +1,38 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from shlex import quote
 from typing import assert_never
 
+import msgspec
+
 from pathway_local import __version__
+from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UnknownName, UsageError
-from pathway_local.rater import ASKED, Rater, refuse_adjudicators_name
+from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.import_notes import between_levels, imported_before, left_out, replaced
 from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
-from pathway_local.ratings.rating_layout import RatingsFile, SavedPage
+from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
-from pathway_local.ratings.samples import Handout, Sample, inclusions, samples
+from pathway_local.ratings.samples import Sample, handed_out_with, inclusions, samples
+from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import file_facts
-from pathway_local.runs.purge import standing_jobs
+from pathway_local.runs.audit import KEYED, file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
 
-Ask = Callable[[str], bool]
-"""Asks the user a question; without a person to ask, it returns False."""
+_ON_SHEETS = "SELECT case_id FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?"
 
-_SHEETS = """
-    SELECT case_id, job_id, sheet_job FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?
-"""
-"""The jobs that imported a rater's ratings, and those that handed out the sheets or pages with them."""
+NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
+MOST_TOLD, MANY = 10, 5
+
+Key = tuple[str, str]
+"""Rater and case."""
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class ImportedRater:
 class Imported:
     """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user.
 
-    `complete` is False if rows were left out.
+    `complete` is False if rows were left out or failed.
     """
 
     rubric: str
@@ -81,15 +82,10 @@ class Imported:
 
 
 def import_ratings(
-    run: RunFile,
-    file: RatingsFile,
-    command: Sequence[str],
-    cases: CasesGiven | None = None,
-    ask: Ask = lambda _: False,
+    run: RunFile, file: RatingsFile, command: Sequence[str], cases: CasesGiven | None = None
 ) -> Imported:
     """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
-    `ask` asks whether ratings that came on no sheet or page are labels of a sample.
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
     scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
     UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
@@ -99,48 +95,52 @@ def import_ratings(
     if cases:
         known.add(cases.file, run.key)
         reading.notices += cases.file.notes
-    ratings = reading.ratings(known)
+    ratings = reading.ratings()
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
-    asked = _asked(reading)
-    raters = _raters(run, ratings, file, reading.rubric, asked)
-    stored, page = _stored(run, raters), reading.page
-    saved = _saved_before(run, raters[0]) if page else {}
-    sheets, from_sheet = _sheets(run, raters, reading, matched, ask)
-    new, changed = _new_ones(matched, stored, saved, from_sheet)
+    raters = _raters(run, ratings, file, reading.rubric)
+    stored = _stored(run, raters)
+    given = len(matched)
+    if file.kind == "hosted" and matched:
+        matched = _ruled(matched, known, reading, cases)
+        has = {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
+        matched += _missing(run, raters, reading, has | {item.place.id for item in matched})
+    sheets, from_sheet = _sheets(run, raters, reading, matched) if file.kind == "human" else ({}, set())
+    new, changed = _new_ones(matched, stored, from_sheet)
     moved = any(problem.texts == "moved" for problem in reading.problems)
-    if file.kind == "hosted" and len(matched) > len(changed) and not moved:
+    if file.kind == "hosted" and given > len(changed) and not moved:
         # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
         left += [*reading.problems, *changed]
     else:
-        _refuse(run, file.path, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += [*left_out(left), *between_levels(matched, reading.rubric)]
-    reading.notices += [*imported_before(run, file, raters), *replaced(new, stored)]
-    if any(ASKED in rater.spec for rater in raters):
-        alone = f"no request of {file.path.name} succeeded: they are failures of {asked}, which was asked"
-        reading.notices.append(alone)
-    counts = _count(raters, matched, new)
+        _refuse(run, file, [*reading.problems, *([] if matched else left)], changed)
+    reading.notices += [
+        *_left_out(left),
+        *_between_levels(matched, reading.rubric),
+        *_imported_before(run, file, raters),
+    ]
+    counts, fresh = {rater.name: ImportedRater(rater.name) for rater in raters}, {item.key for item in new}
+    for item in matched:
+        counts[item.rating.rater].add(item.rating)
+        counts[item.rating.rater].unchanged += item.key not in fresh
     with run.together():
-        job = run.jobs.begin(command, _facts(file, raters, run.key, page) | (cases.facts(run) if cases else {}))
+        facts: dict[str, Value] = {"kind": file.kind, "raters": [rater.name for rater in raters]}
+        facts = {"pathway_local": __version__, "import": {**file_facts(file.path, run.key), **facts}}
+        job = run.jobs.begin(command, facts | (cases.facts(run) if cases else {}))
         if cases:
             cases.remember(run)
-        _put(run, job, {rater.name: run.add_rater(rater, asked) for rater in raters}, new, sheets)
+        ids = {rater.name: run.add_rater(rater) for rater in raters}
+        for item in new:
+            rating, sheet = item.rating, sheets.get(item.key)
+            run.put(ids[rating.rater], item.place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheet)
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    notices = tuple(dict.fromkeys(reading.notices))
-    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, notices, not left)
+    whole = not left and not any(each.failures for each in counts.values())
+    return Imported(
+        reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)), whole
+    )
 
 
-def _put(
-    run: RunFile, job: int, ids: Mapping[str, int], new: Iterable[Matched], sheets: Mapping[tuple[str, str], int]
-) -> None:
-    """Store new ratings of these raters, each with the job that handed out its sheet or page."""
-    for item in new:
-        rating, place = item.rating, item.place
-        run.put(ids[rating.rater], place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheets.get(item.key))
-
-
-def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], ask: Ask = lambda _: False) -> Imported:
+def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
     """Import ratings of a file's cases, judged or not, into a run that may be new; see `import_ratings`."""
     with CasesGiven.open(given) as cases:
         is_new = not given.run.exists()
@@ -149,7 +149,7 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], a
         try:
             with run.together():
                 store_rubric(run, cases.rubric)
-                return import_ratings(run, whole, command, cases, ask)
+                return import_ratings(run, whole, command, cases)
         except BaseException:
             if is_new:  # a command that is refused changes nothing
                 run.close()
@@ -157,17 +157,8 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str], a
             raise
 
 
-def _asked(reading: RatingsReading) -> str:
-    """Return the service and the model that `hosted export` asked for what is in the file; empty if not just one."""
-    recipients = {handout.recipient for handout in reading.handouts.values()}
-    return recipients.pop() if reading.file.kind == "hosted" and len(recipients) == 1 else ""
-
-
-def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric, asked: str) -> list[Rater]:
-    """Return the file's raters.
-
-    A file of failed requests names no model: its rater is one that the run knows, or else the model that was `asked`.
-    """
+def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
+    """Return the file's raters. A file of failed requests names no model: its rater must be one that the run knows."""
     judges: dict[str, set[tuple[str, str]]] = {}
     answered: set[str] = set()
     for rating in ratings:
@@ -181,194 +172,192 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
-        if models or name in answered:
-            service, model = next(iter(models), ("", ""))
-            hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
-        elif name in known and known[name].spec.get(ASKED, asked) == asked:
+        if not models and name not in answered:
+            if name not in known:
+                said = f"{file.path.name} holds failed requests alone, and none of them names the model"
+                raise UsageError(said, f"Import the results of {name} first, and then this file.")
             found.append(known[name])
             continue
-        elif asked:
-            service, _, model = asked.partition(" ")
-            hosted = {"service": service, "model": model, ASKED: asked}
-        else:
-            said = f"{file.path.name} holds failed requests alone, and none of them names the model"
-            raise UsageError(said, f"Import the results of {name} first, and then this file.")
+        service, model = next(iter(models), ("", ""))
+        hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
         found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
     return found
 
 
-def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[tuple[str, str], tuple[str, Outcome]]:
+def _stored(run: RunFile, raters: Sequence[Rater]) -> dict[Key, tuple[str, Outcome]]:
     """Text hash and outcome that the run already holds, by rater and case."""
-    known = {(rater.name, rater.rubric) for _, rater in run.raters()}
-    found: dict[tuple[str, str], tuple[str, Outcome]] = {}
-    for rater in raters:
-        if (rater.name, rater.rubric) in known:
-            for record in run.records(rater.name, rater.rubric):
-                found[rater.name, record.case_id] = record.case_hash, record.outcome
+    present = {(rater.name, rater.rubric) for _, rater in run.raters()}
+    known = [rater for rater in raters if (rater.name, rater.rubric) in present]
+    every = ((rater, record) for rater in known for record in run.records(rater.name, rater.rubric))
+    return {(rater.name, record.case_id): (record.case_hash, record.outcome) for rater, record in every}
+
+
+def _ruled(
+    matched: Iterable[Matched], known: KnownCases, reading: RatingsReading, cases: CasesGiven | None
+) -> list[Matched]:
+    """Return the ratings with a mark for each rule of the rubric that a verdict breaks."""
+    unchecked = [rule.name for rule in reading.rubric.rules if any(part.inputs for part in (*rule.when, *rule.unless))]
+    if unchecked and not cases:
+        reading.notices.append(f"rules about a case's texts are not checked without --cases: {', '.join(unchecked)}")
+    found = []
+    for item in matched:
+        outcome = item.rating.outcome
+        if isinstance(outcome, Verdict):
+            marks = (*outcome.marks, *broken_rules(known.rules(item.place.id), outcome))
+            rating = replace(item.rating, outcome=msgspec.structs.replace(outcome, marks=marks))
+            item = replace(item, rating=rating)
+        found.append(item)
     return found
 
 
-def _sheets(
-    run: RunFile, raters: Sequence[Rater], reading: RatingsReading, matched: Sequence[Matched], ask: Ask
-) -> tuple[dict[tuple[str, str], int], set[tuple[str, str]]]:
-    """Return what `sheet_jobs` finds for people's ratings, and which of them are new on a sheet or page.
-
-    Its notes go to the reading's notices. Raises as it does.
-    """
-    if reading.file.kind != "human":
-        return {}, set()
-    before = _on_sheets(run, raters)
-    seed = reading.file.sample
-    sheets, said = sheet_jobs(run, reading.rubric.name, matched, reading.handouts, seed, before, ask)
-    reading.notices += said
-    return sheets, sheets.keys() - before
-
-
-def _on_sheets(run: RunFile, raters: Sequence[Rater]) -> set[tuple[str, str]]:
-    """Return rater and case of each stored rating that came on a sheet or page."""
-    every = ((rater, run.database.rows(_SHEETS, rater.name, rater.rubric)) for rater in raters)
-    return {(rater.name, case_id) for rater, rows in every for case_id, *_ in rows}
-
-
-def _saved_before(run: RunFile, rater: Rater) -> dict[str, str]:
-    """Return by case when a page with that case last saved a file that was imported for this rater.
-
-    Leaves out cases whose present rating came from no page.
-    """
-    latest: dict[object, str] = {}
-    imports: set[int] = set()
-    for job in standing_jobs(run):
-        facts = job.fact("import")
-        if job.status and "saved" in facts and facts.get("raters") == [rater.name]:
-            latest[facts.get("page")] = max(latest.get(facts.get("page"), ""), str(facts["saved"]))
-            imports.add(job.id)
-    found: dict[str, str] = {}
-    for case_id, job, page in run.database.rows(_SHEETS, rater.name, rater.rubric):
-        if job in imports and page in latest:
-            found[case_id] = max(found.get(case_id, ""), latest[page])
-    return found
+def _missing(run: RunFile, raters: Sequence[Rater], reading: RatingsReading, has: Collection[str]) -> list[Matched]:
+    """Return a failure for each request that was exported together with the file's, and that has no result."""
+    asked = handed_out_with(run, reading.handouts) if len(raters) == 1 else {}
+    missing = [handout for case_id, handout in asked.items() if case_id not in has]
+    if missing:
+        said = f"{len(missing):,} of {len(asked):,} requests have no result: they are failures until one is imported"
+        reading.notices.append(said)
+    empty = (Rating("", each.custom_id, "", "", raters[0].name, NO_RESULT) for each in missing)
+    return [
+        Matched(rating, CaseRef(each.case_id, each.row, hash=each.case_hash))
+        for rating, each in zip(empty, missing, strict=True)
+    ]
 
 
 def _new_ones(
-    matched: Iterable[Matched],
-    stored: Mapping[tuple[str, str], tuple[str, Outcome]],
-    saved: Mapping[str, str],
-    from_sheet: Collection[tuple[str, str]],
+    matched: Iterable[Matched], stored: Mapping[Key, tuple[str, Outcome]], from_sheet: Collection[Key]
 ) -> tuple[list[Matched], list[Problem]]:
     """Return the ratings to store, and a problem for each that contradicts the rater's verdict in the run.
 
-    `saved` tells when a page saved the ratings of a case that the run holds; a page's later ones replace them. The same
-    rating is stored anew if it came on no sheet before and is now `from_sheet`.
+    The same rating is stored anew if it came on no sheet before and is now `from_sheet`, or if it has further marks.
     """
     new: list[Matched] = []
     changed: list[Problem] = []
     for item in matched:
-        rating = item.rating
+        outcome = item.rating.outcome
         case_hash, before = stored.get(item.key, ("", None))
         # Failures are retried, and changed texts make it another question: both take the new rating.
-        settled = before is not None and case_hash == item.place.hash and not isinstance(before, Failure)
-        is_later = rating.page is not None and rating.page.saved > saved.get(item.place.id, rating.page.saved)
-        same = rating.outcome == before
-        if not settled or (is_later and not same) or (same and item.key in from_sheet):
+        if not isinstance(before, Verdict) or case_hash != item.place.hash:
             new.append(item)
-        elif isinstance(rating.outcome, Verdict) and not same:
-            source = ", in a file no older than this one" if rating.page and item.place.id in saved else ""
-            reason = f"{rating.rater} gave this case another rating in the run{source}"
-            changed.append(Problem(rating.where, reason))
+        elif not isinstance(outcome, Verdict):
+            continue
+        elif (outcome.scores, outcome.fields) != (before.scores, before.fields):
+            changed.append(Problem(item.rating.where, f"{item.rating.rater} gave this case another rating in the run"))
+        elif item.key in from_sheet or set(outcome.marks) > set(before.marks):
+            new.append(item)
     return new, changed
 
 
-def _refuse(run: RunFile, path: Path, invalid: Sequence[Problem], changed: Sequence[Problem]) -> None:
+def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed: Sequence[Problem]) -> None:
     """Raise RatingsError for invalid ratings and for changed ones, which contradict ratings in the run."""
-    if invalid or changed:
-        hint = "Fix these lines and import the file again."
-        texts = {problem.texts for problem in invalid}
-        if "moved" in texts:
-            hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
-        elif "changed" in texts:
-            hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
-        elif not invalid:
-            named = quote(str(run.path))
-            hint = (
-                f"To correct them, first: `pathway-local runs remove-rater {named} NAME`; or, if they came with the "
-                f"last import: `pathway-local runs undo {named}`."
-            )
-        problems = sorted([*invalid, *changed], key=lambda problem: problem.place)
-        # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
-        zeros = [problem for problem in problems if problem.reason == LOST_ZEROS]
-        said = list(dict.fromkeys(str(problem) for problem in problems if problem.reason != LOST_ZEROS))
-        if zeros:
-            said.insert(0, f"{zeros[0].where} and {len(zeros) - 1} more: {LOST_ZEROS}" if zeros[1:] else str(zeros[0]))
-            hint = (
-                "Format the id column as text in the spreadsheet, and enter its ids again."
-                if path.suffix.lower() == ".xlsx"
-                else "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
-            )
-        count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"
-        raise RatingsError(f"{path.name}: nothing was imported, {count} invalid", hint, said)
+    if not invalid and not changed:
+        return
+    hint = "Fix these lines and import the file again."
+    texts = {problem.texts for problem in invalid}
+    if "moved" in texts:
+        hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
+    elif "changed" in texts:
+        hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
+    elif any(problem.reason == LOST_ZEROS for problem in invalid):
+        hint = "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
+        if file.path.suffix.lower() == ".xlsx":
+            hint = "Format the id column as text in the spreadsheet, and enter its ids again."
+    elif not invalid:
+        named = quote(str(run.path))
+        hint = (
+            f"To correct them, first: `pathway-local runs remove-rater {named} NAME`; or, if they came with the "
+            f"last import: `pathway-local runs undo {named}`."
+        )
+    problems = [*invalid, *changed]
+    count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"
+    raise RatingsError(f"{file.path.name}: nothing was imported, {count} invalid", hint, told(problems))
 
 
-def _count(raters: Iterable[Rater], matched: Iterable[Matched], new: Iterable[Matched]) -> dict[str, ImportedRater]:
-    counts = {rater.name: ImportedRater(rater.name) for rater in raters}
-    for item in matched:
-        counts[item.rating.rater].add(item.rating)
-        counts[item.rating.rater].unchanged += 1
-    for item in new:
-        counts[item.rating.rater].unchanged -= 1
-    return counts
+def told(problems: Iterable[Problem]) -> list[str]:
+    """Return a line for each problem, in the order of the file; one line for many rows with the same reason."""
+    # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
+    places: dict[str, dict[str, None]] = {}
+    ordered = sorted(problems, key=lambda problem: problem.place)
+    for problem in ordered:
+        places.setdefault(problem.reason, {})[problem.where] = None
+    return list(dict.fromkeys(_line(problem, list(places[problem.reason])) for problem in ordered))
 
 
-def _facts(file: RatingsFile, raters: Sequence[Rater], key: bytes, page: SavedPage | None) -> dict[str, Value]:
-    said: dict[str, Value] = {"raters": [rater.name for rater in raters]}
-    if page:
-        said |= {"page": page.job, "saved": page.saved}
-    return {"pathway_local": __version__, "import": {**file_facts(file.path, key), "kind": file.kind, **said}}
+def _line(problem: Problem, places: Sequence[str]) -> str:
+    many = len(places) > MANY
+    return f"{', '.join(places[:3])} and {len(places) - 3:,} more: {problem.reason}" if many else str(problem)
 
 
-def sheet_jobs(
-    run: RunFile,
-    rubric: str,
-    matched: Sequence[Matched],
-    handouts: Mapping[str, Handout],
-    seed: int | None,
-    known: Collection[tuple[str, str]],
-    ask: Ask,
-) -> tuple[dict[tuple[str, str], int], list[str]]:
-    """Return by `Matched.key` the job that handed out each rating's sheet or page, and notes for the user.
+def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield how many rows were left out, and why, up to a limit."""
+    if problems:
+        yield (
+            f"rows left out: {len({problem.where for problem in problems}):,}. They may not be a random part, so "
+            "figures without them may be wrong; correct them if you can, and import the file again"
+        )
+        yield from (f"left out: {problem}" for problem in told(problems)[:MOST_TOLD])
 
-    Ratings from another file have none, unless the user names the sample that chose their cases by its `seed`, or says
-    so when asked; those `known` to have one, by an earlier import, keep it. Raises UnknownName for a seed without a
-    sample, and UsageError if it drew none of the cases.
+
+def _between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
+    """Yield a note for each rater with scores between the levels of a scale, such as half points."""
+    declared = rubric.format.scores
+    verdicts = ((each.rating.rater, each.rating.outcome) for each in matched)
+    found = Counter(
+        rater
+        for rater, outcome in verdicts
+        if isinstance(outcome, Verdict) and any(declared[name].between(s.value) for name, s in outcome.scores.items())
+    )
+    for rater, count in found.items():
+        yield f"{rater}: {count} ratings lie between levels of the scale and are kept as they are"
+
+
+def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
+    """Yield a note for each earlier import of the very same file under other raters' names."""
+    names = [rater.name for rater in raters]
+    same = file_facts(file.path, run.key)[KEYED]
+    present = {rater.name for _, rater in run.raters()}
+    for job in run.jobs.all():
+        facts = job.fact("import")
+        if job.status and facts.get(KEYED) == same:
+            known = facts.get("raters")
+            others = [str(name) for name in known if name in present] if isinstance(known, list) else []
+            if others and not set(others) & set(names):
+                yield (
+                    f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
+                    f"{', '.join(names)} as well, one person's ratings count twice"
+                )
+
+
+def _sheets(
+    run: RunFile, raters: Sequence[Rater], reading: RatingsReading, matched: Sequence[Matched]
+) -> tuple[dict[Key, int], set[Key]]:
+    """Return the job that handed out the sheet or page of each rating, and which ratings are new on one.
+
+    Ratings from another file have none, unless the user names the sample that chose their cases by its seed; those that
+    have one by an earlier import keep it. Raises UnknownName for a seed without a sample, and UsageError if it drew
+    none of the cases.
     """
-    found = {each.key: handouts[each.rating.id].job for each in matched if each.rating.id in handouts}
-    others = [each for each in matched if each.key not in found and each.key not in known]
-    drawn = [(each, _drawn(run, each, others)) for each in samples(run, rubric)]
-    if seed is not None:
-        named = [(each, own) for each, own in drawn if each.seed == seed]
-        if not named:
-            raise UnknownName("sample's seed", str(seed), dict.fromkeys(str(each.seed) for each, _ in drawn))
-        sample, own = max(named, key=lambda each: len(each[1]))
-        if others and not own:
-            raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
+    every = ((rater, run.database.rows(_ON_SHEETS, rater.name, rater.rubric)) for rater in raters)
+    before = {(rater.name, case_id) for rater, rows in every for (case_id,) in rows}
+    found = {each.key: reading.handouts[each.rating.id].job for each in matched if each.rating.id in reading.handouts}
+    others = [each for each in matched if each.key not in found and each.key not in before]
+    drawn = [(each, _drawn(run, each, others)) for each in samples(run, reading.rubric.name)]
+    seed = reading.file.sample
+    if seed is None:
+        reading.notices += [_unclaimed(each, len(own), len(others)) for each, own in reversed(drawn) if own]
+        return found, found.keys() - before
+    named = [(each, own) for each, own in drawn if each.seed == seed]
+    if not named:
+        raise UnknownName("sample's seed", str(seed), dict.fromkeys(str(each.seed) for each, _ in drawn))
+    sample, own = max(named, key=lambda each: len(each[1]))
+    if others and not own:
+        raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
+    if own and len(named) > 1:
         strata = f"by {sample.strata}" if sample.strata else "without strata"
         said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has"
-        return found | _of(sample, own), [f"{said} most of their cases"] if own and len(named) > 1 else []
-    notes = []
-    for sample, own in reversed(drawn):
-        if not own:
-            continue
-        what = f"{len(own):,} of {len(others):,} ratings" if len(own) < len(others) else f"all {len(own):,} ratings"
-        said = (
-            f"{what} are of cases that the sample with seed {sample.seed} drew, but did not come back on its sheets or "
-            "pages"
-        )
-        if ask(f"{said}. Were they rated because the sample chose them?"):
-            return found | _of(sample, own), []
-        notes.append(
-            f"{said}, so they don't count as its labels; if the sample chose the cases, import the file again with "
-            f"--sample {sample.seed}"
-        )
-    return found, notes
+        reading.notices.append(f"{said} most of their cases")
+    found |= dict.fromkeys((each.key for each in own), max(sample.jobs))
+    return found, found.keys() - before
 
 
 def _drawn(run: RunFile, sample: Sample, ratings: Sequence[Matched]) -> list[Matched]:
@@ -377,5 +366,10 @@ def _drawn(run: RunFile, sample: Sample, ratings: Sequence[Matched]) -> list[Mat
     return [each for each in ratings if each.place.id in ids]
 
 
-def _of(sample: Sample, ratings: Sequence[Matched]) -> dict[tuple[str, str], int]:
-    return dict.fromkeys((each.key for each in ratings), max(sample.jobs))
+def _unclaimed(sample: Sample, drawn: int, ratings: int) -> str:
+    what = f"{drawn:,} of {ratings:,} ratings" if drawn < ratings else f"all {drawn:,} ratings"
+    return (
+        f"{what} are of cases that the sample with seed {sample.seed} drew, but did not come back on its sheets or "
+        "pages, so they don't count as its labels; if the sample chose the cases, import the file again with "
+        f"--sample {sample.seed}"
+    )

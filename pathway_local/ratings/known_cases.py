@@ -1,13 +1,13 @@
 """Finds the cases of a run that imported ratings belong to."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pathway_local.case import BAD_ROWS, DUPLICATE, Case, CaseRef, fingerprint, hash_by_input
-from pathway_local.ratings.rating_rows import NO_ID, Problem, Rating
+from pathway_local.case import BAD_ROWS, Case, CaseRef, fingerprint, hash_by_input
+from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.samples import Handout
+from pathway_local.rubrics.consistency import CaseRule
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_cases import rows_are_ids
 from pathway_local.runs.run_file import RunFile
@@ -24,13 +24,10 @@ _SAMPLED = """
     FROM inclusions JOIN samples ON samples.id = sample_id JOIN rubrics ON rubrics.id = rubric_id
     WHERE rubrics.name = ?
 """
+_BAD_ROWS = "SELECT DISTINCT case_id FROM current WHERE failure_kind IN (?, ?)"
 
-_BAD_ROWS = """
-    SELECT DISTINCT case_id, COALESCE(source, ''), failure_kind FROM current WHERE failure_kind IN (?, ?)
-"""
-
-LOST_ZEROS = "its id matches no case of the run, but would with leading zeros"
-NO_SUCH_ID, NO_SUCH_TEXTS = "its id matches no case of the run", "no case of the run has its texts"
+NO_SUCH_ID = "its id matches no case of the run"
+LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,38 +59,41 @@ class KnownCase:
 class KnownCases:
     """Finds the run's case by id or by texts, of which a file may hold some alone.
 
-    `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged;
-    `has_duplicates`: the cases file gave an id to several rows, of which only the first counts. With `pseudonyms`, ids
-    are replaced by their pseudonyms before the search.
+    `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged. With
+    `pseudonyms`, ids are replaced by their pseudonyms before the search.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
         self._rubric, self._pseudonyms = rubric, pseudonyms
         self._by_id: dict[str, KnownCase] = {}
         self._by_text: dict[str, list[KnownCase]] = {}
-        self._without_zeros: set[str] | None = None
+        self._rules: dict[str, tuple[CaseRule, ...]] = {}
         for case_id, row in run.database.rows(_CASES):
             self._by_id[case_id] = KnownCase(case_id, row)
         for query in (_HASHES, _SAMPLED):
             for case_id, row, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row), case_hash)
-        self.bad_rows: set[str] = set()
-        self.has_duplicates, self._without_id = False, 0
-        for case_id, source, kind in run.database.rows(_BAD_ROWS, *BAD_ROWS):
-            self._add_bad_row(case_id, source, kind)
+        self._zeroless = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
+        self.bad_rows = {case_id for (case_id,) in run.database.rows(_BAD_ROWS, *BAD_ROWS)}
         self.numbered = bool(rows_are_ids(run))
 
     def add(self, cases: CasesFile, key: bytes) -> None:
         """Add the cases of a file with their texts there, and its bad rows; `key` is the run's."""
         self.numbered |= cases.id_column is None
         for item in cases:
-            if isinstance(item, Case) and self._rubric.can_read(item):
-                known = KnownCase(item.id, item.row)
-                self._add_texts(known, fingerprint(key, self._rubric.texts_of(item)))
-            elif isinstance(item, Case):
-                self._add_bad_row(item.id, "", "")
-            else:
-                self._add_bad_row(item.id, item.source, item.kind)
+            if not isinstance(item, Case) or not self._rubric.can_read(item):
+                self.bad_rows.add(item.id)
+                continue
+            self._add_texts(KnownCase(item.id, item.row), fingerprint(key, self._rubric.texts_of(item)))
+            if self._rubric.rules:
+                self._rules[item.id] = self._about(self._rubric.inputs_of(item))
+
+    def rules(self, case_id: str) -> tuple[CaseRule, ...]:
+        """Return the rubric's rules about a case; without its texts, a condition on an input applies no rule."""
+        return self._rules.get(case_id) or self._about({})
+
+    def _about(self, inputs: Mapping[str, str]) -> tuple[CaseRule, ...]:
+        return tuple(rule.about(inputs) for rule in self._rubric.rules)
 
     def _add_texts(self, case: KnownCase, case_hash: str) -> None:
         known = self._by_id.setdefault(case.id, case)
@@ -104,25 +104,8 @@ class KnownCases:
                 if not same or same[-1] is not known:
                     same.append(known)
 
-    def _add_bad_row(self, case_id: str, source: str, kind: str) -> None:
-        self.bad_rows.add(case_id)
-        duplicate = kind == DUPLICATE
-        self.has_duplicates |= duplicate
-        # A row without a readable id got one that begins with its file's name.
-        self._without_id += bool(source) and not duplicate and case_id.startswith(f"{source} ")
-
-    @property
-    def nameless_rows(self) -> int:
-        """The number of bad rows that no id names."""
-        return len(self.bad_rows) if self.numbered else self._without_id
-
     def __len__(self) -> int:
         return len(self._by_id)
-
-    def inputs_with(self, digest: str) -> set[str]:
-        """Return the inputs of which a case of the run has the text with this `text_hash`."""
-        hashes = {own for known in self._by_text.get(digest, [])[:1] for own in known.hashes}
-        return {name for own in hashes for name, each in hash_by_input(own).items() if each == digest}
 
     def by_handout(self, handout: Handout, given: str) -> CaseRef | Unmatched:
         """Return the case that was handed out, with the hash of its texts at that time."""
@@ -135,25 +118,24 @@ class KnownCases:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
-            return Unmatched(self._unknown(case_id))
+            return Unmatched(LOST_ZEROS if case_id.isdigit() and case_id in self._zeroless else NO_SUCH_ID)
+        lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
         if not known.hashes:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}
             if given and required <= hash_by_input(given).keys():
                 return known.ref(given)
-            said = f"its case was never judged under this rubric, and the file does not hold {_missing(given)}"
-            return Unmatched(f"{said} (add --cases FILE)")
+            return Unmatched(f"its case was never judged under this rubric, and {lacks} (add --cases FILE)")
         if found := self._differing(known.id, known.hashes, given):
             return found
         fitting = known.holding(given)
         if len(fitting) == 1:
             return known.ref(fitting[0])
-        return Unmatched(f"raters saw different texts of its case, and the file does not hold {_missing(given)}")
+        return Unmatched(f"raters saw different texts of its case, and {lacks}")
 
     def _differing(self, case_id: str, hashes: Iterable[str], given: str) -> Unmatched | None:
         """Say which of the texts `given` are not the case's; None if texts with one of the hashes have them all."""
         wanted = hash_by_input(given)
-        versions = [hash_by_input(own) for own in hashes]
-        own = min(versions, key=lambda own: len(wanted.items() - own.items()))
+        own = min(map(hash_by_input, hashes), key=lambda own: len(wanted.items() - own.items()))
         differing = [name for name, digest in wanted.items() if own.get(name) != digest]
         if not differing:
             return None
@@ -170,14 +152,6 @@ class KnownCases:
         asked = (self._pseudonyms.of(each) if self._pseudonyms else each for each in (case_id, without_guard(case_id)))
         return next((self._by_id[each] for each in asked if each in self._by_id), None)
 
-    def _unknown(self, case_id: str) -> str:
-        """Say why no case has this id. Spreadsheets often turn the id 0042 into the number 42, so look for that too."""
-        if self._without_zeros is None:
-            self._without_zeros = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
-        if case_id.isdigit() and case_id in self._without_zeros:
-            return LOST_ZEROS
-        return NO_SUCH_ID
-
     def by_texts(self, given: str, number: str) -> CaseRef | Unmatched:
         """Return the only case that has the texts with the hash `given`; of equal ones, that with this row number."""
         rarest = min((self._by_text.get(digest, []) for digest in hash_by_input(given).values()), key=len)
@@ -187,11 +161,7 @@ class KnownCases:
         if len(same) > 1:
             same = [(known, own) for known, own in same if self.numbered and known.id == number]
             return same[0][0].ref(same[0][1]) if same else Unmatched("several cases of the run have its texts")
-        return same[0][0].ref(same[0][1]) if same else Unmatched(NO_SUCH_TEXTS)
-
-
-def _missing(given: str) -> str:
-    return "all of its texts" if given else "its texts"
+        return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
 
 
 def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
@@ -229,33 +199,18 @@ def matched_ratings(
     matched: list[Matched] = []
     left: list[Problem] = []
     first: dict[tuple[str, str], str] = {}
-    # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
-    nameless = [problem for problem in problems if problem.reason == NO_ID]
-    problems[:] = [problem for problem in problems if problem not in nameless]
-    strangers: Counter[str] = Counter()
     for rating in ratings:
         found = _case_of(rating, known, handouts)
-        again = known.has_duplicates and (rating.rater, rating.id) in first
         if isinstance(found, Unmatched):
-            problem = Problem(rating.where, found.reason, found.texts)
-            if again or rating.id in known.bad_rows:
-                left.append(problem)
-            elif found.reason in (NO_SUCH_ID, NO_SUCH_TEXTS):
-                nameless.append(problem)
-                strangers[rating.rater] += 1
-            else:
-                problems.append(problem)
+            # A sheet made from the cases file has its bad rows, too: they must not cost the ratings of all others.
+            (left if rating.id in known.bad_rows else problems).append(Problem(rating.where, found.reason, found.texts))
             continue
         item = Matched(rating, found)
         before = first.setdefault(item.key, rating.where)
-        if before != rating.where:
-            problem = Problem(rating.where, f"{rating.rater} rated the same case in {before}")
-            (left if again else problems).append(problem)
-        else:
+        if before == rating.where:
             matched.append(item)
-    # Nothing tells to which bad row such a rating belongs: so a rater may have no more of them than there are bad rows.
-    most = len(nameless) - strangers.total() + max(strangers.values(), default=0)
-    (left if most <= known.nameless_rows else problems).extend(nameless)
+        else:
+            problems.append(Problem(rating.where, f"{rating.rater} rated the same case in {before}"))
     return matched, left
 
 

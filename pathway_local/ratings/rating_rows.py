@@ -8,8 +8,7 @@ from typing import Literal
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import read_reply
-from pathway_local.ratings.hosted_results import read_result, with_shares
-from pathway_local.ratings.rating_layout import Evaluator, PageRow, RatingLayout
+from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
 from pathway_local.ratings.score_text import NO_SCORE, is_number, read_score, scale_text
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -17,6 +16,7 @@ from pathway_local.sheets.row import Row, flaw, is_cut, shown
 from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
 
 NAME_LIMIT = 100
+
 UNSCORED = "no-score"
 """Mark of notes without a score."""
 
@@ -32,8 +32,7 @@ class Rating:
 
     `where` is the place in the file, `id` and `number` name the case, `text_hash` is the fingerprint of those of its
     texts that the file holds (empty if none), `rater` the evaluator (empty if the file names none). `replied`: it was
-    read from a raw reply; `judge` is the service and the model that gave it. `page` is what a rating page's file says
-    beside it.
+    read from a raw reply; `judge` is the service and the model that gave it.
     """
 
     where: str
@@ -45,10 +44,6 @@ class Rating:
     replied: bool = False
     judge: tuple[str, str] = ("", "")
     tokens: Tokens = NO_TOKENS
-    page: PageRow | None = None
-
-
-NO_ID = "it has no id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +87,6 @@ class RatingRows:
     def __init__(self, layout: RatingLayout, rubric: Rubric, key: bytes) -> None:
         self.layout, self.rubric, self.key = layout, rubric, key
         self.blanks = 0
-        named = [layout.id_column, layout.rater_column, layout.reply_column, *layout.inputs.values()]
-        named += [column for each in layout.evaluators for column in each.columns]
-        self._used = [column for column in dict.fromkeys(named) if column is not None]
 
     def read(self, row: Row, where: str) -> Iterator[Rating | Problem]:
         """Yield a row's ratings, at most one for each evaluator, or its problems; `where` is its place in the file."""
@@ -114,7 +106,7 @@ class RatingRows:
                 yield rating
 
     def _flaw(self, row: Row) -> str:
-        for column in self._used:
+        for column in self.layout.used:
             if found := flaw(row.cells.get(column, "")) or row.bad_cells.get(column):
                 return f"its {shown(column)} holds {found}"
         return ""
@@ -136,10 +128,9 @@ class RatingRows:
             raise ReplyError("its rater's name is too long or has unprintable characters")
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
-            raise ReplyError(NO_ID)
-        page = PageRow.of(cells) if layout.from_page else None
+            raise ReplyError("it has no id")
         replied = bool(layout.reply_column)
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied, page=page)
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
 
     def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
         scores: dict[str, Score] = {}
@@ -153,7 +144,7 @@ class RatingRows:
         notes: dict[str, Value] = {
             name: text for name, column in evaluator.notes.items() if (text := row.cells.get(column, "").strip())
         }
-        if not scores and not undecided and not (set(notes) - {"shared_notes"}):
+        if not scores and not undecided and not notes:
             return None
         return Verdict(scores, notes, (*(() if scores else (UNSCORED,)), *undecided))
 
@@ -175,23 +166,6 @@ class RatingRows:
 
     def _text_hash(self, row: Row) -> str:
         # A cell that a spreadsheet has cut, or that is empty like those of a merged area, says nothing of the case.
-        texts = {name: text for name, text in self._texts(row).items() if text.strip() and not is_cut(text)}
+        texts = {name: row.cells.get(column, "") for name, column in self.layout.inputs.items()}
+        texts = {name: text for name, text in texts.items() if text.strip() and not is_cut(text)}
         return fingerprint(self.key, texts) if texts else ""
-
-    def _texts(self, row: Row) -> dict[str, str]:
-        return {name: row.cells[column] for name, column in self.layout.inputs.items() if column in row.cells}
-
-
-def result_rating(row: Row, rubric: Rubric, where: str) -> Rating | Problem:
-    """Return the rating in one line of a batch service's results."""
-    try:
-        result = read_result(row) if not row.problem else None
-    except (ValueError, RecursionError) as error:
-        return Problem(where, str(error) if type(error) is ValueError else "it is not a batch result")
-    if result is None:
-        return Problem(where, row.problem)
-    judge = (result.service, result.model)
-    outcome = result.failure or read_reply(result.text, rubric.format, unfinished=result.unfinished)
-    if isinstance(outcome, Verdict) and result.said:
-        outcome = with_shares(outcome, rubric.format, result.text, result.said)
-    return Rating(where, result.custom_id, "", "", "", outcome, result.failure is None, judge, result.tokens)

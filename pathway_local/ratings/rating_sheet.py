@@ -10,7 +10,7 @@ from openpyxl.styles import Font, Protection
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
 
-from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, NOTES, SCALE
 from pathway_local.ratings.rating_rows import CANT_SAY, has_cant_say
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -18,7 +18,6 @@ from pathway_local.sheets.workbook import WRAPPED, fill_cell, save_book
 from pathway_local.words.language import ENGLISH, Language
 
 RATING_ID = HANDOUT_IDS[0]
-NOTES = "notes"
 TEXT_WIDTH, SCORE_WIDTH, NOTES_WIDTH = 60, 24, 40
 RATINGS = "ratings"
 OPEN = Protection(locked=False)
@@ -26,11 +25,10 @@ OPEN = Protection(locked=False)
 
 @dataclass(frozen=True, slots=True)
 class RatingRow:
-    """One case to rate: its random id, its texts by input, and their hash."""
+    """One case to rate: its random id and its texts by input."""
 
     rating_id: str
     texts: Mapping[str, str]
-    text_hash: str = ""
 
 
 SheetWriter = Callable[[BinaryIO, Rubric, str, Sequence[RatingRow]], int]

@@ -1,24 +1,13 @@
 """A file of ratings: the user's options for it, its sheets and rubric, and its ratings row by row."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pathway_local.case import text_hash
-from pathway_local.errors import UsageError
+from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.hosted_results import is_result_file
-from pathway_local.ratings.known_cases import KnownCases
-from pathway_local.ratings.rating_layout import (
-    HANDOUT_IDS,
-    INSTRUCTIONS,
-    SCALE,
-    RatingLayout,
-    RatingsFile,
-    SavedPage,
-    find_layout,
-)
-from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows, result_rating
+from pathway_local.ratings.hosted_results import IDS, is_result_file, read_result
+from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE, RatingLayout, RatingsFile, find_layout
+from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows
 from pathway_local.ratings.samples import Handout, find_handouts
 from pathway_local.rubrics.pair import BOTH, Order, verdict_of_orders
 from pathway_local.rubrics.rubric import Rubric
@@ -26,20 +15,16 @@ from pathway_local.runs.run_cases import remembered_columns
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import Sheet, open_sheet
-from pathway_local.sheets.row import shown
+from pathway_local.sheets.kinds import open_sheet
+from pathway_local.sheets.row import Row, shown
 from pathway_local.verdict import Failure, Outcome, Tokens, Verdict
-
-LEAST_TEXT = 12
-"""Characters of a text that shows what a column holds: shorter ones, such as "yes", stand in other columns, too."""
 
 
 class RatingsReading:
     """Reads a file's ratings. `problems` lists its errors by line, `notices` holds remarks for the user.
 
     Ids and texts have the columns of `cases`; without it, those that the run remembers.
-    `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty. `page` is the page
-    that saved the file, if one did.
+    `handouts` holds the cases behind the random ids in the file; `blanks` counts cells left empty.
     """
 
     def __init__(self, run: RunFile, file: RatingsFile, cases: CasesFile | None = None) -> None:
@@ -50,23 +35,20 @@ class RatingsReading:
             self._mapping, self._own_id = {**self._mapping, **given}, cases.id_column or self._own_id
         self.problems: list[Problem] = []
         self.blanks = 0
-        self.page: SavedPage | None = None
         self._sheet = open_sheet(file.path, file.encoding, file.header_row, file.sheet)
-        told = _is_handed_out(self._sheet) and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
-        self.notices = [] if told else list(self._sheet.notes)
-        self._samples = {job.id: job.fact("sample") for job in run.jobs.all()}
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
-        self.handouts = self._find_handouts()
+        ids = [name for name in self._sheet.columns if name in (IDS if self._results else HANDOUT_IDS)]
+        told = ids and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
+        self.notices = [] if told else list(self._sheet.notes)
+        rows = self._sheet.rows() if ids else ()
+        self.handouts = find_handouts(run, [row.cells[name] for row in rows for name in ids if row.cells.get(name)])
         self.rubric = self._rubric()
 
-    def ratings(self, known: KnownCases) -> list[Rating]:
-        """Return every rating of the file with its rater's name in the run; unreadable rows become problems.
-
-        A column without a known name holds an input if most of its cells are texts of the `known` cases.
-        """
-        found = list(self._items(known))
+    def ratings(self) -> list[Rating]:
+        """Return every rating of the file with its rater's name in the run; unreadable rows become problems."""
+        found = list(self._items())
         self.problems += [item for item in found if isinstance(item, Problem)]
         ratings = [replace(item, rater=self._rater_of(item)) for item in found if isinstance(item, Rating)]
         return list(combined(ratings, self.handouts, self.rubric))
@@ -82,65 +64,42 @@ class RatingsReading:
             raise UsageError(f"{self.file.path.name} does not say who rated", "Give --rater NAME.")
         return name
 
-    def _items(self, known: KnownCases) -> Iterator[Rating | Problem]:
+    def _items(self) -> Iterator[Rating | Problem]:
         filled = ((row, self._sheet.place(row)) for row in self._sheet.rows() if not row.blank)
         if self._results:
-            yield from (result_rating(row, self.rubric, place) for row, place in filled)
+            yield from (self._result(row, place) for row, place in filled)
             return
-        rows = RatingRows(self._with_texts(self._layout(), known), self.rubric, self.run.key)
+        rows = RatingRows(self._layout(), self.rubric, self.run.key)
         for row, place in filled:
-            yield from map(self._checked, rows.read(row, place))
+            yield from rows.read(row, place)
         self.blanks = rows.blanks
 
-    def _checked(self, item: Rating | Problem) -> Rating | Problem:
-        """Return a problem instead of a rating from a page if the row says what is not true of its case."""
-        if isinstance(item, Problem) or item.page is None:
-            return item
-        handout = self.handouts.get(item.id)
-        seed = self._samples.get(handout.job, {}).get("seed") if handout else None
-        if reason := item.page.untrue(item.rater, handout, seed):
-            return Problem(item.where, reason)
-        page = SavedPage(handout.job if handout else 0, item.rater, item.page.saved)
-        self.page = self.page or page
-        return item if page == self.page else Problem(item.where, "another page saved it, or at another time")
+    def _result(self, row: Row, where: str) -> Rating | Problem:
+        """Return the rating in one line of a batch service's results. Raises RatingsError for an unknown service's."""
+        if row.problem:
+            return Problem(where, row.problem)
+        try:
+            found = read_result(row, self.rubric.format)
+        except ValueError as error:
+            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini, one reply for each request"
+            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known} can be read.") from None
+        judge = (found.service, found.model)
+        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge, found.tokens)
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
         missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
-        return layout
-
-    def _with_texts(self, layout: RatingLayout, known: KnownCases) -> RatingLayout:
-        """Return the layout with the columns that hold texts of the run's cases under names of their own."""
-        renamed: dict[str, str] = {}
-        for column, name in text_columns(self._sheet, layout.unread, self.run.key, known):
-            if name not in (*layout.inputs, *renamed):
-                renamed[name] = column
-                self.notices.append(
-                    f"the column {shown(column)} holds texts of the input {name}, and is compared with it"
-                )
-        unread = [column for column in layout.unread if column not in renamed.values()]
-        if unread:
-            self.notices.append(f"columns ignored: {', '.join(map(shown, unread[:20]))}")
-        layout = replace(layout, inputs={**layout.inputs, **renamed}, unread=tuple(unread))
-        absent = [
-            name for name, wanted in self.rubric.inputs.items() if name not in layout.inputs and wanted.default is None
-        ]
-        if not layout.handed_out and absent:
-            compared = (
-                f"only {', '.join(layout.inputs)} is compared with the run's texts"
-                if layout.inputs
-                else "cases are matched by their ids alone"
-            )
+        if layout.unread:
+            self.notices.append(f"columns ignored: {', '.join(map(shown, layout.unread[:20]))}")
+        required = [name for name, wanted in self.rubric.inputs.items() if wanted.default is None]
+        absent = [name for name in required if name not in layout.inputs]
+        if absent and not layout.handed_out:
+            compared = f"only {', '.join(layout.inputs)} is compared with the run's texts"
+            compared = compared if layout.inputs else "cases are matched by their ids alone"
             self.notices.append(f"found no column with the texts of {', '.join(absent)}, so {compared}")
         return layout
-
-    def _find_handouts(self) -> dict[str, Handout]:
-        """Return the handouts behind the random ids in the file."""
-        columns = [name for name in self._sheet.columns if name in HANDOUT_IDS]
-        rows = self._sheet.rows() if columns else ()
-        return find_handouts(self.run, [row.cells[name] for row in rows for name in columns if row.cells.get(name)])
 
     def _rubric(self) -> Rubric:
         handed = {handout.rubric for handout in self.handouts.values()}
@@ -153,25 +112,6 @@ class RatingsReading:
         if any(handout.rubric_sha256 != rubric.sha256 for handout in self.handouts.values()):
             raise UsageError(f"the rubric {rubric.name!r} has changed since these cases were handed out")
         return rubric
-
-
-def _is_handed_out(sheet: Sheet) -> bool:
-    return bool(set(sheet.columns) & set(HANDOUT_IDS))
-
-
-def text_columns(sheet: Sheet, columns: Sequence[str], key: bytes, known: KnownCases) -> Iterator[tuple[str, str]]:
-    """Yield those of the columns in which most long cells are texts of one input of the run's cases, and the input."""
-    filled: Counter[str] = Counter()
-    fitting: Counter[tuple[str, str]] = Counter()
-    for row in sheet.rows() if columns else ():
-        for column in columns:
-            text = row.cells.get(column, "")
-            if len(text) >= LEAST_TEXT:
-                filled[column] += 1
-                fitting.update((column, name) for name in known.inputs_with(text_hash(key, text)))
-    for (column, name), count in fitting.most_common():
-        if 2 * count > filled[column]:
-            yield column, name
 
 
 ONE_ORDER = "one-order"

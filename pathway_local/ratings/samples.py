@@ -7,7 +7,7 @@ institution holds no case id: only the run knows the case and the texts behind e
 
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.case import Case, fingerprint, rank
@@ -153,6 +153,10 @@ _FIND = """
     SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, job_id
     FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE custom_id IN ({})
 """
+_WITH = """
+    SELECT custom_id, rubrics.name, rubric_sha256, case_id, row, case_hash, recipient, job_id
+    FROM handouts JOIN rubrics ON rubrics.id = rubric_id WHERE job_id = ?
+"""
 _HANDED_TO = """
     SELECT DISTINCT case_id FROM handouts JOIN rubrics ON rubrics.id = rubric_id
     WHERE rubrics.name = ? AND recipient = ?
@@ -175,11 +179,6 @@ class Handout:
     case_hash: str
     recipient: str
     job: int = 0
-
-    @property
-    def page_hash(self) -> str:
-        """The hash of all the case's texts that the page holds."""
-        return self.case_hash.partition(" ")[0]
 
     @property
     def order(self) -> Order | None:
@@ -212,3 +211,9 @@ def find_handouts(run: RunFile, custom_ids: Iterable[str]) -> dict[str, Handout]
     """Return the handouts with these ids; ids that this run did not make are left out."""
     asked = list(dict.fromkeys(map(storable, custom_ids)))
     return {row[0]: Handout(*row) for row in run.database.rows_among(_FIND, asked)}
+
+
+def handed_out_with(run: RunFile, handouts: Mapping[str, Handout]) -> dict[str, Handout]:
+    """Return by case all that the same jobs handed out."""
+    jobs = {handout.job for handout in handouts.values()}
+    return {row[3]: Handout(*row) for job in sorted(jobs) for row in run.database.rows(_WITH, job)}

@@ -9,9 +9,9 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.rating_layout import PAGE_COLUMNS
+from pathway_local.ratings.rating_layout import NOTES
 from pathway_local.ratings.rating_rows import is_name
-from pathway_local.ratings.rating_sheet import NOTES, RATING_ID, RatingRow, SheetWriter, write_rating_sheet
+from pathway_local.ratings.rating_sheet import RATING_ID, RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import (
     LEAST,
     Inclusion,
@@ -31,7 +31,7 @@ from pathway_local.verdict import Value
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 """Characters that a rater's name may have but a file's name should not."""
-SHEET_COLUMNS = {RATING_ID, "rater", NOTES, *PAGE_COLUMNS}
+SHEET_COLUMNS = {RATING_ID, "rater", NOTES}
 """Columns that a rating sheet, or the file that a page saves, has beside the scores."""
 
 
@@ -179,4 +179,4 @@ def _rows(
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]
-    return [RatingRow(each.custom_id, own, each.page_hash) for each, own in zip(handouts, texts, strict=True)]
+    return [RatingRow(each.custom_id, own) for each, own in zip(handouts, texts, strict=True)]

@@ -27,7 +27,7 @@ some gave a special level, some did not."""
 WORDS = "words"
 """The table with what raters wrote: a terminal shows it as text."""
 
-NOTES = ("notes", "shared_notes")
+NOTES = ("notes",)
 """The fields in which people's own words are kept."""
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import astuple
 
 from pathway_local.case import CaseRef
 from pathway_local.errors import RaterChanged, RubricError, UnknownName
-from pathway_local.rater import ASKED, Rater, RaterKind
+from pathway_local.rater import Rater, RaterKind
 from pathway_local.rubrics.rubric import Rubric, read_compiled
 from pathway_local.runs.audit import now
 from pathway_local.runs.database import AMONG, Database, placeholders, refuse_left_files
@@ -197,8 +197,8 @@ class RunFile:
             raise damaged(self.path, "the text of a rubric in it was changed")
         return {name: StoredRubric(text, compiled) for name, text, compiled, _ in rows}
 
-    def add_rater(self, rater: Rater, asked: str = "") -> int:
-        """Add a rater if it is new; return its id. One of which the run knows only what was `asked` becomes this one.
+    def add_rater(self, rater: Rater) -> int:
+        """Add a rater if it is new; return its id.
 
         Raises UnknownName if its rubric was not added, and RaterChanged, which names the differences, if the run has
         outcomes of another rater with that name and rubric.
@@ -210,10 +210,6 @@ class RunFile:
             for known_id, known in self.raters():
                 if (known.name, known.rubric) == (rater.name, rater.rubric):
                     if (known.kind, known.fingerprint) == (rater.kind, rater.fingerprint):
-                        return known_id
-                    if asked and known.spec.get(ASKED) == asked:
-                        learned = "UPDATE raters SET fingerprint = ?, spec = ? WHERE id = ?"
-                        self._db.execute(learned, (rater.fingerprint, rater.spec_json, known_id))
                         return known_id
                     what = known.differences(rater)
                     self._forget_raters("id", known_id, f"of another {rater.name!r} under {rater.rubric!r}: {what}")

@@ -109,11 +109,9 @@ function rate(name, value) {
 }
 
 function save() {
-  const own = { rater: main.dataset.rater, sample_seed: main.dataset.seed };
-  const saved_at = new Date().toISOString();
   const rows = cases.map((each, at) => {
     const given = scales.map((scale) => [scale.dataset.score, ratingAt(at)[scale.dataset.score] ?? null]);
-    const row = { rating_id: each.dataset.id, ...own, text_version: each.dataset.version, saved_at };
+    const row = { rating_id: each.dataset.id, rater: main.dataset.rater };
     // What no file of text can hold, a NUL and halves of surrogate pairs, would cost the row.
     return { ...row, ...Object.fromEntries(given), notes: ratingAt(at).notes?.replace(/[\0\p{Cs}]/gu, "\ufffd") ?? null };
   });
