@@ -46,7 +46,7 @@ TRIES = 4
 JUDGED, SOME_FAILED, WRONG_COMMAND = 0, 1, 2
 """Exit codes of `judge` after which a part is not tried again."""
 
-ANSWER = 60
+ANSWER = 20
 """Seconds within which the cluster must answer."""
 
 
