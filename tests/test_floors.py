@@ -21,7 +21,7 @@ CEILINGS = {
     "rendering": 557,
     "sealing": 1013,
     "engines": 2599,
-    "runs": 2535,
+    "runs": 2487,
     "judging": 2781,
     "statistics": 2461,
     "words": 203,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 857,
     "pages": 1018,
     "viewer": 807,
-    "checks": 570,
+    "checks": 513,
     "api": 391,
     "declare": 558,
-    "cli": 3375,
+    "cli": 3373,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
