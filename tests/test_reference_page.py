@@ -60,9 +60,8 @@ def _written() -> str:
     columns = _table(["column", "meaning"], _columns())
     codes = _table(["code", "meaning"], ((str(code), says) for code, says in EXIT_CODES.items()))
     for heading, table in (("## Columns of an export", columns), ("## Exit codes", codes)):
-        page = re.sub(
-            rf"(?s)({heading}\n\n).*?(\n\n)", lambda found, made=table: found[1] + made + found[2], page, count=1
-        )
+        head, _, after = page.partition(f"{heading}\n\n")
+        page = "\n\n".join([head + heading, table, after.partition("\n\n")[2]])
     before = page.partition("\n## Commands\n")[0].rstrip()
     made = "\n".join(_command(*each) for each in _commands())
     return f"{before}\n\n## Commands\n\n`-h` or `--help` behind any of them shows its options.\n\n{made}"
