@@ -22,7 +22,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import ratings_matrices
-from pathway_local.verdict import Failure, Tokens, Verdict
+from pathway_local.verdict import Failure, Verdict
 from pathway_local.words.language import Language
 
 SAY = Language("en", lambda name: f"--{name}")
@@ -293,8 +293,6 @@ def test_openai_results(run: RunFile, tmp_path: Path) -> None:
     assert scores_of(run, "gpt") == {"s-1": 4, "s-2": 2, "s-3": "refused", "s-4": "hosted-error"}
     (rater,) = found.raters
     assert (rater.replies, rater.broken, set(rater.breaks)) == (2, 1, {"spelling"})
-    record = next(record for record in run.records("gpt") if record.case_id == "s-1")
-    assert record.tokens == Tokens(90, 64, 9)
     spec = dict(run.raters()[-1][1].spec)
     assert (spec["service"], spec["model"]) == ("openai", "gpt-x-2026")
     late = write_lines(
@@ -426,20 +424,6 @@ def test_handed_out_ids_bring_rubric_and_texts(two: RunFile, tmp_path: Path) -> 
     assert (found.rubric, scores_of(two, "gpt", "right")) == ("two", {"s-1": 2, "s-2": 2})
     assert outcome(two, "gpt", "s-1").marks == ()
     assert "under two" in str(refused(two, tmp_path / "out.jsonl", "x", kind="hosted", rubric="tiny"))
-
-
-def test_one_sheet_under_two_names_is_noticed(tmp_path: Path) -> None:
-    ids = [f"c-{number}" for number in range(10)]
-    scores = [["id", "score"], *([name, (1, 4, 5)[at % 3]] for at, name in enumerate(ids))]
-    with judged_run(tmp_path / "may.run", rows=cases(ids=ids)) as run:
-        first = table(tmp_path, scores)
-        assert not any("before" in said for said in load(run, first, "Ann").notices)
-        again = load(run, first, "Bob").notices
-        assert any(said.startswith("people.csv was imported before, as Ann: under the name of Bob") for said in again)
-        load(run, table(tmp_path, [*scores[:-1], [ids[-1], 2]], "other.csv"), "Cy")
-        found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
-        (warned,) = map(SAY.note, found.warnings)
-        assert warned.startswith("Ann and Bob gave the same scores to all 10 cases of both")
 
 
 def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathway_local.ratings.score_text import NO_SCORE, is_number, read_score, sc
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, is_cut, shown
-from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
+from pathway_local.verdict import Outcome, Score, Value, Verdict
 
 NAME_LIMIT = 100
 
@@ -43,7 +43,6 @@ class Rating:
     outcome: Outcome
     replied: bool = False
     judge: tuple[str, str] = ("", "")
-    tokens: Tokens = NO_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.row import Row, shown
-from pathway_local.verdict import Failure, Outcome, Tokens, Verdict
+from pathway_local.verdict import Failure, Outcome, Verdict
 
 
 class RatingsReading:
@@ -84,7 +84,7 @@ class RatingsReading:
             known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini, one reply for each request"
             raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known} can be read.") from None
         judge = (found.service, found.model)
-        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge, found.tokens)
+        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge)
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
@@ -146,4 +146,4 @@ def _rating(own: Mapping[Order, Rating], rubric: Rubric) -> Rating:
         one = Failure(ONE_ORDER, f"the file has no reply on the order {missing}")
         outcome = next((each.outcome for each in found.values() if isinstance(each.outcome, Failure)), one)
     first, *_ = found.values()
-    return replace(first, outcome=outcome, tokens=sum((each.tokens for each in found.values()), Tokens()))
+    return replace(first, outcome=outcome)
