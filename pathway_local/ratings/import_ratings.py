@@ -270,7 +270,6 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
 
 def told(problems: Iterable[Problem]) -> list[str]:
     """Return a line for each problem, in the order of the file; one line for many rows with the same reason."""
-    # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
     places: dict[str, dict[str, None]] = {}
     ordered = sorted(problems, key=lambda problem: problem.place)
     for problem in ordered:

@@ -70,8 +70,7 @@ class RatingsReading:
             yield from (self._result(row, place) for row, place in filled)
             return
         rows = RatingRows(self._layout(), self.rubric, self.run.key)
-        for row, place in filled:
-            yield from rows.read(row, place)
+        yield from filter(None, (rows.read(row, place) for row, place in filled))
         self.blanks = rows.blanks
 
     def _result(self, row: Row, where: str) -> Rating | Problem:
@@ -88,7 +87,7 @@ class RatingsReading:
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
-        missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
+        missing = set(self.rubric.format.scores) - layout.scores.keys()
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
         if layout.unread:
