@@ -71,7 +71,7 @@ def test_the_share_of_bad_answers_and_what_a_judge_makes_of_them(run: Run, answe
 def test_one_sentence_says_it_at_the_top(run: Run, answers: Path) -> None:
     first, second, *_ = sentences(run("agreement", answers, "--json").out)
     assert first == (
-        "People would call about 18% (14% to 24%) of these answers bad (helpful: 2 (Poor) or lower); demo finds 9 of "
+        "People would call about 18% (13% to 24%) of these answers bad (helpful: 2 (Poor) or lower); demo finds 9 of "
         "22 such answers among the labels and calls 7 of 95 good ones bad."
     )
     assert second == "gpt finds 16 of 22 such answers among the labels and calls 5 of 98 good ones bad."

@@ -228,19 +228,6 @@ def test_a_row_of_data_is_not_taken_for_the_header(tmp_path: Path, lines: list[s
     assert open_sheet(tmp_path / "a.csv").header_row == 1
 
 
-def test_messages_list_only_known_names_of_a_header_below_other_rows(tmp_path: Path) -> None:
-    rows = [["Tabelle"], ["Frage", "Anna Berg", "Kurs"], ["Wann?", "a", "b"], ["Wo?", "c", "d"]]
-    for path in (book(tmp_path / "a.xlsx", rows), as_text(tmp_path / "a.csv", rows)):
-        for options in ({"mapping": {"answer": "Antwort"}}, {"id_column": "Nr"}, {}):
-            needed = NEEDED if "id_column" not in options else {"r": ("question",)}
-            with pytest.raises((UsageError, ColumnsError)) as caught:
-                CasesFile(path, needed, **options)
-            assert "Frage" in caught.value.hint and "Anna Berg" not in caught.value.hint
-        with pytest.raises(UsageError, match="Antwort") as caught:
-            CasesFile(path, NEEDED, {"answer": "Antwort"}, header_row=2)
-        assert "Anna Berg" in caught.value.hint
-
-
 def workbook(path: Path, **sheets: list[list[object]]) -> Path:
     book = openpyxl.Workbook()
     book.remove(book.worksheets[0])

@@ -26,7 +26,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.resampling import GROUPS
+from pathway_local.statistics.jackknife import GROUPS
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.words import languages
@@ -188,7 +188,7 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
         made.jobs.end(job, "done", {})
     found = reported(run).said
     top, appendix = found.split("Whoever has the run")
-    assert "The judge could not reach a network." in top
+    assert "The local judges could not reach a network." in top
     assert "The judge was kept from connecting to any network." in top
     assert "namespace" not in top and "judge one; seal filter" in appendix and "{" not in found
 
@@ -197,7 +197,7 @@ def test_a_report_names_the_seal_of_each_engine_of_a_job(run: Run, tmp_path: Pat
     ("seal", "said"),
     [
         ({"files": True}, "Nothing kept the judge from reaching a network."),
-        ({"namespace": True}, "The judge could not reach a network."),
+        ({"namespace": True}, "The local judges could not reach a network."),
         ({"filter": True}, "The judge was kept from connecting to any network."),
     ],
 )

@@ -2,9 +2,9 @@
 
 import os
 import platform
-import re
 import shlex
 import stat
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -160,10 +160,8 @@ def _engine(found: Mapping[str, str]) -> Check:
 RESTORE = "Restore a copy from a backup."
 
 LOCAL = "Move the run to a local disk, and copy it back when it is finished."
-
 # SQLite's logs beside a run need memory that all readers and writers share, which a network file system can't give.
-_NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs", "fuse.gluster")
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+_NETWORK = ("nfs", "cifs", "smb", "afs", "v9fs", "ceph", "lustre", "gpfs", "beegfs", "fuse")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -193,7 +191,7 @@ def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     if not os.access(folder, os.W_OK):
         said = "you can't write to it, so the run can only be read"
         yield Check("run folder", "note", said, "Move the run to your own folder before you continue it.")
-    yield _file_system(path, Path("/proc/self/mountinfo"))
+    yield _file_system(path)
     yield from _left_parts(folder)
     yield checked("run", lambda: _run(path), RESTORE)
     yield checked("audit trail", lambda: _trail(path), RESTORE)
@@ -225,17 +223,11 @@ def _left_parts(folder: Path) -> Iterator[Check]:
         yield Check("half-written files", "problem", said, f"If no command is writing there: rm -r {names}")
 
 
-def _file_system(path: Path, mounts: Path) -> Check:
-    """Check that a run is on a local disk; `mounts` lists what is mounted where (proc_pid_mountinfo(5))."""
-    name, kind = "run folder, file system", ""
-    real, longest = path.resolve(), -1
-    for line in mounts.read_text("utf-8", "replace").splitlines():
-        before, _, after = line.partition(" - ")
-        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split()[4]))
-        # Of two mounts in one place, the later one hides the other.
-        if real.is_relative_to(point) and len(point.parts) >= longest:
-            kind, longest = after.split()[0], len(point.parts)
-    if kind.startswith(_NETWORK):
+def _file_system(path: Path) -> Check:
+    """Check that a run is on a local disk."""
+    name, command = "run folder, file system", ["stat", "--file-system", "--format=%T", "--", str(path)]
+    kind = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if kind.startswith(_NETWORK) and kind != "fuseblk":
         return Check(name, "note", f"{kind} is a network file system: writing a run there can damage it", LOCAL)
     return Check(name, "ok", kind or "unknown")
 
@@ -280,7 +272,7 @@ def _sheet(path: Path) -> Check:
     count = sheet.count()
     rows = f"about {count:,} rows" if count is not None else "rows not counted"
     named = f" named in row {sheet.header_row}" if sheet.header_row else ""
-    names = ", ".join(listed(sheet.columns, guessed=sheet.guessed_header))
+    names = ", ".join(listed(sheet.columns))
     if len(sheet.columns) == 1:
         fix = "Put commas or semicolons between its cells, or name the row of its columns: judge --header-row N"
         return Check("cases", "problem", f"only one column{named}: {names}; {rows}", fix)

@@ -65,9 +65,9 @@ def purge(
     values = values_by_name(where, "--where", "COLUMN=VALUE", "student=Ana")
     ids = [Pseudonyms.of_file(pseudonyms).of(each) for each in case] if pseudonyms else case
     with RunFile.read(run, None) as read:
-        chosen = choose_cases(read, ids, values) if case or where else None
-        files = chosen.files if chosen else exported(read)
-    some = f"everything about {_cases_counted(len(chosen.ids))}" if chosen else ""
+        chosen = choose_cases(read, ids, values) if case or where else []
+        files = exported(read)
+    some = f"everything about {_cases_counted(len(chosen))}" if chosen else ""
     named = some or ("everything about its cases" if everything else "everything that raters wrote")
     if not yes:
         question = f"Remove {named} from {run}? This can't be undone."
@@ -84,8 +84,7 @@ def purge(
     for place in OUT_OF_REACH:
         talk.say(place, indent=2)
     if files:
-        may = "may hold them" if chosen else "exported from this run"
-        talk.say(f"{may}: {', '.join(files)}", indent=2)
+        talk.say(f"written from this run: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
 
@@ -209,7 +208,7 @@ def panel(
     """
     # Imported here: numpy takes a while, and the other commands about a run don't need it.
     from pathway_local.cli.show import terminal_words
-    from pathway_local.results.alike import alike
+    from pathway_local.results.mistakes import mistakes
     from pathway_local.results.panel import make_panel
     from pathway_local.scores.matrix import ratings_matrices
 
@@ -218,7 +217,7 @@ def panel(
         found = make_panel(opened, name, members, rule, sys.argv)
         rubrics = rubrics_of(opened)
         matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
-        warnings = [note for each in matrices for note in alike(each, each.places(members))]
+        warnings = [note for each in matrices for note in mistakes(each, each.places(members))]
     rows = [
         [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
     ]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from pathway_local.declare.slots import Slot
-from pathway_local.rubrics.schema import Schema, properties_of
+from pathway_local.rubrics.keywords import Schema
+from pathway_local.rubrics.schema import properties_of
 
 MOST = 20_000
 """Characters of an object at most."""

@@ -123,8 +123,7 @@ class Wording:
                 levels = {self.say.level(each) for each in ends if isinstance(each, Interval)}
                 lines = slice(0, 1 if len(levels) == 1 else None)
                 texts = [" ".join(second.split("\n")[lines]) for _, _, second in parts]
-                several = len(levels) > 1 and not self._full
-                yield column, self.say("interval_alone") if several else self.say.interval_head(*ends), texts
+                yield column, self.say.interval_head(*ends), texts
         else:
             yield column, head, cells
 
@@ -156,7 +155,7 @@ class Wording:
         self._methods[found.method] = None
         self._levels.add(found.level)
         level = self.say.level(found)
-        unusual = "" if level == self.say.level(LEVEL) or not self._full else f"\n({self.say('percent', number=level)})"
+        unusual = "" if level == self.say.level(LEVEL) else f"\n({self.say('percent', number=level)})"
         ends = self.say.ends(found, percent=percent) if found.low < 0 else self.say.range(found, percent=percent)
         return f"{self.say.value(estimate.value, percent=percent)}\n{ends}{unusual}"
 
@@ -170,7 +169,7 @@ class Wording:
         for head, reason in self._without:
             yield self.say("left_out_column", head=head, reason=self.say.reason(reason))
         if self._levels and not self._full:
-            yield self.say("what_interval", level=self.say.level(LEVEL))
+            yield self.say("what_interval", level=self.say.level(min(self._levels)))
         elif self._methods:
             named = [
                 self.say.text("methods", each, {}) if self.say.has("methods", each) else each for each in self._methods

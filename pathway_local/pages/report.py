@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.errors import UsageError
+from pathway_local.note import Note
 from pathway_local.pages.page import page, sections, warnings
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
@@ -63,8 +64,11 @@ def _facts(found: Report, say: Language) -> Iterator[tuple[str, list[str]]]:
         days = sorted({found.jobs[0].started[:10], (found.jobs[-1].ended or found.jobs[-1].started)[:10]})
         yield say("when"), [" – ".join(days)]
     seals = [Seal.recorded(each["seal"]) for job in found.jobs for each in job.engines if "seal" in each]
-    if seals:
-        yield say("sealed"), list(dict.fromkeys(_sealed(seal, say) for seal in seals))
+    network = list(dict.fromkeys(_sealed(seal, say) for seal in seals))
+    hosted = list(dict.fromkeys(rater.name for rater in found.raters if rater.kind == "hosted"))
+    network += [say.note(Note("hosted_network", {"raters": hosted}))] if hosted else []
+    if network:
+        yield say("sealed"), network
 
 
 def _sealed(seal: Seal, say: Language) -> str:

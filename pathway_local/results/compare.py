@@ -1,11 +1,11 @@
 """Which of several chatbots each rater scores higher: differences as tables, and what they show in words."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from shlex import quote
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.results.alike import alike
 from pathway_local.results.analysis import (
     Analysis,
     OptionError,
@@ -20,6 +20,7 @@ from pathway_local.results.comparison import (
     PairedComparison,
     comparisons,
 )
+from pathway_local.results.mistakes import mistakes
 from pathway_local.results.pairing import pairing
 from pathway_local.results.ranking import Order, order_table, orders, ranking_tables, sentences, shown_by
 from pathway_local.results.table import Cell, Column, Table
@@ -105,7 +106,11 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
         yield Table("compare", {}, (), (), [Note("no_scores", kind="answer")], section=SECTION)
         return
     two = len(plan.values) == 2
+    labelled = [each.rater for each in found if isinstance(each.corrected, CorrectedComparison)]
+    quoted = next((name for name in plan.raters if name in labelled), labelled[0] if labelled else "")
     by_people = [(each, each.corrected) for each in found if isinstance(each.corrected, CorrectedComparison)]
+    # Two estimates of what people would say would confuse: that of one judge is quoted, the others stand in detail.
+    found = [each if each.rater == quoted or not labelled else replace(each, corrected=None) for each in found]
     about: dict[str, object] = {"between": plan.between, "values": list(plan.values), "pair_by": plan.pair_by or None}
     about |= dict(zip(("first", "second"), plan.values, strict=True)) if two else {}
     about |= {"cluster": plan.cluster} if plan.cluster else {}
@@ -127,7 +132,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     several = len({(each.rubric, each.score) for each in found}) > 1
     notes = [*_paired(plan), *_shared(found, plan)]
     notes += [_under(each, note) if several else note for each, said in told for note in said]
-    notes += [note for matrix in matrices for note in alike(matrix)]
+    notes += [note for matrix in matrices for note in mistakes(matrix)]
     yield Table(
         "compare", about, columns, [_row(each, plan) for each in found], notes, section=SECTION, chart="interval"
     )

@@ -258,4 +258,6 @@ def _answer(matrix: RatingsMatrix, labels: SampledLabels, who: Said, part: _Part
     reach = Note("with_interval", {"interval": interval}) if isinstance(interval, Interval) else ""
     told = {"rubric": score_title(matrix.rubric, matrix.score), "people": who, "cases": part.cases, "labels": named}
     told |= {"mean": found.corrected.value, "interval": reach, "judge": part.judge, "judge_mean": found.judge_mean}
+    has_shares = np.isfinite(matrix.expected[:, part.place]).any()
+    told["scores"] = Note("expected_scores" if has_shares else "given_scores")
     return Note("corrected_finding", told, "answer")

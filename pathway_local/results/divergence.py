@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.results.alike import alike
+from pathway_local.results.mistakes import mistakes
 from pathway_local.results.table import Cell, Column, Table, cautions
 from pathway_local.rubrics.fields import TextField
 from pathway_local.rubrics.form import Slot
@@ -87,7 +87,7 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
     first = sorted(apart, key=lambda case: _urgency(rows[case], list(scores[case].values())), reverse=True)[:top]
     table = partial(Table, heading=("rubric", "score"))
     about: dict[str, object] = {"rubric": matrix.rubric, "score": matrix.score}
-    warnings = [*alike(matrix), *cautions(labels_of(run), names)]
+    warnings = [*mistakes(matrix), *cautions(labels_of(run), names)]
     tables = [*_patterns(about, [*rows.values()], top, warnings)]
     if first:
         shown = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern")]

@@ -10,12 +10,12 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results.alike import alike
 from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, PairBy, Raters, Rubric, Says
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
 from pathway_local.results.label_design import LabelDesign, own_design
+from pathway_local.results.mistakes import mistakes
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -149,7 +149,7 @@ def _means(matrices: Sequence[RatingsMatrix], options: PlanOptions) -> tuple[lis
         people = set(raters_named(options.against, [rater.name for rater in matrix.raters]))
         columns = [place for place, rater in enumerate(matrix.raters) if rater.name in people]
         rated = int(np.isfinite(matrix.given[:, columns]).any(axis=1).sum())
-        warnings += alike(matrix, columns)
+        warnings += mistakes(matrix, columns)
         # As `agreement` corrects the means of hosted judges, too, they are planned where no local one has judged.
         for place in matrix.places(options.rater) or matrix.of_kind("judge") or matrix.of_kind("hosted"):
             if matrix.raters[place].verdicts:

@@ -7,9 +7,9 @@ from typing import Annotated
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.alike import alike_in
 from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
+from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
@@ -51,7 +51,7 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
-    warnings = alike_in(data)
+    warnings = mistakes_in(data)
     yield from bad_table(found, by)
     for table in summary_tables(data, groups, by, options.min_group, cluster, whole):
         yield replace(table, notes=[*table.notes, *warnings]) if warnings else table

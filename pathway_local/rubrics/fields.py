@@ -14,7 +14,8 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
-from pathway_local.rubrics.grammar import ESCAPES, bounded, literal, read_value, string_budget, string_rules
+from pathway_local.rubrics.grammar import ESCAPES, literal, read_value, string_budget, string_rules
+from pathway_local.rubrics.keywords import bounded, check_keywords
 from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
 from pathway_local.verdict import Number, Value, plain
 
@@ -301,6 +302,12 @@ class JsonField(JsonKind):
     type: Literal["json"] = "json"
     json_schema: Mapping[str, JsonValue] = Field(alias="schema")
     tokens: int = Field(default=600, ge=8, le=8000)
+
+    @model_validator(mode="after")
+    def _kept(self) -> "JsonField":
+        if self.json_schema:
+            check_keywords(self.json_schema)
+        return self
 
     def rules(self, name: str, after: Ending, in_json: bool) -> str:
         self.check_layout(in_json)

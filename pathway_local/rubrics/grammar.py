@@ -3,9 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-
-from pydantic import JsonValue
+from collections.abc import Iterable, Sequence
 
 from pathway_local.errors import ReplyError
 from pathway_local.verdict import Value, is_nested_deep
@@ -65,30 +63,6 @@ def string_budget(tokens: int) -> int:
 
 def _behind_escape(tokens: int) -> int:
     return max(8, tokens // 2)
-
-
-def bounded(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the JSON schema with a bound on each text, list and number that has none, so that a reply always ends."""
-    result = {key: _bounded_part(value) for key, value in schema.items()}
-    kind = schema.get("type")
-    if kind == "string" and not {"maxLength", "enum", "const", "pattern", "format"} & schema.keys():
-        result["maxLength"] = 400
-    if kind == "array":
-        result.setdefault("maxItems", 10)
-    if kind == "integer":
-        result.setdefault("minimum", -1_000_000)
-        result.setdefault("maximum", 1_000_000)
-    if kind == "number" and not {"enum", "const", "multipleOf"} & schema.keys():
-        result = {"type": "number", "multipleOf": 0.001, "minimum": -1_000_000, "maximum": 1_000_000, **result}
-    if kind == "object":
-        result.setdefault("additionalProperties", False)
-    return result
-
-
-def _bounded_part(value: JsonValue) -> JsonValue:
-    if isinstance(value, dict):
-        return bounded(value)
-    return [_bounded_part(item) for item in value] if isinstance(value, list) else value
 
 
 def read_value(text: str, at: int, kind: type, called: str) -> tuple[Value, int]:

@@ -1,23 +1,24 @@
 """Reads a JSON Schema as an output format. A schema is never guessed at: what it leaves open is an error."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from pathway_local.rubrics.fields import ChoiceField, ScoreField
+from pathway_local.rubrics.keywords import SPELLING, Schema, check_keywords, consts_of
+from pathway_local.rubrics.kind import Listed
 from pathway_local.rubrics.spelling import Field, field_of
 
-Schema = Mapping[str, Any]
-SPELLING = "spelling"
-"""A key of a property that spells its field in a line, such as `no < yes`: it says what a schema can't."""
-
 _DEPTH = 20
-_KEPT_AS_JSON = {"pattern", "format", "minItems", "uniqueItems"}
+_KEPT_AS_JSON = {"minLength", "maxLength", "pattern", "format", "minItems"}
 """Keys of a text or list that only a JSON Schema keeps to."""
 
 
 def outputs_of_schema(schema: object) -> dict[str, Any]:
     """Return the `outputs:` block of an object's schema, or of a list of named properties. Raises ValueError."""
     fields: dict[str, Field] = {}
+    check_keywords(_whole(schema))
     for path, inner, whole in properties_of(schema):
         try:
             field = _field(inner, whole)
@@ -32,7 +33,7 @@ def outputs_of_schema(schema: object) -> dict[str, Any]:
 def _whole(schema: object) -> Schema:
     properties = schema.get("properties") if isinstance(schema, Mapping) else schema
     if isinstance(properties, list) and all(isinstance(each, Mapping) and "name" in each for each in properties):
-        properties = {str(each["name"]): each for each in properties}
+        properties = {str(each["name"]): {k: v for k, v in each.items() if k != "required"} for each in properties}
     if not isinstance(properties, Mapping) or not properties:
         raise ValueError("outputs has neither fields nor a schema with properties")
     return {**(schema if isinstance(schema, Mapping) else {}), "properties": properties}
@@ -48,6 +49,8 @@ def _properties(schema: Schema, whole: Schema, prefix: str, depth: int) -> list[
     found: list[tuple[str, Schema, Schema]] = []
     for name, given in schema["properties"].items():
         path = f"{prefix}{name}"
+        if "." in str(name):
+            raise ValueError(f"{path}: a dot in a name would make an object of it")
         inner = _resolved(given, whole, path)
         if depth < _DEPTH and isinstance(inner.get("properties"), Mapping) and SPELLING not in inner:
             found += _properties(inner, whole, f"{path}.", depth + 1)
@@ -60,7 +63,7 @@ def _resolved(given: object, whole: Schema, path: str) -> Schema:
     """Return a property's schema with the definition that it refers to. Raises ValueError."""
     schema = given if isinstance(given, Mapping) else {}
     for _ in range(_DEPTH):
-        refers = schema.get("$ref", schema["allOf"][0].get("$ref") if _one(schema.get("allOf")) else None)
+        refers = schema.get("$ref", schema["allOf"][0]["$ref"] if "allOf" in schema else None)
         if refers is None:
             return schema
         found = re.fullmatch(r"#/(\$defs|definitions)/([^/]+)", str(refers))
@@ -71,21 +74,18 @@ def _resolved(given: object, whole: Schema, path: str) -> Schema:
     raise ValueError(f"{path}: definitions refer to each other")
 
 
-def _one(parts: object) -> bool:
-    return isinstance(parts, list) and len(parts) == 1 and isinstance(parts[0], Mapping)
-
-
 def _field(schema: Schema, whole: Schema) -> Field:
     if SPELLING in schema:
-        return field_of(str(schema[SPELLING]))
+        return _spelled(schema)
     plain, nullable = _without_null(schema, whole)
-    values = plain.get("enum", [plain["const"]] if "const" in plain else None)
+    named = consts_of(plain)
+    values = list(named) or plain.get("enum", [plain["const"]] if "const" in plain else None)
     kind = plain.get("type", plain.get("kind"))
     if _are(values, str) and not nullable:
         return {"type": "choice", "choices": list(values)}
     if _are(values, int | float) and len(values) > 1:
-        return _or_null({"type": "score", "levels": dict.fromkeys(sorted(values), "")}, nullable)
-    if kind in ("integer", "number"):
+        return _or_null({"type": "score", "levels": {each: named.get(each, "") for each in sorted(values)}}, nullable)
+    if values is None and kind in ("integer", "number"):
         return _or_null(_number(plain, kind == "integer"), nullable)
     if values is not None or not _KEPT_AS_JSON.isdisjoint(plain):
         return _json(schema, whole)
@@ -99,6 +99,18 @@ def _field(schema: Schema, whole: Schema) -> Field:
     if kind == "array" and isinstance(items, Mapping) and dict(items) == {"type": "string"}:
         return {"type": "list"} | ({"items": plain["maxItems"]} if "maxItems" in plain else {})
     return _json(schema, whole)
+
+
+def _spelled(schema: Schema) -> Field:
+    """Return the field that a property spells; beside it only a type and the same values may stand."""
+    field = field_of(str(schema[SPELLING]))
+    listed: dict[str, type[Listed]] = {"score": ScoreField, "choice": ChoiceField}
+    made = listed[field["type"]].model_validate(field).texts(True) if field["type"] in listed else {}
+    texts = [json.loads(text) for text in made]
+    bounds = {"minimum", "maximum", "multipleOf", "const", *_KEPT_AS_JSON} & schema.keys()
+    if bounds or sorted(map(str, schema.get("enum", texts))) != sorted(map(str, texts)):
+        raise ValueError(f"{SPELLING} says otherwise than the keywords beside it")
+    return field
 
 
 def _without_null(schema: Schema, whole: Schema) -> tuple[Schema, bool]:
@@ -126,7 +138,11 @@ def _number(schema: Schema, whole_numbers: bool) -> Field:
         raise ValueError(
             f'how fine is the number? give multipleOf (multiple_of in Pydantic), or "{SPELLING}": "{low}-{high} by 0.1"'
         )
-    return {"type": "score", "min": low, "max": high, "step": step or 1}
+    step = step or 1
+    whole = not whole_numbers or all(float(each).is_integer() for each in (low, high, step))
+    if not whole or any(abs(each / step - round(each / step)) > 1e-9 for each in (low, high) if "multipleOf" in schema):
+        raise ValueError("minimum and maximum must be multiples of multipleOf, and whole for an integer")
+    return {"type": "score", "min": low, "max": high, "step": step}
 
 
 def _or_null(field: Field, nullable: bool) -> Field:
@@ -140,4 +156,5 @@ def _or_null(field: Field, nullable: bool) -> Field:
 
 def _json(schema: Schema, whole: Schema) -> Field:
     definitions = {key: whole[key] for key in ("$defs", "definitions") if key in whole}
-    return {"type": "json", "schema": {**schema, **definitions}}
+    kind = {"type": schema["kind"]} if "kind" in schema else {}
+    return {"type": "json", "schema": {**kind, **schema, **definitions}}

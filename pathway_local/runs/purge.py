@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal
 
-from pathway_local.case import part_of_case
 from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import LABEL, Rater, raters_named
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
@@ -17,7 +16,7 @@ from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN, Job
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.runs.split import PARTS, part_of
+from pathway_local.runs.split import part_of
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
@@ -48,7 +47,6 @@ _REMOVE_TEXTS = f"""
 
 
 EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
-_HANDED_OUT = "SELECT DISTINCT job_id FROM handouts WHERE case_id IN ({})"
 _OF_CASES = {
     "inclusions": "DELETE FROM inclusions WHERE case_id = ?",
     "handouts": "DELETE FROM handouts WHERE case_id = ?",
@@ -102,16 +100,8 @@ def holds_texts(run: RunFile) -> bool:
     return bool(run.database.rows(query)[0][0])
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Cases of a run to purge: their ids, and the files written from the run that may hold them."""
-
-    ids: Sequence[str]
-    files: Sequence[str]
-
-
-def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> Chosen:
-    """Return the cases with these ids, and those with these values in kept columns.
+def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> list[str]:
+    """Return the ids of the cases with these ids, and of those with these values in kept columns.
 
     Raises UsageError for an id that the run lacks and if no case has the values, NotKept for a column that it lacks.
     """
@@ -119,28 +109,20 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     for number, case_id in enumerate(ids, start=1):
         if case_id not in known:
             raise UsageError(f"{run.path.name} has no case with id {number} of those given", "Check the ids' spelling.")
-    found = dict.fromkeys(ids)
-    if where:
-        rows = run.database.rows("SELECT case_id, metadata FROM cases")
-        cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
-        columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
-        wanted: dict[str, str] = {}
-        for column, value in where.items():
-            if not (own := same_column(column, columns)):
-                raise NotKept(column)
-            if own in wanted:
-                raise UsageError(f"--where gives {own} twice", "Give each column once.")
-            wanted[own] = value
-        alike = [id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items())]
-        if not alike:
-            raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
-        found |= dict.fromkeys(alike)
-    jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}
-    parts = {f"{part_of_case(case_id, of) + 1}-of-{of}" for case_id in found for of in _splits(run)}
-    written = [file for job, file in _written(run) if job is None or job in jobs]
-    every = {file for job, file in _written(run, SPLIT)}
-    files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in parts)]
-    return Chosen(list(found), files)
+    rows = run.database.rows("SELECT case_id, metadata FROM cases") if where else []
+    cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
+    columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
+    wanted: dict[str, str] = {}
+    for column, value in where.items():
+        if not (own := same_column(column, columns)):
+            raise NotKept(column)
+        if own in wanted:
+            raise UsageError(f"--where gives {own} twice", "Give each column once.")
+        wanted[own] = value
+    alike = [id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items())]
+    if where and not alike:
+        raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
+    return list(dict.fromkeys([*ids, *alike]))
 
 
 def purge_cases(
@@ -156,10 +138,11 @@ def purge_cases(
         counts: dict[str, int] = {}
         with run.database.shredding(notify), recorded_change(run.database, PURGE, command) as facts:
             for name, statement in _OF_CASES.items():
-                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
+                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen)
             run.database.change(_RECOUNT)
-            marks: list[Value] = list(marks_of(run, chosen.ids)) if _splits(run) or part_of(run) else []
-            facts |= {"removed": CASES, **counts, **({GONE: marks} if marks else {})}
+            facts |= {"removed": CASES, **counts}
+            if part_of(run) or any(entry.event == SPLIT for entry in AuditTrail(run.database).entries()):
+                facts[GONE] = list(marks_of(run, chosen))
     return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
 
 
@@ -169,24 +152,15 @@ def marks_of(run: RunFile, ids: Collection[str]) -> Iterator[str]:
         yield hashlib.blake2b(storable(case_id).encode(), key=run.key, digest_size=12, person=b"purged").hexdigest()
 
 
-def _splits(run: RunFile) -> set[int]:
-    """Return into how many parts the run was split, each time."""
-    found = (entry.facts.get(PARTS) for entry in AuditTrail(run.database).entries() if entry.event == SPLIT)
-    return {of for of in found if isinstance(of, int)}
-
-
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
-    return list(dict.fromkeys(file for _, file in _written(run)))
-
-
-def _written(run: RunFile, event: str = "") -> Iterator[tuple[Value, str]]:
-    """Yield each file that was written from the run, with the job that wrote it; None for an export or a split."""
+    found = dict[str, None]()
     for entry in AuditTrail(run.database).entries():
         said = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
-        for facts in said if isinstance(said, list) else [said]:
-            if isinstance(facts, Mapping) and event in ("", entry.event) and (file := facts.get("file")):
-                yield entry.facts.get("job"), str(file)
+        every = [facts for facts in (said if isinstance(said, list) else [said]) if isinstance(facts, Mapping)]
+        files = [str(facts["file"]) for facts in every if facts.get("file")]
+        found |= dict.fromkeys([f"{files[0]} … {files[-1]}"] if files and entry.event == SPLIT else files)
+    return list(found)
 
 
 _RESTORED = """

@@ -64,6 +64,12 @@ class Scores:
         """The cautions about judges, by the rater's name."""
         return labels_of(self.run)
 
+    @cached_property
+    def stopped(self) -> list[str]:
+        """The judges whose last command did not end: the first rows of a file are no random part of it."""
+        last = {judge: job.status for job in self.run.jobs.all() for judge in job.judges}
+        return list(dict.fromkeys(name for (name, _), status in last.items() if status != "done"))
+
     def rated(self, rubric: str = "", raters: Sequence[str] = ()) -> list[Rubric]:
         """Return the rubrics, or the named one, under which all these raters have rated; notices name the others."""
         rated, others = rubrics_rated_by(self.run, rubric or None, raters)

@@ -27,15 +27,13 @@ def match_columns(
     mapping: Mapping[str, str],
     source: str,
     nested: Sequence[str] = (),
-    guessed: bool = False,
 ) -> dict[str, str]:
     """Find a column among those `found` for each input that the rubrics need (`needed`: inputs by rubric).
 
     `mapping` gives columns that the user chose. Any other input takes the column with its name; else one whose name
     differs only in case, spaces, dashes and underscores; else one whose name means the same; else one of the
     `nested` keys (`score_rubric.criteria`) that ends in its name. An input has the same column in all rubrics,
-    and no two inputs of one rubric share a column. With a `guessed` header, messages list only known columns.
-    Raises UnknownName if `mapping` names an input or a column that
+    and no two inputs of one rubric share a column. Raises UnknownName if `mapping` names an input or a column that
     does not exist; ColumnsError, with `source` as the file's name, if an input has no column or several fit.
     """
     mapping = {name: same_column(column, (*found, *nested)) or column for name, column in mapping.items()}
@@ -46,11 +44,11 @@ def match_columns(
         if column not in matching.found:
             # Keys inside cells can be students' words, so the message lists only keys that nearly match the user's.
             near = get_close_matches(column, nested, n=3)
-            raise no_column(column, [*found, *near], source, guessed)
+            raise no_column(column, [*found, *near], source)
     matching.claim_by_name()
     matching.claim(lambda name, column: column in nested and folded(column.rpartition(".")[2]) == folded(name))
     needs = "; ".join(f"{rubric} needs {', '.join(names)}" for rubric, names in needed.items())
-    there = f"{needs}; the file has {', '.join(listed(found, known=matching.inputs, guessed=guessed))}."
+    there = f"{needs}; the file has {', '.join(listed(found))}."
     matching.check(source, there, found)
     return {name: matching.columns[name] for name in matching.inputs}
 
@@ -142,40 +140,19 @@ class _Matching:
         return " ".join(options)
 
 
-def no_column(name: str, columns: Sequence[str], source: str, guessed: bool = False) -> UnknownName:
+def no_column(name: str, columns: Sequence[str], source: str) -> UnknownName:
     """Return the error for a column that the file `source` lacks; its hint lists the columns, nearest names first."""
-    return UnknownName(
-        "column", name, listed(columns, near=name, guessed=guessed), f"These are the columns of {source}"
-    )
+    return UnknownName("column", name, listed(columns, near=name), f"These are the columns of {source}")
 
 
-def listed(columns: Sequence[str], *, near: str = "", known: Sequence[str] = (), guessed: bool = False) -> list[str]:
-    """Return the columns' names for a message, nearest to `near` first; names that look like texts are only counted."""
-    names = names_among(columns, known, guessed)
-    first = get_close_matches(near, names, n=SHOWN_COLUMNS, cutoff=0.5)
-    ordered = [*first, *(name for name in names if name not in first)]
-    listing = list(map(shown, ordered[:SHOWN_COLUMNS]))
-    if len(ordered) > SHOWN_COLUMNS:
-        listing.append(f"and {len(ordered) - SHOWN_COLUMNS:,} more columns")
-    if hidden := len(columns) - len(names):
-        looks = "column that looks like a text" if hidden == 1 else "columns that look like texts"
-        listing.append(f"({hidden:,} {looks}: is the header missing?)")
-    return listing
-
-
-def names_among(columns: Sequence[str], known: Sequence[str] = (), guessed: bool = False) -> list[str]:
-    """Return the names that a message may show: those that don't look like a case's text.
-
-    If some do and no name is a known one, the header is probably missing and all names are a case's texts: then none.
-    If the header was `guessed` below other rows, these are the known ones.
-    """
-    groups = (names_of("ids"), *_names()["inputs"].values())
-    ours = set(map(folded, known)).union(*groups)
-    recognized = [name for name in columns if folded(name) in ours]
-    if guessed:
-        return recognized
-    alike = [name for name in columns if folded(name) in ours or is_like_a_name(name)]
-    return alike if recognized or len(alike) == len(columns) else []
+def listed(columns: Sequence[str], *, near: str = "") -> list[str]:
+    """Return the columns' names for a message, nearest to `near` first; names that look like texts are hidden."""
+    if is_row_of_texts(columns):
+        return [f"({len(columns):,} columns that look like texts: is the header missing?)"]
+    first = get_close_matches(near, columns, n=SHOWN_COLUMNS, cutoff=0.5)
+    ordered = [*first, *(name for name in columns if name not in first)]
+    more = [f"and {len(ordered) - SHOWN_COLUMNS:,} more columns"] if len(ordered) > SHOWN_COLUMNS else []
+    return [*map(shown, ordered[:SHOWN_COLUMNS]), *more]
 
 
 def is_row_of_texts(columns: Sequence[str]) -> bool:

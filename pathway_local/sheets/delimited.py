@@ -48,8 +48,8 @@ class DelimitedSheet(Sheet):
                 raise CasesError(f"{path.name} line {row.line}: the header can't be read: {said}")
         self.columns = column_names(path, [] if place is None else rows[place])
         self.header_row, self._header_line = above[-1].number, above[-1].line
-        self.guessed_header = not header_row and not all(row.blank for row in above[:-1])
-        self.notes += (header_note(self.header_row),) if self.guessed_header else ()
+        if not header_row and not all(row.blank for row in above[:-1]):
+            self.notes += (header_note(self.header_row),)
         self._header = "".join(row.raw or "" for row in above)
         """The header's text as it is in the file, with all that stands above it."""
         self._width = above[-1].width or 0

@@ -1,10 +1,11 @@
 """JSONL files as rows, one JSON object on each line, and JSON files with one list of such objects."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NoReturn
+
+import msgspec
 
 from pathway_local.errors import CasesError
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
@@ -28,8 +29,6 @@ WHOLE_LIMIT = 512 * 2**20
 """Bytes of a JSON list, which is held in memory as a whole."""
 
 _LIST_HINT = 'The file must be one list of objects: [{"question": "…"}, …], or JSONL.'
-
-_BLANK = re.compile(r"[ \t\r\n]*")
 
 
 class JsonLinesSheet(Sheet):
@@ -110,48 +109,24 @@ class JsonListSheet(JsonLinesSheet):
     unit = "item"
 
     def rows(self) -> Iterator[Row]:
-        """Yield every item of the list."""
-        for number, text in enumerate(self._items(), 1):
-            problem = f"it has more than {ROW_LIMIT:,} characters" if len(text) > ROW_LIMIT else ""
-            yield self._row(text, number, problem, text)
+        """Yield every item of the list. CasesError if the file is no list, or too large."""
+        if self.path.stat().st_size > WHOLE_LIMIT:
+            raise CasesError(f"{self.path.name} is too large to be read as one JSON list", "Save it as JSONL.")
+        with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
+            text = file.read().removeprefix("\ufeff").encode("utf-8", "surrogateescape")
+        try:
+            items = msgspec.json.decode(text, type=list[msgspec.Raw])
+        except msgspec.ValidationError:
+            raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT) from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise CasesError(f"{self.path.name} is broken JSON: {error}", _LIST_HINT) from None
+        for number, item in enumerate(items, 1):
+            problem = f"it has more than {ROW_LIMIT:,} characters" if len(bytes(item)) > 4 * ROW_LIMIT else ""
+            yield self._row(bytes(item).decode("utf-8", "surrogateescape"), number, problem, None)
 
     def count(self) -> int | None:
         """Return None: only reading the items would tell."""
         return None
-
-    def _items(self) -> Iterator[str]:
-        """Yield the text of each item. CasesError if the file is no list, or too large."""
-        if self.path.stat().st_size > WHOLE_LIMIT:
-            raise CasesError(f"{self.path.name} is too large to be read as one JSON list", "Save it as JSONL.")
-        with self.path.open(encoding=self.encoding.codec, errors=self.encoding.errors) as file:
-            text = file.read().removeprefix("\ufeff")
-        decoder, at = json.JSONDecoder(), _next(text, 0)
-        if text[at : at + 1] != "[":
-            raise CasesError(f"{self.path.name} is not a list of rows", _LIST_HINT)
-        at = _next(text, at + 1)
-        while text[at : at + 1] != "]":
-            try:
-                _, end = decoder.raw_decode(text, at)
-            except (ValueError, RecursionError):
-                raise self._broken(text, at) from None
-            yield text[at:end]
-            at = _next(text, end)
-            if text[at : at + 1] == ",":
-                at = _next(text, at + 1)
-            elif text[at : at + 1] != "]":
-                raise self._broken(text, at)
-        behind = _next(text, at + 1)
-        if behind < len(text):  # such as a second list, whose rows nobody would miss
-            raise self._broken(text, behind)
-
-    def _broken(self, text: str, at: int) -> CasesError:
-        return CasesError(f"{self.path.name} line {text.count(chr(10), 0, at) + 1}: broken JSON", _LIST_HINT)
-
-
-def _next(text: str, at: int) -> int:
-    """Return the place of the next character that is not blank."""
-    found = _BLANK.match(text, at)
-    return found.end() if found else at
 
 
 class _NotCells(Exception):

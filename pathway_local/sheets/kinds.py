@@ -41,8 +41,7 @@ class Sheet(ABC):
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `others` are the titles of the further sheets of its file that a user sees;
     `header_row` is the row that names its columns, 0 if none does; `hidden` are the columns that a user does not see;
-    `has_lists` says whether its cells may be lists, `guessed_header` whether the row that names its columns was chosen
-    among several, so that their names may be a case's texts.
+    `has_lists` says whether its cells have types, so that a list is no text.
     """
 
     unit: str
@@ -53,7 +52,6 @@ class Sheet(ABC):
     header_row = 0
     hidden: frozenset[str] = frozenset()
     has_lists = False
-    guessed_header = False
 
     @abstractmethod
     def rows(self) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from typing import Self, TextIO
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import ROW_LIMIT, Row
 
-SAMPLE = 2**20
+SAMPLE = 2**16
 LINE_LIMIT = 200_000
 """Lines of one row. Each is kept as an object, and a quote that never closes takes in all lines after it."""
 
@@ -19,17 +19,14 @@ COUNT_LIMIT = 200_000_000
 
 SAVE_AS_UTF8 = 'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8"), or name its encoding, such as --encoding cp1251.'
 
-OLDER = {"cp1252": "Windows-1252", "mac-roman": "Mac Roman", "cp850": "DOS 850"}
-"""Encodings without any mark in which spreadsheets in western Europe save CSV files."""
+WINDOWS = "cp1252"
+"""The only encoding without any mark that is found: spreadsheets in western Europe save CSV files in it."""
 
 LETTERS = frozenset("äöüßÄÖÜéèêëàâçñóíáúãõôîïùûœåøæÉÀÇÑÅØÆ„“”‘’‚–—…€«»§°£¿¡")
 """Characters that such files have in number. Read in a wrong encoding, few of their bytes become one of them."""
 
 ENOUGH = 1_000
 """Lines that are not UTF-8, without any that is, after which no further line is looked at."""
-
-WIDE = 0.4
-"""Share of zero bytes in every second place: in UTF-16, western text has over nine tenths."""
 
 
 class RowTooLong(Exception):
@@ -51,7 +48,13 @@ class Encoding:
     @property
     def name(self) -> str:
         """The encoding as people write it."""
-        return "UTF-16" if self.codec.startswith("utf-16") else OLDER.get(self.codec, self.codec.upper())
+        return (
+            "UTF-16"
+            if self.codec.startswith("utf-16")
+            else "Windows-1252"
+            if self.codec == WINDOWS
+            else self.codec.upper()
+        )
 
     def notes(self, path: Path) -> tuple[str, ...]:
         """Return the notes for users about a file that is not UTF-8."""
@@ -78,23 +81,21 @@ class Encoding:
 
 
 def find_encoding(path: Path, *, header: bool, chosen: str = "") -> Encoding:
-    """Return the user's `chosen` encoding, else the one that the bytes show.
+    """Return the user's `chosen` encoding, else UTF-8, UTF-16 by its mark, or Windows-1252.
 
-    That is UTF-8 or UTF-16, or, if no line with other than ASCII letters is UTF-8, the encoding of OLDER that makes
-    the most letters of them. CasesError if it is none of these or a mix, or its `header` is damaged.
+    CasesError if it is none of these or a mix, or its `header` is damaged.
     """
     with path.open("rb") as file:
         start = file.read(4096)
-    codec = _codec(chosen) if chosen else _utf16(start)
-    if codec.startswith("utf-16"):
-        if path.stat().st_size % 2:
-            raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
-        return Encoding(codec, "surrogatepass", start.startswith("\ufeff".encode(codec)))
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        raise CasesError(f"{path.name} is UTF-32", SAVE_AS_UTF8)
-    if b"\0" in start.partition(b"\n")[0]:
+    marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    codec = _codec(chosen) if chosen else marks.get(start[:2], "")
+    if codec.startswith("utf-16") and path.stat().st_size % 2:
+        raise CasesError(f"{path.name} is UTF-16 and ends in the middle of a character", SAVE_AS_UTF8)
+    if b"\0" in start.partition(b"\n")[0] and (not codec.startswith("utf-16") or start[2:4] == b"\0\0"):
         raise CasesError(f"{path.name} is not UTF-8: line 1 has NUL bytes", SAVE_AS_UTF8)
-    codec = codec or _older(path, header) or "utf-8"
+    if codec.startswith("utf-16"):
+        return Encoding(codec, "surrogatepass", start[:2] in marks)
+    codec = codec or (WINDOWS if _is_windows(path, header) else "utf-8")
     return Encoding(codec, "surrogateescape", codec == "utf-8" and start.startswith(codecs.BOM_UTF8))
 
 
@@ -108,44 +109,28 @@ def _codec(chosen: str) -> str:
     return {"utf-8-sig": "utf-8", "utf-16": "utf-16-le"}.get(codec, codec)
 
 
-def _utf16(start: bytes) -> str:
-    """Return the UTF-16 of a file's start, by its byte order mark, else by every second byte; "" if it is another."""
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return ""
-    zeros = [start[place::2].count(0) / max(len(start) // 2, 1) for place in (0, 1)]
-    if start.startswith(codecs.BOM_UTF16_LE) or (not zeros[0] and zeros[1] > WIDE):
-        return "utf-16-le"
-    return "utf-16-be" if start.startswith(codecs.BOM_UTF16_BE) or (not zeros[1] and zeros[0] > WIDE) else ""
+def _is_windows(path: Path, header: bool) -> bool:
+    """Whether most bytes beyond ASCII are western letters of Windows-1252, and no line with any is UTF-8.
 
-
-def _older(path: Path, header: bool) -> str:
-    """Return a file's older encoding; "" for UTF-8, where a few damaged rows are only bad rows. Raises CasesError."""
-    good, number, first = 0, 1, (0, 0)
-    bad: list[bytes] = []
+    A few damaged lines of UTF-8 are only bad rows. CasesError for more of them, or a damaged `header`.
+    """
+    good, bad, first = False, 0, (0, 0)
+    beyond = b""
     with path.open("rb") as file:
-        # The first umlaut can come late. So the file is read until a line is UTF-8, or many are not.
-        while not good and len(bad) < ENOUGH and (chunk := file.read(SAMPLE)):
-            chunk += file.readline(ROW_LIMIT)
-            for line in [] if chunk.isascii() else chunk.split(b"\n"):
-                try:
-                    good += not line.decode().isascii()
-                except UnicodeDecodeError as error:
-                    bad.append(line)
-                    first = first if first[0] else (number, error.start + 1)
-                number += 1
-            number += chunk.count(b"\n") if chunk.isascii() else -1
-    found = "" if good else _most_letters(b"".join(bad))
-    if not found and bad and ((header and first[0] == 1) or len(bad) > max(good, 2)):
+        for number, line in enumerate(iter(lambda: file.readline(ROW_LIMIT), b""), 1):
+            if good or bad == ENOUGH:
+                break
+            try:
+                good = not line.decode().isascii()
+            except UnicodeDecodeError as error:
+                first = first if bad else (number, error.start + 1)
+                bad += 1
+                beyond += bytes(byte for byte in line[:SAMPLE] if byte > 127)
+    letters = sum(letter in LETTERS for letter in beyond.decode(WINDOWS, "replace"))
+    found = not good and 2 * letters > len(beyond)
+    if not found and bad and ((header and first[0] == 1) or bad > 2):
         raise CasesError(f"{path.name} is not UTF-8: line {first[0]}, byte {first[1]}", SAVE_AS_UTF8)
     return found
-
-
-def _most_letters(sample: bytes) -> str:
-    """Return the older encoding that turns most bytes beyond ASCII into western letters; "" if that is below half."""
-    beyond = bytes(byte for byte in sample if byte > 127)
-    shares = {codec: sum(letter in LETTERS for letter in beyond.decode(codec, "replace")) for codec in OLDER}
-    best = max(OLDER, key=lambda codec: shares[codec])
-    return best if 2 * shares[best] > len(beyond) else ""
 
 
 class Lines:

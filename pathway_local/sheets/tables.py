@@ -8,9 +8,10 @@ from pathlib import Path
 
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import UsageError
-from pathway_local.sheets.cases_file import CasesFile, PairedRows
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
+from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.row import CellValue, Row, refuse_columns
 from pathway_local.system.private_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible

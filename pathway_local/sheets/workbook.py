@@ -111,8 +111,7 @@ class WorkbookSheet(Sheet):
         reaching = [(first, last) for _, first, last in self._outline.merged if first - 1 <= place < last]
         self.header_row = header_row or max((last for _, last in reaching), default=place + 1)
         header = rows[min((first - 1 for first, _ in reaching), default=place) : self.header_row]
-        self.guessed_header = any(rows[:place]) and not header_row
-        self.notes += (header_note(self.header_row),) if self.guessed_header else ()
+        self.notes += (header_note(self.header_row),) if any(rows[:place]) and not header_row else ()
         if any(last > self.header_row for *_, last in self._outline.merged):
             self.notes += ("a cell that is merged over several rows belongs to each of them",)
         return [next(filter(str.strip, reversed(names)), "") for names in zip_longest(*header, fillvalue="")]

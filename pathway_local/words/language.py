@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from functools import cache
 from string import Formatter
 from typing import Any
@@ -15,6 +16,9 @@ from pathway_local.system.visible import visible
 from pathway_local.words import FOLDER, languages
 
 ENGLISH = "en"
+
+NOISE = 9
+"""Digits behind the point from which on a number is rounding of its computation."""
 
 
 Spell = Callable[[str], str]
@@ -115,9 +119,17 @@ class Language(Formatter):
             return ", ".join(names)
         return self(how, first=", ".join(names[:-1]), last=names[-1])
 
-    def number(self, value: float, digits: int = 2) -> str:
-        """The number with this many digits behind the point."""
-        return self._numeral(f"{round(value, digits) + 0.0:,.{digits}f}")  # adding 0.0 turns -0.0 into 0.0
+    def number(self, value: float, digits: int = 2, rounding: str = ROUND_HALF_UP) -> str:
+        """The number with this many digits behind the point; halves go up, as spreadsheets round them.
+
+        A bound that is not 0 but would read as 0 has as many digits as tell it from 0: they say on which side it lies.
+        """
+        exact = Decimal(repr(round(float(value), NOISE)))
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding)
+        while rounding != ROUND_HALF_UP and exact and not rounded and digits < NOISE:
+            digits += 1
+            rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding)
+        return self._numeral(f"{rounded + 0:,.{digits}f}" if rounded else f"{0:.{digits}f}")
 
     def count(self, value: int) -> str:
         """The whole number with its thousands apart."""
@@ -127,11 +139,11 @@ class Language(Formatter):
         apart = english.replace(",", "\0").replace(".", self.decimal).replace("\0", self.thousands)
         return apart.replace("-", self._minus)
 
-    def share(self, value: float) -> str:
+    def share(self, value: float, rounding: str = ROUND_HALF_UP) -> str:
         """The share as a whole percentage; near an end with a digit, so that 0% means none and 100% means all."""
         if 0 < value < 0.01 or 0.99 < value < 1:
-            return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1))
-        return self("percent", number=self.number(100 * value, 0))
+            return self("percent", number=self.number(min(99.9, max(0.1, 100 * value)), 1, rounding))
+        return self("percent", number=self.number(100 * value, 0, rounding))
 
     def value(self, value: Number, *, percent: bool = False) -> str:
         """The value, a dash if it is not defined."""
@@ -143,13 +155,18 @@ class Language(Formatter):
         """Both ends of an interval; empty without one."""
         if isinstance(interval, Undefined):
             return ""
-        low, high = (self.value(each, percent=percent) for each in (interval.low, interval.high))
-        return self("to", low=low, high=high)
+        return self("to", **self._bounds(interval, percent=percent))
 
     def range(self, interval: Interval, *, percent: bool = False) -> str:
         """Both ends of an interval above 0, for a narrow cell."""
-        low, high = (self.value(each, percent=percent) for each in (interval.low, interval.high))
-        return self("range", low=low, high=high)
+        return self("range", **self._bounds(interval, percent=percent))
+
+    def _bounds(self, interval: Interval, *, percent: bool) -> dict[str, str]:
+        """Both ends, rounded outwards: what is shown holds all that the interval does."""
+        low, high = (interval.low, ROUND_FLOOR), (interval.high, ROUND_CEILING)
+        if percent:
+            return {"low": self.share(*low), "high": self.share(*high)}
+        return {"low": self.number(low[0], 2, low[1]), "high": self.number(high[0], 2, high[1])}
 
     def level(self, *intervals: Interval | Undefined | float) -> str:
         """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""

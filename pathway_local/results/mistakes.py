@@ -1,0 +1,123 @@
+"""What looks like a mistake in ratings: one person under two names, a rater who saw the judge, half of a scale."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from pathway_local.note import Note
+from pathway_local.rater import GROUP, JUDGES
+from pathway_local.results.label_design import uneven_strata
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
+from pathway_local.sheets.columns import folded
+from pathway_local.statistics.figure import FloatArray
+
+LEAST_ALIKE = 8
+"""Cases on which two people's scores must all be the same before we suspect that a sheet was imported twice."""
+
+LEAST = 20
+"""Scores of a rater from which these say something of its habits."""
+
+NEARLY_ALL, COMMON = 0.95, 0.7
+"""The share of equal scores from which a person may have seen the judge's, if no score is more frequent than that."""
+
+LONG = 7
+"""Levels of a scale of which somebody may have used another, shorter one."""
+
+OFTEN = 0.1
+"""The share of cases with the texts of another one from which each seems to be there several times."""
+
+
+def names_one_person(first: str, second: str) -> bool:
+    """Whether two raters' names differ only in their group, or in case, accents, blanks and punctuation."""
+    mine, others = ({_bare(name), _bare(name.partition(GROUP)[2] or name)} for name in (first, second))
+    return bool(mine & others)
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, folded(name))) or name
+
+
+def mistakes(matrix: RatingsMatrix, among: Sequence[int] | None = None) -> Iterator[Note]:
+    """Yield a warning for whatever looks like a mistake in how these raters' scores came about.
+
+    `among` are the columns of the raters whose scores count; None for all. Whoever reads a figure of them must know.
+    """
+    raters = [place for place in matrix.scoring("human", *JUDGES) if among is None or place in among]
+    people = [place for place in raters if matrix.raters[place].kind == "human"]
+    for first, second in combinations(people, 2):
+        yield from _one_person(matrix, first, second)
+    for judge in (place for place in raters if place not in people):
+        for person in people:
+            yield from _copied(matrix, person, judge)
+    yield from _part_of_scale(matrix, raters)
+    yield from _strangers(matrix, people)
+    if matrix.repeated > OFTEN * len(matrix.case_ids):
+        yield Note("cases_twice", {"count": matrix.repeated, "cases": len(matrix.case_ids)}, "warning")
+
+
+def _both(matrix: RatingsMatrix, first: int, second: int) -> FloatArray:
+    """Two raters' scores of the cases of both, (cases, 2)."""
+    both = matrix.given[:, [first, second]]
+    return both[np.isfinite(both).all(axis=1)]
+
+
+def _one_person(matrix: RatingsMatrix, first: int, second: int) -> Iterator[Note]:
+    """Two people whose names, or all of whose scores, are the same."""
+    both, told = _both(matrix, first, second), _named(matrix, first, second)
+    if names_one_person(matrix.raters[first].name, matrix.raters[second].name):
+        yield Note("alike_names", told, "warning")
+    if len(both) >= LEAST_ALIKE and len(np.unique(both)) > 1 and (both[:, 0] == both[:, 1]).all():
+        yield Note("alike_scores", {**told, "cases": len(both)}, "warning")
+
+
+def _copied(matrix: RatingsMatrix, person: int, judge: int) -> Iterator[Note]:
+    """A person who nearly always gives the judge's score, though scores vary, may have seen it."""
+    both = _both(matrix, person, judge)
+    if len(both) < LEAST:
+        return
+    same, commonest = np.mean(both[:, 0] == both[:, 1]), np.unique(both[:, 1], return_counts=True)[1].max() / len(both)
+    if same >= NEARLY_ALL and commonest <= COMMON:
+        told = {"count": int(np.sum(both[:, 0] == both[:, 1])), "cases": len(both)}
+        yield Note("saw_judge", {**_named(matrix, person, judge), **told}, "warning")
+
+
+def _part_of_scale(matrix: RatingsMatrix, raters: Sequence[int]) -> Iterator[Note]:
+    """A rater who keeps to the lower half of a long scale where others go beyond: 1 to 5 on 0 to 10."""
+    scores = matrix.on_scale
+    if matrix.nominal or len(matrix.levels) < LONG:
+        return
+    middle = (matrix.levels[0] + matrix.levels[-1]) / 2
+    highest = {
+        place: float(np.nanmax(scores[:, place])) for place in raters if np.isfinite(scores[:, place]).sum() >= LEAST
+    }
+    for place, high in highest.items():
+        if high <= middle < max(highest.values()):
+            told: dict[str, object] = {"rater": matrix.raters[place].name, "high": high}
+            yield Note("part_of_scale", {**told, "low": matrix.levels[0], "top": matrix.levels[-1]}, "warning")
+
+
+def _strangers(matrix: RatingsMatrix, people: Sequence[int]) -> Iterator[Note]:
+    """People who rated different cases: a strict and a lenient one move the means of their own."""
+    counts = np.isfinite(matrix.given[:, list(people)])
+    rated = counts.sum(axis=0)
+    many = [at for at in range(len(people)) if rated[at] >= LEAST]
+    apart = [
+        (one, other) for one, other in combinations(many, 2) if np.sum(counts[:, one] & counts[:, other]) < LEAST_ALIKE
+    ]
+    if apart and len(apart) == len(many) * (len(many) - 1) / 2:
+        yield Note("different_cases", {"people": [matrix.raters[people[at]].name for at in many]}, "warning")
+
+
+def _named(matrix: RatingsMatrix, first: int, second: int) -> dict[str, object]:
+    return {"first": matrix.raters[first].name, "second": matrix.raters[second].name}
+
+
+def mistakes_in(data: Scores) -> list[Note]:
+    """Return each such warning of a run once, and one for each judge that stopped before its end."""
+    found = [Note("judge_stopped", {"judge": name}, "warning") for name in data.stopped]
+    for matrix in data.matrices([*data.rubrics.values()]):
+        found += [Note("uneven_people", {"column": column}, "warning") for column in set(uneven_strata(matrix))]
+        found += [note for note in mistakes(matrix) if note not in found]
+    return found
