@@ -21,7 +21,7 @@ CEILINGS = {
     "rendering": 573,
     "sealing": 1013,
     "engines": 2599,
-    "runs": 2487,
+    "runs": 2469,
     "judging": 2800,
     "statistics": 2461,
     "words": 203,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 513,
     "api": 391,
     "declare": 558,
-    "cli": 3379,
+    "cli": 3358,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
