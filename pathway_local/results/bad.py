@@ -16,9 +16,8 @@ from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, undefined_estimate
-from pathway_local.statistics.intervals import scale_mean
 from pathway_local.statistics.prediction_powered import BoolArray, Survey
-from pathway_local.statistics.share import share
+from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
 
 TIE = 0.5
@@ -156,7 +155,7 @@ class BadAnswers:
         scores = self.matrix.on_scale[:, place]
         such, levels = np.isfinite(scores) if inside is None else np.isfinite(scores) & inside, self.matrix.levels
         clusters = None if self.clusters is None else self.clusters[such]
-        return scale_mean(scores[such], (float(levels[0]), float(levels[-1])), clusters)
+        return scale_mean(scores[such], [*map(float, levels)], clusters)
 
     def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
         """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
