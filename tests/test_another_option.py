@@ -57,7 +57,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Louder]:
 
 def test_the_command_has_it_with_its_help_and_passes_it_on(asked: list[Louder]) -> None:
     app = sys.modules[USERS[0]].app
-    said = CliRunner().invoke(app, ["--help-all"]).output
+    said = CliRunner().invoke(app, ["--help"]).output
     assert "--tone TONE" in said and "How loud the judge is. [default: calm]" in " ".join(said.split())
     CliRunner().invoke(app, ["cases.csv", "--rubric", "groundedness", "--tone", "loud"], catch_exceptions=False)
     assert [each.tone for each in asked] == ["loud"]

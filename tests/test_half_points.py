@@ -1,4 +1,4 @@
-"""Half points on a scale of whole ones count as levels; for other numbers a sentence says what to quote."""
+"""Numbers between levels are no levels: figures that need levels leave them out, and a sentence says what to quote."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,29 +38,24 @@ def store(path: Path, rubric: Rubric, **people: Sequence[float]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("field", ["min: 1, max: 5", "min: 1, max: 5, step: 0.5"])
-def test_half_points_have_kappa_and_alpha(run: Run, tmp_path: Path, field: str) -> None:
+def test_half_points_on_a_scale_that_has_them_have_kappa_and_alpha(run: Run, tmp_path: Path) -> None:
+    field = "min: 1, max: 5, step: 0.5"
     out = run("agreement", store(tmp_path / "may.run", scale(field), ann=ANN, bob=BOB), "--json").out
     pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
     for (one, other), given in {("demo", "ann"): (JUDGE, ANN), ("ann", "bob"): (ANN, BOB)}.items():
-        figures = pairs[one, other]
-        places = [np.array(each) * 2 for each in given]
+        places = [(np.array(each) * 2).astype(int) for each in given]
         for name, weights in (("kappa", None), ("kappa_quadratic", "quadratic")):
-            expected = cohen_kappa_score(*(each.astype(int) for each in places), weights=weights, labels=range(2, 11))
-            assert figures[name]["value"] == pytest.approx(expected)
+            expected = cohen_kappa_score(*places, weights=weights, labels=range(2, 11))
+            assert pairs[one, other][name]["value"] == pytest.approx(expected)
     together = {each["raters"]: each for each in rows(out, "together")}
-    for level in ("nominal", "ordinal", "interval"):
-        found = krippendorff.alpha([JUDGE, ANN, BOB], level_of_measurement=level, value_domain=np.arange(1, 5.5, 0.5))
-        assert together["all 3 raters"][f"alpha_{level}"]["value"] == pytest.approx(found)
-    told = notes(out, "half_points")
-    assert bool(told) == ("step" not in field) and not notes(out, "between_levels")
-    if told:
-        assert told[0].startswith("ann and bob gave half points, so 1, 1.5 and so on up to 5 count as the levels where")
+    found = krippendorff.alpha([JUDGE, ANN, BOB], level_of_measurement="ordinal", value_domain=np.arange(1, 5.5, 0.5))
+    assert together["all 3 raters"]["alpha_ordinal"]["value"] == pytest.approx(found)
+    assert not notes(out, "between_levels")
 
 
 @pytest.mark.parametrize(
     ("field", "odd"),
-    [("min: 1, max: 5", 3.7), ("levels: {1: a, 2: b, 4: c, 5: d}", 4.5), ("min: 1, max: 5", 3.25)],
+    [("min: 1, max: 5", 3.5), ("levels: {1: a, 2: b, 4: c, 5: d}", 4.5), ("min: 1, max: 5", 3.25)],
 )
 def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: Path, field: str, odd: float) -> None:
     judge = [2 if "levels" in field and value == 3 else value for value in JUDGE]
@@ -73,11 +68,11 @@ def test_for_other_numbers_one_sentence_says_what_to_quote(run: Run, tmp_path: P
             add(made, name, verdicts, rubric, "human" if name in ("ann", "bob") else "judge", rated)
     out = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", "--json").out
     (told,) = notes(out, "between_levels")
-    assert told.startswith("ann and bob gave scores between the levels that are not half points")
+    assert told.startswith("ann and bob gave scores between the levels, so figures")
     assert "quote Spearman" in told and "(Spearman: 1 is fully" in " ".join(sentences(out))
     (of_judge, *_) = rows(out, "pairs")
     assert "kappa" not in of_judge and of_judge["spearman"]["value"] > 0.8
-    assert "These 2 people agree among themselves at 1.00 (alpha interval" in " ".join(sentences(out))
+    assert "These 2 people agree among themselves at 1.00 (alpha ordinal" in " ".join(sentences(out))
     for options in ((), ("--full",)):
         shown = run("agreement", tmp_path / "may.run", "--rater", "demo", "--rater", "ann", "--rater", "bob", *options)
         assert "scores between the levels of the scale" not in shown.words
@@ -93,11 +88,6 @@ def test_one_half_point_changes_no_other_pair(run: Run, tmp_path: Path) -> None:
     for name, own in (("whole", bob), ("half", [2.5, *bob[1:]])):
         out = run("agreement", store(tmp_path / f"{name}.run", scale("min: 1, max: 5"), ann=ann, bob=own), "--json").out
         pairs = {(each["first"], each["second"]): each for each in rows(out, "pairs")}
-        sets = {each["raters"]: each for each in rows(out, "together")}
-        found.append((pairs["demo", "ann"], sets["demo – ann"]))
-        # One level of the scale apart counts, half a level more doesn't.
-        apart = np.abs(np.array(JUDGE) - np.array(own))
-        assert pairs["demo", "bob"]["within_one"]["value"] == pytest.approx(float(np.mean(apart <= 1)))
-    assert found[0] == found[1]
-    (told,) = notes(out, "half_points")
-    assert told.endswith('"within one" still means at most one level of the scale apart.')
+        found.append((pairs["demo", "ann"], "kappa" in pairs["demo", "bob"]))
+    assert found[0][0] == found[1][0] and (found[0][1], found[1][1]) == (True, True)
+    assert pairs["demo", "bob"]["kappa"]["value"] is None and pairs["demo", "bob"]["spearman"]["value"] > 0

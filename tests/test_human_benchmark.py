@@ -133,19 +133,7 @@ def test_reasons_name_the_rater_who_gave_one_score() -> None:
     assert two.second.value == Undefined("b gave 4 every time")
 
 
-def test_a_weight_counts_as_so_many_cases() -> None:
-    scores, weights = raters(10, 60, (0.5, 0.7, 0.9, 0.3)), np.random.default_rng(1).integers(1, 4, 60)
-    copied = np.repeat(scores, weights, axis=0)
-    heavy = human_benchmark(scores[:, :3], scores[:, 3:], "spearman", 0.05, NAMES, weights=weights.astype(float))
-    plain = human_benchmark(copied[:, :3], copied[:, 3:], "spearman", 0.05, NAMES)
-    for ours, theirs in zip(heavy.averages, plain.averages, strict=True):
-        assert ours.first.value == pytest.approx(theirs.first.value)
-        assert ours.second.value == pytest.approx(theirs.second.value)
-
-
 def test_figures_that_make_no_sense_here_are_refused() -> None:
     one = np.ones((3, 2))
     with pytest.raises(ValueError, match="on the scale"):
         human_benchmark(one, one, "kappa", 0.05, NAMES)
-    with pytest.raises(ValueError, match="no measure of agreement"):
-        compare_judges(one, one, "mean_difference", 0.05, NAMES)

@@ -95,11 +95,6 @@ def test_a_template_that_refuses_or_drops_the_system_turn_has_to_fold(folders: d
     assert _check(spec_of(qwen, system="fold"), qwen)["system turn"].status == "ok"
 
 
-def test_folding_where_it_is_not_needed_is_told_but_allowed(folders: dict[str, Path]) -> None:
-    found = _check(spec_of(folders["qwen"], system="fold"), folders["qwen"])["system turn"]
-    assert found.status == "ok" and "would take a system turn, too" in found.found
-
-
 def test_a_template_that_puts_the_system_turn_last_or_no_user_turn_in(qwen: Path) -> None:
     behind = "{% for m in messages | reverse %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
     assert "behind the user turn" in _check(spec_of(_retemplate(qwen, behind)), qwen)["system turn"].found
@@ -148,12 +143,6 @@ def test_the_thinking_switch_does_what_the_entry_says(
     found = _check(spec_of(qwen, thinking=thinking), qwen)["thinking"]
     assert found.status == ("problem" if problem else "ok")
     assert problem in found.found
-
-
-def test_a_judge_that_has_to_open_its_thinking_itself_is_worth_a_note(qwen: Path) -> None:
-    found = _check(spec_of(qwen, thinking=TAGS.model_copy(update={"start": ""})), qwen)["thinking"]
-    assert found.status == "note"
-    assert "thinking.start to '<think>'" in found.fix
 
 
 def test_a_judge_that_starts_its_answer_in_a_channel_of_its_own(tmp_path: Path) -> None:

@@ -72,7 +72,10 @@ def test_a_page_shows_texts_levels_and_everyones_words(run: Run) -> None:
         "s-3 row 3 question the question of s-3 answer the answer of s-3 demo local judge 4 Good confidence 99% "
         "Probabilities 1 Bad 1% 4 Good 99% reason because ann person 1 Bad reason because 1 hosted hosted judge 2 Poor"
     ) in page.said
-    assert "s-3 the question of s-3 4 Good confidence 99% because 1 Bad because 1 2 Poor because 2 1 Bad" in page.said
+    assert (
+        "s-3 the question of s-3 the answer of s-3 4 Good confidence 99% because 1 Bad because 1 2 Poor because 2 1 Bad"
+        in page.said
+    )
     german = run("read", "may.run", "--cases", "cases.jsonl", "--out", "lies.html", "--by", "failure", "--lang", "de")
     assert german.code == 0
     assert "bad-row: broken" in check_harmless(Path("lies.html").read_text(encoding="utf-8")).said

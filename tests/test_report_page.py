@@ -26,7 +26,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS
 from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.resampling import GROUPS
+from pathway_local.statistics.jackknife import GROUPS
 from pathway_local.system.safe_yaml import load_yaml
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.words import languages

@@ -57,7 +57,7 @@ PEOPLE = {"ann": near("ann"), "bob": near("bob")}
         (GUESSED["judge"], "judge can't stand in for these people", "read --by disagreement"),
         (
             np.full(COUNT, 4),
-            "Nothing shows whether judge can stand in for people, because judge gave 4 every",
+            "judge can't stand in for a person: judge gave 4 every time.",
             "read --by disagreement",
         ),
     ],

@@ -25,15 +25,16 @@ from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.stand_in import stand_in
+from pathway_local.runs import run_file
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import undo_import
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
 from pathway_local.verdict import Failure, Score, Verdict
-from pathway_local.viewer import server, verdict_index
+from pathway_local.viewer import server, verdicts
 from pathway_local.viewer.server import Gate
-from pathway_local.viewer.verdict_index import Selection
+from pathway_local.viewer.verdicts import Selection
 from pathway_local.words.language import Language
 
 
@@ -79,11 +80,12 @@ def test_a_row_of_the_table_has_a_case_with_its_raters_side_by_side(desk: Desk) 
     table = desk.get("/table/0").table
     assert len(table) == 8
     assert table[0] == (
-        "s-1 tiny v1 the question of s-1 4 Good confidence 90% Überall s-1 5 Best because 5 4 Good because 4"
+        "s-1 tiny v1 the question of s-1 the answer of s-1 4 Good confidence 90% Überall s-1 5 Best because 5 "
+        "4 Good because 4"
     )
     heads = re.findall('<th scope="col">(.*?)</th>', desk.get("/table/0").text.partition('class="cases"')[2])
     named = [" ".join(re.sub("<[^>]*>", " ", head).split()) for head in heads]
-    assert named == ["Case", "Rubric", "bot", "question", "demo local judge", "ann person", "bob person"]
+    assert named == ["Case", "Rubric", "bot", "question", "answer", "demo local judge", "ann person", "bob person"]
 
 
 def test_the_table_filters_by_what_any_rater_said(desk: Desk) -> None:
@@ -106,18 +108,8 @@ def test_each_kept_column_has_a_filter_of_its_own(run: Path, file: Path) -> None
         add(opened, "cy", said(1, 2, 4, 5), kind="human", rows=rows)
     with viewing(run, file) as desk:
         names = [each["name"] for each in desk.get("/table/0").page.of("select")]
-        assert names == ["rubric", "rater", "level", "outcome", "mark", "group:bot", "group:who", "order", "by"]
+        assert names == ["rubric", "rater", "level", "outcome", "mark", "group:bot", "group:who", "order"]
         assert ids(desk, **{"group:bot": "v0", "group:who": "B"}, rater="cy") == ["s-4 tiny"]
-
-
-def test_levels_are_charted_by_group(desk: Desk) -> None:
-    told = desk.chosen(by="bot", rubric="tiny")
-    [chart] = [each for each in told.page.of("svg") if each["aria-label"] == "tiny score by bot"]
-    assert chart and "demo, v0" in told.said and "ann, v1" in told.said
-    rows = re.findall("<tr>(.*?)</tr>", told.text.partition("<main")[2], re.DOTALL)
-    counts = [" ".join(re.sub("<[^>]*>", " ", row).split()) for row in rows]
-    assert "bob v0 1 0 0* 1 0" in counts and "bob v1 1 0 0* 1 0" in counts and "demo v1 0 0 0* 1 1" in counts
-    assert "tiny score" in desk.chosen(rubric="tiny").said and "demo, v0" not in desk.get("/table/0").said
 
 
 def test_the_search_finds_words_ids_and_texts_in_any_case(desk: Desk) -> None:
@@ -136,7 +128,7 @@ def test_the_table_sorts_and_turns_its_pages(desk: Desk, monkeypatch: pytest.Mon
     assert order("high") == ["s-3", "s-1", "s-4", "s-2"]
     assert order("unsure") == ["s-2", "s-4", "s-1", "s-3"]
     assert order("nonsense") == list(IDS)
-    monkeypatch.setattr("pathway_local.viewer.verdict_index.PAGE", 3)
+    monkeypatch.setattr("pathway_local.viewer.verdicts.PAGE", 3)
     monkeypatch.setattr("pathway_local.viewer.app.PAGE", 3)
     where = desk.post("/select", {"rubric": "tiny"}).header("location").removeprefix(desk.gate.folder)
     pages = [[row.split()[0] for row in desk.get(f"{where}?page={page}").table] for page in (1, 2, 3, "no")]
@@ -232,36 +224,30 @@ def test_two_viewers_see_each_other_s_agreed_scores(desk: Desk, run: Path, file:
         assert ids(desk, rater="adjudicated/Ben") == ids(other, rater="adjudicated/Eve Ö") == ["s-2 tiny"]
 
 
-def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_can_be_judged_meanwhile(desk: Desk, run: Path) -> None:
     desk.get("/table/0")
-    decoded: list[object] = []
-    real = verdict_index.from_columns
-    monkeypatch.setattr(
-        verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
-    )
     with RunFile.open(run) as writer:
         add(writer, "ann", {"s-3": Verdict({"score": Score(2)}), "s-1": Verdict({"score": Score(1)})}, kind="human")
         add(writer, "late", {"s-1": Failure("odd", "why")})
         assert ids(desk, rater="ann", order="low") == ["s-1 tiny", "s-3 tiny", "s-4 tiny", "s-2 tiny"]
-        assert len(decoded) == 3 + 13  # the new outcomes, and those on the page
         assert ids(desk, outcome="kind:odd") == ["s-1 tiny"]
 
 
 def test_a_page_reads_its_own_verdicts_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     many = [f"c{number:05}" for number in range(2_000)]
     rows = cases(ids=many)
-    with RunFile.create(tmp_path / "many.run") as made:
+    with RunFile.create(tmp_path / "many.run") as made, made.together():
         add(made, "demo", {name: Verdict({"score": Score(1 + at % 5)}) for at, name in enumerate(many)}, rows=rows)
     with RunFile.read(tmp_path / "many.run") as opened:
-        index = verdict_index.VerdictIndex(opened, None)
+        index = verdicts.Verdicts(opened, None)
         decoded: list[object] = []
-        real = verdict_index.from_columns
+        real = run_file.from_columns
         monkeypatch.setattr(
-            verdict_index, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
+            run_file, "from_columns", lambda path, columns: decoded.append(columns) or real(path, columns)
         )
         assert index.show(Selection(level=("score", 5.0), order="high")) == (400, 400)
-        assert [row.case.id for row in index.page(8)] == many[1754::5]
-        assert len(decoded) == verdict_index.PAGE
+        assert [case.id for case, *_ in index.page(8)] == many[1754::5]
+        assert len(decoded) == verdicts.PAGE
 
 
 def test_without_a_cases_file_there_are_verdicts_alone(run: Path) -> None:
@@ -397,7 +383,7 @@ def test_the_token_works_once(desk: Desk) -> None:
 def test_asking_for_its_head_does_not_use_up_the_address(run: Path) -> None:
     with RunFile.read(run) as opened:
         gate = Gate(None, 4711, str)  # type: ignore[arg-type]
-        desk = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
+        desk = Desk(gate, verdicts.Verdicts(opened, None), [])
         assert desk.ask("HEAD", gate.address.removeprefix(ORIGIN)).status == 403
         desk.sign_in()
     assert desk.cookie.startswith("viewer=") and gate.folder.removeprefix("/") not in gate.address
@@ -433,7 +419,7 @@ def test_forms_have_limits(desk: Desk) -> None:
     assert desk.ask("POST", f"{folder}/select", b"\xff", typed).status == 400
     assert desk.ask("POST", f"{folder}/select", b"{}", (*form, ("content-type", "text/plain"))).status == 415
     for level in ("[", "[" * 10_000, '["score", "4"]', '["score"]', "5", '["score", 1e999]', '["score", NaN]'):
-        assert desk.chosen(level=level, order=level[:99], by=level[:99], **{f"group:{level[:99]}": "x"}).status == 200
+        assert desk.chosen(level=level, order=level[:99], **{f"group:{level[:99]}": "x"}).status == 200
 
 
 def test_every_answer_keeps_the_browser_from_keeping_loading_and_framing(desk: Desk) -> None:
@@ -455,7 +441,7 @@ def test_the_cookie_is_for_this_folder_alone(run: Path) -> None:
         pass
     with RunFile.read(run) as opened:
         gate = Gate(None, 4711, str)  # type: ignore[arg-type]
-        other = Desk(gate, verdict_index.VerdictIndex(opened, None), [])
+        other = Desk(gate, verdicts.Verdicts(opened, None), [])
         told = other.ask("GET", gate.address.removeprefix(ORIGIN)).header("set-cookie")
     assert "HttpOnly" in told and "SameSite=strict" in told and f"Path={gate.folder}/" in told
     assert desk.cookie not in told

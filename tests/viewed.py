@@ -17,7 +17,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.viewer.app import Viewer
 from pathway_local.viewer.server import Gate
-from pathway_local.viewer.verdict_index import CaseTexts, VerdictIndex
+from pathway_local.viewer.verdicts import CaseTexts, Verdicts
 from pathway_local.words.language import Language
 
 PORT = 4711
@@ -55,7 +55,7 @@ class Answer:
 class Desk:
     """A person at a browser: keeps the cookie, and follows where a form leads."""
 
-    def __init__(self, gate: Gate, index: VerdictIndex, faults: list[Exception]) -> None:
+    def __init__(self, gate: Gate, index: Verdicts, faults: list[Exception]) -> None:
         self.gate, self.index, self.faults = gate, index, faults
         self.cookie = ""
 
@@ -114,8 +114,8 @@ def viewing(run: Path, cases: Path | None, *, read_only: bool = False, lang: str
     """The viewer of a run, with somebody signed in."""
     with RunFile.read(run) as opened:
         texts = CaseTexts(cases_of(cases, rubrics_of(opened).values(), opened, "id")) if cases else None
-        index = VerdictIndex(opened, texts)
-        viewer = Viewer(index, texts, Language(lang), ["pathway-local", "view"], read_only=read_only)
+        index = Verdicts(opened, texts)
+        viewer = Viewer(index, Language(lang), ["pathway-local", "view"], read_only=read_only)
         faults: list[Exception] = []
         gate = Gate(viewer.application(faults.append), PORT, viewer.refusal)
         viewer.folder = gate.folder

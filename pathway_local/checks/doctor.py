@@ -2,9 +2,9 @@
 
 import os
 import platform
-import re
 import shlex
 import stat
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from pathway_local import __version__
 from pathway_local.check import Check, checked
-from pathway_local.engines.cluster import INSTALL, RAY, Cluster, look
 from pathway_local.engines.engine_list import ENGINES, installed_packages
 from pathway_local.errors import CasesError, EngineError, PathwayError, RunFileError
 from pathway_local.judges.engine_settings import file_checks
@@ -37,7 +36,6 @@ from pathway_local.system.machine import (
     free_disk,
     this_machine,
     uses_gpu,
-    version_of,
 )
 from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to, left_parts
 
@@ -160,10 +158,8 @@ def _engine(found: Mapping[str, str]) -> Check:
 RESTORE = "Restore a copy from a backup."
 
 LOCAL = "Move the run to a local disk, and copy it back when it is finished."
-
 # SQLite's logs beside a run need memory that all readers and writers share, which a network file system can't give.
-_NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gpfs", "beegfs", "fuse.sshfs", "fuse.gluster")
-_ESCAPED = re.compile(r"\\([0-7]{3})")
+_NETWORK = ("nfs", "cifs", "smb", "afs", "v9fs", "ceph", "lustre", "gpfs", "beegfs", "fuse")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -193,7 +189,7 @@ def run_checks(path: Path, judges: Registry) -> Iterator[Check]:
     if not os.access(folder, os.W_OK):
         said = "you can't write to it, so the run can only be read"
         yield Check("run folder", "note", said, "Move the run to your own folder before you continue it.")
-    yield _file_system(path, Path("/proc/self/mountinfo"))
+    yield _file_system(path)
     yield from _left_parts(folder)
     yield checked("run", lambda: _run(path), RESTORE)
     yield checked("audit trail", lambda: _trail(path), RESTORE)
@@ -225,17 +221,11 @@ def _left_parts(folder: Path) -> Iterator[Check]:
         yield Check("half-written files", "problem", said, f"If no command is writing there: rm -r {names}")
 
 
-def _file_system(path: Path, mounts: Path) -> Check:
-    """Check that a run is on a local disk; `mounts` lists what is mounted where (proc_pid_mountinfo(5))."""
-    name, kind = "run folder, file system", ""
-    real, longest = path.resolve(), -1
-    for line in mounts.read_text("utf-8", "replace").splitlines():
-        before, _, after = line.partition(" - ")
-        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split()[4]))
-        # Of two mounts in one place, the later one hides the other.
-        if real.is_relative_to(point) and len(point.parts) >= longest:
-            kind, longest = after.split()[0], len(point.parts)
-    if kind.startswith(_NETWORK):
+def _file_system(path: Path) -> Check:
+    """Check that a run is on a local disk."""
+    name, command = "run folder, file system", ["stat", "--file-system", "--format=%T", "--", str(path)]
+    kind = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    if kind.startswith(_NETWORK) and kind != "fuseblk":
         return Check(name, "note", f"{kind} is a network file system: writing a run there can damage it", LOCAL)
     return Check(name, "ok", kind or "unknown")
 
@@ -287,10 +277,8 @@ def _sheet(path: Path) -> Check:
     return Check("cases", "ok", f"{len(sheet.columns)} columns{named}: {names}; {rows}")
 
 
-def examine(
-    target: Path | None = None, judge: str | None = None, registry: Path | None = None, cluster: str = ""
-) -> Iterator[Check]:
-    """Check this machine, a judge (default: the demo judge), and a run or cases file and a cluster if they are named.
+def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:
+    """Check this machine, a judge (default: the demo judge), and a run or cases file if one is named.
 
     If something can't be checked, that is itself a problem, and the other checks still run.
     """
@@ -304,8 +292,6 @@ def examine(
         yield _problem("registry", error)
     else:
         yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
-    if cluster:
-        yield from _looked("cluster", lambda: _cluster(cluster))
     if target is not None:
         yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
 
@@ -313,22 +299,6 @@ def examine(
 def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
     spec = judges.get(name)
     yield from file_checks(spec, weights_folder(spec), machine)
-
-
-def _cluster(address: str) -> Iterator[Check]:
-    """Check the cluster at this address. Raises UsageError for no address, EngineError if it does not answer."""
-    Cluster(address)
-    version = version_of("ray")
-    if version != RAY:
-        said = f"{version or 'none'} is installed; this release was tested with {RAY}"
-        yield Check("Ray", "note" if version else "problem", said, INSTALL)
-    if not version:
-        return
-    found = look(address)
-    yield from found.checks
-    if found.machine:
-        nodes = "1 node" if len(found.nodes) == 1 else f"{len(found.nodes)} nodes"
-        yield Check("cluster", "ok", f"{nodes}; a worker there has {found.machine.described()}")
 
 
 def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

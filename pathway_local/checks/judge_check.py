@@ -1,9 +1,6 @@
-"""Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`.
+"""Checks that a judge is ready, without loading it and without a network: `pathway-local judges check`."""
 
-A check of the chat template renders it with words that occur nowhere else, and looks for their places in the result.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -12,7 +9,7 @@ from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TooCostly
-from pathway_local.judges.chat_template import ANSWER, MARKS, NEXT, SYSTEM, USER
+from pathway_local.judges.chat_template import MARKS, SYSTEM, USER, is_open, read_template
 from pathway_local.judges.engine_settings import file_checks
 from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
 from pathway_local.judges.model_config import text_config, whole
@@ -30,14 +27,14 @@ from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.system.machine import Machine
 
 SYSTEM_TURN = "system turn"
-NATIVE, FOLDED = [("system", SYSTEM), ("user", USER)], [("user", f"{SYSTEM}\n\n{USER}")]
+TURNS = {"native": [("system", SYSTEM), ("user", USER)], "fold": [("user", f"{SYSTEM}\n\n{USER}")]}
 Switches = Mapping[str, object]
 
-_SWITCHES = "Correct thinking.off_by and on_by in its entry: the switches that its chat template asks for."
+_SWITCHES = "Correct thinking.off_by, on_by and skip in its entry: the switches that its chat template asks for."
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
 
 
-def chat_checks(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[Check]:
+def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Iterator[Check]:
     """Check the chat template; if it is missing or takes no turns, its other checks are left out."""
     if not tokenizer.template:
         yield Check("chat template", "problem", "the judge has none", NO_TEMPLATE)
@@ -47,35 +44,25 @@ def chat_checks(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Iterator[Check]:
     if system.status != "problem":
         yield checked("chat template", lambda: _template(spec, tokenizer))
         yield checked("thinking", lambda: _thinking(spec, tokenizer))
-    yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer))
+    yield checked("end of turn", lambda: _end_of_turn(spec, folder, tokenizer))
 
 
-def _off(spec: JudgeSpec) -> Switches:
-    """Return the chat template's switches that keep the judge from thinking."""
-    return spec.thinking.off_by if spec.thinking else {}
-
-
-def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches) -> str:
-    return tokenizer.chat(FOLDED if spec.system == "fold" else NATIVE, switches)
+def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches, system: str = "") -> str:
+    return tokenizer.chat(TURNS[system or spec.system], switches)
 
 
 def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    text, size = _prompt(spec, tokenizer, _off(spec)), f"{len(tokenizer.template):,} characters"
+    text, size = _prompt(spec, tokenizer, {}), f"{len(tokenizer.template):,} characters"
     if any(date.today().strftime(form) in text for form in _DATES):
         return Check("chat template", "note", f"{size}; it puts today's date into every prompt, so days differ")
     return Check("chat template", "ok", size)
 
 
 def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    native, folded = (_refusal(tokenizer, turns, _off(spec)) for turns in (NATIVE, FOLDED))
-    if spec.system == "fold":
-        said, refused, other = "folded into the user turn", folded, "native"
-        also = "" if native else "; its template would take a system turn, too"
-    else:
-        said, refused, other, also = "native", native, "fold", ""
+    refused, other = _refusal(spec, tokenizer, spec.system), "native" if spec.system == "fold" else "fold"
     if not refused:
-        return Check(SYSTEM_TURN, "ok", f"{said}{also}")
-    if native and folded:
+        return Check(SYSTEM_TURN, "ok", "folded into the user turn" if spec.system == "fold" else "native")
+    if _refusal(spec, tokenizer, other):
         return Check(SYSTEM_TURN, "problem", refused, "Use another chat template: this one takes no user turn.")
     return Check(SYSTEM_TURN, "problem", refused, _edit(spec, f"system: {other}"))
 
@@ -86,10 +73,10 @@ def _edit(spec: JudgeSpec, key: str) -> str:
     return f"Put `{key}` into its entry in models.yaml."
 
 
-def _refusal(tokenizer: JudgeTokenizer, turns: Sequence[tuple[str, str]], switches: Switches) -> str:
-    """Return why the judge can't take these turns; empty if it can. Raises TooCostly."""
+def _refusal(spec: JudgeSpec, tokenizer: JudgeTokenizer, system: str) -> str:
+    """Return why the judge can't take its turns in that way; empty if it can. Raises TooCostly."""
     try:
-        text = tokenizer.chat(turns, switches)
+        text = _prompt(spec, tokenizer, spec.thinking.off_by if spec.thinking else {}, system)
     except TooCostly:
         raise
     except EngineError as error:
@@ -101,31 +88,25 @@ def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     how = spec.thinking
     if how is None:
         return _no_thinking(spec, tokenizer)
-    off, on = (_prompt(spec, tokenizer, switches) for switches in (how.off_by, how.on_by))
-    opening = how.start.strip() or _opening(how.end)
-    opens_off, opens_on = (_open(prompt, opening, how.end) for prompt in (off, on))
+    prompts = [_prompt(spec, tokenizer, switches) for switches in (how.off_by, how.on_by)]
+    off, on = (prompt.rpartition(USER)[2] for prompt in prompts)
+    said = ""
     if len(tokenizer.encode(how.end)) != 1:
         said = f"its end {how.end!r} is not one token, so nothing would stop it"
-        return Check("thinking", "problem", said, "Correct thinking.end in its entry.")
-    if how.off_by != how.on_by and off == on:
+    elif how.off_by != how.on_by and len(set(prompts)) == 1:
         said = "its switch changes nothing: off_by and on_by give the same prompt"
+    elif not how.skip and any(is_open(off, marks) for marks in (how, *MARKS) if marks.end == how.end):
+        said = "switched off, the prompt still opens it"
+    elif how.start and is_open(on, how):
+        said = "switched on, the template opens it, and the entry's start would open it again"
+    if said:
         return Check("thinking", "problem", said, _SWITCHES)
-    if opens_off and not how.skip:
-        said = f"switched off, the prompt still opens it with {opening!r}"
-        return Check("thinking", "problem", said, _SWITCHES)
-    if opens_on and how.start:
-        said = f"the template opens it with {opening!r}, and the entry's start would open it again"
-        return Check("thinking", "problem", said, "Leave thinking.start out of its entry.")
-    if opening and not (opens_on or how.start):
-        said = f"switched on, the prompt does not open it with {opening!r}: the judge must do so itself"
-        return Check("thinking", "note", said, f"Set thinking.start to {opening!r} in its entry.")
-    off, on = off.rpartition(USER)[2] + how.skip, on.rpartition(USER)[2] + how.start
-    return Check("thinking", "ok", f"off: the prompt ends {off[-40:]!r}, on: {on[-40:]!r}")
+    return Check("thinking", "ok", f"off: the prompt ends {(off + how.skip)[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
 
 def _no_thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    prompt = _prompt(spec, tokenizer, {})
-    opening = next((each for mark in MARKS if _open(prompt, each := mark.start.strip(), mark.end)), "")
+    prompt = _prompt(spec, tokenizer, {}).rpartition(USER)[2]
+    opening = next((marks.start.strip() for marks in MARKS if is_open(prompt, marks)), "")
     if opening and spec.thinks == "never":
         said = f"the chat template opens thinking with {opening}, but its entry says never"
         return Check("thinking", "problem", said, "Leave `thinking` out of its entry: the template shows it.")
@@ -136,46 +117,16 @@ def _no_thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     return Check("thinking", "ok", "never")
 
 
-def _opening(end: str) -> str:
-    """Return the tag that opens a span that `end` closes; empty if `end` is no closing tag."""
-    for closing, opening in (("</", "<"), ("[/", "[")):
-        if end.startswith(closing):
-            return opening + end.removeprefix(closing)
-    return ""
-
-
-def _open(prompt: str, opening: str, end: str) -> bool:
-    """Return whether the prompt ends within a thought that this begins."""
-    tail = prompt.rpartition(USER)[2]
-    return bool(opening) and tail.rfind(opening) > tail.rfind(end)
-
-
-def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
+def _end_of_turn(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
     """Check that the token behind a reply in the chat template ends a reply; otherwise the judge never stops."""
-    known = {tokenizer.eos_id, *tokenizer.end_ids}
-    names = ", ".join(tokenizer.tokenizer.id_to_token(token) for token in sorted(known))
-    after = list(_behind_an_answer(tokenizer))
-    if any(ids[0] in known for ids in after):
+    known = (tokenizer.eos_id, *tokenizer.end_ids)
+    names = ", ".join(map(str, map(tokenizer.tokenizer.id_to_token, sorted(known))))
+    ends = read_template(folder, thinking=False).ends
+    if not ends or set(ends) & set(spec.end_of_turn):
         return Check("end of turn", "ok", names)
-    special = tokenizer.tokenizer.get_added_tokens_decoder()
-    ends = dict.fromkeys(ids[0] for ids in after if ids[0] in special)
-    if not ends:
-        return Check("end of turn", "note", f"{names}; the chat template does not show what ends a reply")
-    wanted = ", ".join(f'"{tokenizer.tokenizer.id_to_token(token)}"' for token in ends)
+    wanted = ", ".join(f'"{token}"' for token in ends)
     said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
     return Check("end of turn", "problem", said, _edit(spec, f"end_of_turn: [{wanted}]"))
-
-
-def _behind_an_answer(tokenizer: JudgeTokenizer) -> Iterator[tuple[int, ...]]:
-    """Yield the ids behind a reply at the end of a conversation, and behind a reply before another user turn."""
-    said = [("user", USER), ("assistant", ANSWER)]
-    for turns in (said, [*said, ("user", NEXT)]):
-        try:
-            rest = tokenizer.chat(turns, {}, reply=False).rpartition(ANSWER)[2].lstrip()
-        except EngineError:
-            continue  # a template may refuse a conversation that ends with a reply
-        if ids := tokenizer.encode(rest):
-            yield ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +170,7 @@ def _checks(spec: JudgeSpec, folder: Path, files: Iterable[Check]) -> tuple[list
     except EngineError as error:
         return [*checks, Check("tokenizer", "problem", str(error), error.hint)], None
     vocabulary = checked("vocabulary", lambda: _vocabulary(tokenizer, folder))
-    return [*checks, vocabulary, *chat_checks(spec, tokenizer)], tokenizer
+    return [*checks, vocabulary, *chat_checks(spec, folder, tokenizer)], tokenizer
 
 
 def _vocabulary(tokenizer: JudgeTokenizer, folder: Path) -> Check:

@@ -9,10 +9,10 @@ from io import TextIOWrapper
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from pathway_local import __version__
-from pathway_local.cli.command_help import Group
+from pathway_local.cli.command_help import pasted
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
@@ -63,7 +63,7 @@ def _subcommands(group: str) -> list[str]:
     return list(command.commands)
 
 
-class _Commands(Group):
+class _Commands(TyperGroup):
     """Imports a command's module only when the command runs, so that help appears at once."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -106,13 +106,14 @@ app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # importing rich's boxes would take longer than all the rest
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: 0 all judged, 1 some "
     "cases failed or an import left rows out, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, "
     "70 bug in the program, 130 interrupted.",
-    epilog="pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run\n"
-    "pathway-local summary my.run",
+    epilog=pasted(
+        "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run", "pathway-local summary my.run"
+    ),
 )
 
 

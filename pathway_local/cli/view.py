@@ -41,7 +41,7 @@ def view(
     # Imported here: the packages may be missing.
     from pathway_local.viewer.app import Viewer
     from pathway_local.viewer.server import open_door, serve
-    from pathway_local.viewer.verdict_index import CaseTexts, VerdictIndex
+    from pathway_local.viewer.verdicts import CaseTexts, Verdicts
 
     say = Language(lang)
     tell_exposed(run, *([cases] if cases else []))
@@ -53,9 +53,8 @@ def view(
         if sheet is None:
             notice("without --cases FILE the viewer shows verdicts, and neither texts nor forms for agreed scores")
         tell(f"reading {run}")
-        texts = CaseTexts(sheet) if sheet else None
-        index = VerdictIndex(opened, texts)
-        serve(door, Viewer(index, texts, say, sys.argv, read_only=read_only), tell_fault, _tell_address)
+        verdicts = Verdicts(opened, CaseTexts(sheet) if sheet else None)
+        serve(door, Viewer(verdicts, say, sys.argv, read_only=read_only), tell_fault, _tell_address)
     talk.say("ended")
 
 

@@ -194,11 +194,17 @@ class _Try:
 
     def state(self, marks: ThinkingSpec) -> Literal["open", "closed", "silent"]:
         """Return whether the prompt ends within a thought, behind one, or without any."""
-        start, end = self.tail.rfind(marks.start.strip()), self.tail.rfind(marks.end)
-        if start > end:
+        if is_open(self.tail, marks):
             return "open"
+        start, end = self.tail.rfind(marks.start.strip()), self.tail.rfind(marks.end)
         # In a family whose messages all end with this token, it closes a thought only behind the start of one.
         return "closed" if end >= 0 and (start >= 0 or not marks.skip) else "silent"
+
+
+def is_open(tail: str, marks: ThinkingSpec) -> bool:
+    """Return whether the end of a prompt is within a thought."""
+    start = marks.start.strip()
+    return bool(start) and tail.rfind(start) > tail.rfind(marks.end)
 
 
 def read_template(folder: Path, *, thinking: bool = True) -> TemplateReading:

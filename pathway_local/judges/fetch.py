@@ -6,9 +6,7 @@ the weights lists what was fetched, so that a copy on another machine can be che
 
 import errno
 import os
-import resource
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -41,9 +38,6 @@ from pathway_local.system.machine import GB, free_disk
 
 NOT_TAKEN = ("*/*", "consolidated*.safetensors")
 """Never fetched: files in subfolders, and second copies of the weights in another layout."""
-
-SMALL_FILES = 1 << 20
-"""Bytes that any file may have beside the announced size of the largest, such as the client's own records."""
 
 _STAGE = "Or fetch it on another machine and copy the folder: see docs/judges.md."
 
@@ -99,50 +93,19 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         ignore_patterns=list(NOT_TAKEN),
     )
     try:
-        with _no_bars():
-            planned = take(revision=spec.revision, dry_run=True)
+        planned = take(revision=spec.revision, dry_run=True)
         commit = _commit(spec, planned)
-        _check_disk(spec, sum(file.file_size or 0 for file in planned if file.will_download), folder)
+        needed, free = sum(file.file_size or 0 for file in planned if file.will_download), free_disk(folder)
+        if needed > free:
+            said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
+            raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
         folder.mkdir(parents=True, exist_ok=True)
-        with _files_of_at_most(max(file.file_size or 0 for file in planned)):
-            take(revision=commit, dry_run=False)
+        take(revision=commit, dry_run=False)
     except PathwayError:
         raise
     except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
         raise explained(spec, folder, error) from None
     return commit
-
-
-def _check_disk(spec: JudgeSpec, needed: float, folder: Path) -> None:
-    """Raise WeightsMissing if the folder's disk has not this many bytes left for a judge."""
-    free = free_disk(folder)
-    if needed > free:
-        said = f"judge {spec.name!r}: needs {needed / GB:.1f} GB, but {folder} has {free / GB:.1f} GB free"
-        raise WeightsMissing(said, "Free some space, or set XDG_DATA_HOME to a folder on a larger disk.")
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    """Hide the client's progress bars, which would show the listing of files as a download."""
-    shown = not are_progress_bars_disabled()
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            enable_progress_bars()
-
-
-@contextmanager
-def _files_of_at_most(size: int) -> Iterator[None]:
-    """Let this process write no larger file, so that an answer without an end can't fill the disk (setrlimit(2))."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    limit = size + SMALL_FILES
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit if soft == resource.RLIM_INFINITY else min(limit, soft), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
@@ -170,9 +133,7 @@ def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMis
         if any(isinstance(each, kind) for each in chain):
             return WeightsMissing(f"judge {spec.name!r}: {said}", hint)
     numbers = {each.errno or 0 for each in chain if isinstance(each, OSError)}
-    if errno.EFBIG in numbers:
-        said, hint = "the hub sends more bytes for a file than it announced", f"Do not use them: delete {folder}."
-    elif found := numbers & {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}:
+    if found := numbers & {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}:
         said = f"{folder} can't be written: {os.strerror(min(found))}"
         hint = f"Free space, correct permissions, or set XDG_DATA_HOME; then run {again}"
     else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.page import Block, Passage, blocks, outside, page, passages
-from pathway_local.pages.voices import CaseRow, CaseTable, Voice, asked_in, beginning, groups_of, raters_of, voice
+from pathway_local.pages.voices import CaseTable, Voice, case_table, voice
 from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
 from pathway_local.results.table import score_title
 from pathway_local.rubrics.rubric import Rubric
@@ -79,7 +79,8 @@ def _cards(lists: Sequence[ReadingList], say: Language, groups: Groups, filters:
         shown = tuple(
             _card(f"case-{number}-{place}", case, each.rubric, filters, say) for place, case in enumerate(each.cases, 1)
         )
-        yield Cards(title, levels, blocks(charted, say), _table(each, shown, groups.columns, say), shown)
+        rows = [(case, each.rubric, f"#{card.id}", card.places) for case, card in zip(each.cases, shown, strict=True)]
+        yield Cards(title, levels, blocks(charted, say), case_table(rows, groups.columns, say), shown)
 
 
 def _card(id: str, case: CaseToRead, rubric: Rubric, filters: Sequence[Filter], say: Language) -> Card:
@@ -89,19 +90,6 @@ def _card(id: str, case: CaseToRead, rubric: Rubric, filters: Sequence[Filter], 
     places = tuple(str(each.values.index(value)) if (value := case.metadata.get(each.name)) else "" for each in filters)
     row, texts = say("row", row=case.row), passages(case.texts or {})
     return Card(id, visible(case.case), row, metadata, places, note, texts, voices)
-
-
-def _table(each: ReadingList, shown: Sequence[Card], columns: Sequence[str], say: Language) -> CaseTable:
-    """The cases in rows that lead to their cards."""
-    asked = asked_in(each.rubric)
-    raters = raters_of([(said.rater, said.kind) for case in each.cases for said in case.said], say)
-    rows = []
-    for case, card in zip(each.cases, shown, strict=True):
-        said = {one.rater: one for one in card.voices}
-        text, groups = beginning((case.texts or {}).get(asked, "")), groups_of(case.metadata, columns)
-        voices = tuple(said.get(name) for name, _ in raters)
-        rows.append(CaseRow(f"#{card.id}", card.case, "", card.places, groups, text, voices))
-    return CaseTable(tuple(outside(name, 120) for name in columns), outside(asked, 120), False, raters, tuple(rows))
 
 
 def _filters(lists: Sequence[ReadingList], columns: Sequence[str]) -> list[Filter]:

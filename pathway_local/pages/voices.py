@@ -1,13 +1,13 @@
 """What raters said about a case: beside each other in a row of a table, and in full below the case's texts."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import RaterKind
-from pathway_local.results.reading_list import Given, Said
+from pathway_local.results.reading_list import CaseToRead, Given, Said
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same
@@ -45,7 +45,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case in one row: where its link leads, its groups, what was asked, and each rater's voice, or None.
+    """A case in one row: where its link leads, its groups, its question and answer, and each rater's voice, or None.
 
     `places` are those of its values in filters.
     """
@@ -55,19 +55,19 @@ class CaseRow:
     rubric: str
     places: tuple[str, ...]
     groups: tuple[str, ...]
-    asked: str
+    texts: tuple[str, ...]
     voices: tuple[Voice | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseTable:
-    """Cases with their raters side by side; `columns` are those of groups, `asked` heads what was asked.
+    """Cases with their raters side by side; `columns` are those of groups, `inputs` those with question and answer.
 
     `cautions` must stand above it: they say what to know about judges among the raters.
     """
 
     columns: tuple[str, ...]
-    asked: str
+    inputs: tuple[str, ...]
     has_rubrics: bool
     raters: tuple[tuple[str, str], ...]
     rows: tuple[CaseRow, ...]
@@ -93,19 +93,39 @@ def voice(said: Said, rubric: Rubric, say: Language) -> Voice:
     )
 
 
-def raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[tuple[str, str], ...]:
+def _raters_of(voices: Sequence[tuple[str, RaterKind]], say: Language) -> tuple[tuple[str, str], ...]:
     """Return each of these raters once, with its kind in words."""
     return tuple((outside(name, 120), say(f"kind_{kind}")) for name, kind in dict.fromkeys(voices))
 
 
-def asked_in(rubric: Rubric) -> str:
-    """Return the name of the input that holds the question; the first input if none is called so."""
-    return next((name for name in rubric.inputs if means_the_same("question", name)), next(iter(rubric.inputs)))
+def case_table(
+    shown: Sequence[tuple[CaseToRead, Rubric, str, tuple[str, ...]]],
+    columns: Sequence[str],
+    say: Language,
+    *,
+    has_rubrics: bool = False,
+    has_texts: bool = True,
+) -> CaseTable:
+    """Return cases in rows, each under a rubric with the address to which it leads, and its places in filters."""
+    raters = _raters_of([(said.rater, said.kind) for case, *_ in shown for said in case.said], say)
+    rows = []
+    for case, rubric, link, places in shown:
+        voices = {each.rater: each for each in (voice(said, rubric, say) for said in case.said)}
+        groups = tuple(outside(case.metadata.get(name, ""), 120) for name in columns)
+        names = _inputs_in(rubric) if has_texts else []
+        texts = tuple(beginning((case.texts or {}).get(name, "")) for name in names)
+        own = tuple(voices.get(name) for name, _ in raters)
+        rows.append(CaseRow(link, outside(case.case, 120), outside(rubric.name, 120), places, groups, texts, own))
+    inputs = tuple(outside(name, 120) for name in _inputs_in(shown[0][1])) if shown and has_texts else ()
+    return CaseTable(tuple(outside(name, 120) for name in columns), inputs, has_rubrics, raters, tuple(rows))
 
 
-def groups_of(metadata: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Return a case's values in these columns."""
-    return tuple(outside(metadata.get(name, ""), 120) for name in columns)
+def _inputs_in(rubric: Rubric) -> list[str]:
+    """Return the inputs with the question and the answer; the first ones if none is called so."""
+    names = list(rubric.inputs)
+    asked = next((name for name in names if means_the_same("question", name)), names[0])
+    others = [name for name in names if name != asked]
+    return [asked, *sorted(others, key=lambda name: not means_the_same("answer", name))[:1]]
 
 
 def beginning(text: str) -> str:

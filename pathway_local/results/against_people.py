@@ -9,7 +9,6 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, PEOPLE, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
-from pathway_local.results.label_design import design_weights, uneven_strata
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -97,13 +96,6 @@ class AgainstPeople:
         """The names of raters by their columns."""
         return [self.matrix.raters[place].name for place in places]
 
-    def _weights(self, judges: Sequence[int], least: int) -> FloatArray | None:
-        """How many cases each stands for, among those with all these judges and at least so many people; (cases,)."""
-        weights = design_weights(self.matrix, [*judges, *self.reference])
-        given = np.isfinite(self.matrix.given)
-        people = given[:, self.reference].sum(axis=1)
-        return weights and weights(given[:, list(judges)].all(axis=1) & (people >= least))
-
     @cached_property
     def benchmark(self) -> HumanBenchmark | None:
         """Each judge and each person against the mean of the other people; None if that can't be."""
@@ -117,7 +109,6 @@ class AgainstPeople:
             self.options.margin,
             self.names([*self.judges, *self.reference]),
             clusters=self.clusters,
-            weights=self._weights(self.judges, 2),
         )
 
     def two_judges(self, first: int, second: int) -> tuple[str, Contrast]:
@@ -137,10 +128,8 @@ class AgainstPeople:
             figure,
             self.options.margin,
             self.names([first, second]),
-            self.matrix.grid([first, second, *self.reference]),
-            levels=tuple(map(float, self.matrix.levels)),
+            self.matrix.scale,
             clusters=self.clusters,
-            weights=self._weights([first, second], 1),
         )
 
     def _mean_of_others(self, rater: int) -> FloatArray:
@@ -160,10 +149,9 @@ class AgainstPeople:
     def tables(self) -> Iterator[Table]:
         """Yield the benchmark, two judges and severity; those without rows have nothing to show."""
         yield from self._benchmark()
-        once = [Note("each_case_once")] if any(uneven_strata(self.matrix)) else []
         yield self._two_judges()
         columns = [Column("rater", "rater"), CASES, DIFFERENCE]
-        yield self._table("severity", columns, self._severity(), [*once, Note("holm")], detail=True)
+        yield self._table("severity", columns, self._severity(), [Note("holm")], detail=True)
 
     def _benchmark(self) -> Iterator[Table]:
         if not (found := self.benchmark):

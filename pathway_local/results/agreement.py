@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-import numpy as np
-
 from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED, JUDGES, PEOPLE, REPEATS, RaterKind
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
-from pathway_local.results.label_design import design_weights, without_picked
+from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
@@ -111,9 +109,6 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("between_levels", {"raters": between}, "note")
     if means := [name for name in others if name in members]:
         yield Note("means_no_levels", {"raters": means}, "note")
-    if gave := matrix.gave_halves(compared):
-        names, (low, next_one, *_, high) = [matrix.raters[place].name for place in gave], matrix.grid(gave)
-        yield Note("half_points", {"raters": names, "low": low, "next": next_one, "high": high}, "note")
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
@@ -123,22 +118,16 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
     raters = (matrix.raters[first], matrix.raters[second])
     scores, given = matrix.on_scale, matrix.given
-    weights = design_weights(matrix, [first, second])
-    heavy = weights and weights(np.asarray(np.isfinite(given[:, [first, second]]).all(axis=1)))
     found = pair_agreement(
         scores[:, first],
         scores[:, second],
-        matrix.grid([first, second]),
+        matrix.scale,
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,
-        weights=heavy,
-        levels=tuple(map(float, matrix.levels)),
     )
     special = tuple(map(float, matrix.special))
-    marked = (
-        special_pair(given[:, first], given[:, second], special, clusters=clusters, weights=heavy) if special else None
-    )
+    marked = special_pair(given[:, first], given[:, second], special, clusters=clusters) if special else None
     return RaterPair(*raters, (first, second), found, marked)
 
 
@@ -158,13 +147,11 @@ def _sets(
 
 def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:
     raters, columns = [matrix.raters[place] for place in places], list(places)
-    weights, given = design_weights(matrix, places), np.isfinite(matrix.given[:, columns]).sum(axis=1)
     found = reliability(
         matrix.on_scale[:, columns],
-        matrix.grid(columns),
+        matrix.scale,
         nominal=matrix.nominal,
         no_levels=why_no_levels(raters),
         clusters=clusters,
-        weights=None if weights is None else lambda least: weights(given >= least),
     )
     return Set(name, tuple(rater.name for rater in raters), found)

@@ -99,7 +99,7 @@ def _notes(found: ScoreAgreement) -> Iterator[Note]:
 def _pairs(found: ScoreAgreement) -> Iterator[Table]:
     matrix, nominal = found.matrix, found.matrix.nominal
     levels = any(pair.first.on_scale and pair.second.on_scale for pair in found.pairs)
-    of_pairs = coefficients(of_pairs=True, nominal=nominal, levels=levels)
+    of_pairs = coefficients(of_pairs=True, nominal=nominal, levels=len(matrix.levels) if levels else 0)
     columns = [*TWO, Column("cases", "count")]
     columns += [Column(f"{side}_coverage", "share", detail=True) for side in ("first", "second")]
     columns += _figures(of_pairs, BRIEF if levels else NO_LEVELS)
@@ -120,7 +120,8 @@ def _pair(found: ScoreAgreement, pair: RaterPair) -> Row:
 def _together(found: ScoreAgreement) -> Table:
     off = {rater.name for rater in found.raters if not rater.on_scale}
     levels = any(off.isdisjoint(each.members) for each in found.sets)
-    of_sets = coefficients(of_pairs=False, nominal=found.matrix.nominal, levels=levels)
+    many = len(found.matrix.levels) if levels else 0
+    of_sets = coefficients(of_pairs=False, nominal=found.matrix.nominal, levels=many)
     rows: list[Row] = [
         {
             "raters": each.name, "members": Names(each.members), "count": each.found.raters,
@@ -136,7 +137,7 @@ def _together(found: ScoreAgreement) -> Table:
 def _matrices(found: ScoreAgreement) -> Iterator[Table]:
     columns = [Column("level"), Column("counts", "counts")]
     for pair in found.pairs:
-        counts, levels = pair.agreement.table, [str(plain(level)) for level in found.matrix.grid(pair.places)]
+        counts, levels = pair.agreement.table, [str(plain(level)) for level in found.matrix.levels]
         if isinstance(counts, Undefined) or not pair.agreement.cases:
             continue
         rows: list[Row] = [

@@ -14,9 +14,10 @@ from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
+from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, undefined_estimate
 from pathway_local.statistics.prediction_powered import BoolArray, Survey
-from pathway_local.statistics.share import corrected_share, share
+from pathway_local.statistics.share import share
 from pathway_local.verdict import Number
 
 TIE = 0.5

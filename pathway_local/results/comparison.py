@@ -36,9 +36,9 @@ from pathway_local.statistics.intervals import (
     effective_clusters,
     linked_clusters,
     mean_effect,
-    scale_mean,
 )
 from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.share import scale_mean
 
 Between = Annotated[
     str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
@@ -319,11 +319,11 @@ class _Compared:
 
     def _side(self, name: str, side: NDArray[np.bool_], scores: FloatArray) -> Side:
         kept = side & np.isfinite(scores)
-        scored, levels = scores[kept], self.matrix.levels
+        scored = scores[kept]
         if not len(scored) or self.matrix.nominal:
             return Side(name, int(side.sum()), len(scored))
         clusters = self.questions if self.clusters is None else self.clusters
-        mean = scale_mean(scored, (float(levels[0]), float(levels[-1])), None if clusters is None else clusters[kept])
+        mean = scale_mean(scored, self.matrix.scale, None if clusters is None else clusters[kept])
         return Side(name, int(side.sum()), len(scored), float(scored.var(ddof=1)) if len(scored) > 1 else 0.0, mean)
 
 

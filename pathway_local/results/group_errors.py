@@ -8,12 +8,12 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import Row, people_table
-from pathway_local.results.label_design import uneven_strata
 from pathway_local.results.table import Column, Table
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, FloatArray, Interval
-from pathway_local.statistics.intervals import Effect, mean_effect, scale_mean
+from pathway_local.statistics.intervals import Effect, mean_effect
 from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.share import scale_mean
 
 COLUMNS = (
     Column("rater", "rater"), Column("group"), Column("cases", "count"), Column("mean_difference", "estimate"),
@@ -90,8 +90,6 @@ def _size(people: AgainstPeople, errors: FloatArray, inside: BoolArray) -> Estim
 
 def _notes(people: AgainstPeople, hidden: int) -> Iterator[Note]:
     options = people.options
-    if any(uneven_strata(people.matrix)):
-        yield Note("each_case_once")
     yield Note("holm")
     if hidden:
         yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")

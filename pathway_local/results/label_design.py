@@ -1,12 +1,12 @@
 """Which sample people's labels belong to, and which of them chance chose."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import ADJUDICATED, PEOPLE
+from pathway_local.rater import ADJUDICATED
 from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
 from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.prediction_powered import BoolArray
@@ -79,29 +79,6 @@ def picked_labels(matrix: RatingsMatrix, person: int) -> BoolArray | None:
     if not worked_on:
         return None
     return np.asarray(worked_on[0].rated & ~np.any([each.random for each in worked_on], axis=0))
-
-
-def design_weights(matrix: RatingsMatrix, raters: Sequence[int]) -> Callable[[BoolArray], FloatArray] | None:
-    """How many cases each case stands for, (cases,), if the people among these raters worked on one uneven sample.
-
-    The weights are a function of the cases with all the scores that a figure needs, (cases,), because figures differ in
-    that: each counts as 1/share of its stratum's cases that are among them. Where two judges rated everything, a
-    figure of two or more raters rests on all cases, each of which stands for itself. Cases with special levels belong
-    to them, though no figure on the scale uses these. None if chances are even, nobody of these raters is a person, or
-    their labels come from several samples.
-    """
-    people = [place for place in raters if matrix.raters[place].kind in PEOPLE and matrix.raters[place].verdicts]
-    found = {each.design.sample.id: each for place in people for each in label_designs(matrix, [place])}
-    worked_on = [each for each in found.values() if each.random.any()]
-    return weights_of(worked_on[0].design) if len(worked_on) == 1 else None
-
-
-def weights_of(design: Design) -> Callable[[BoolArray], FloatArray] | None:
-    """The weights of cases by one sample, as `design_weights` has them; None if its chances are even."""
-    if not _is_uneven(design):
-        return None
-    strata, inside = design.strata, design.probability > 0
-    return lambda rated: np.where(inside, stratum_weights(strata, inside, inside & rated), 1.0)
 
 
 def stratum_weights(strata: IntArray, whole: BoolArray, part: BoolArray) -> FloatArray:

@@ -1,9 +1,8 @@
 """The order of chatbots: by the means of a rater's scores, or by a rater's choices between two of them."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, groupby
+from itertools import groupby
 
 import numpy as np
 
@@ -14,14 +13,15 @@ from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.results.tally import win_of
-from pathway_local.rubrics.pair import Pair
+from pathway_local.rubrics.pair import FLIPPED, Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.bradley_terry import Strengths, bradley_terry
-from pathway_local.statistics.families import family_levels
-from pathway_local.statistics.figure import Estimate, Interval, Reason, Undefined, undefined_estimate
-from pathway_local.statistics.intervals import Effect
+from pathway_local.statistics.bradley_terry import strength_differences
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, Undefined
+from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.share import share
 from pathway_local.verdict import Verdict
 
 Places = Mapping[str, tuple[int, int]]
@@ -141,59 +141,46 @@ def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
 
 @dataclass(slots=True)
 class _Choices:
-    """One rater's choices: the chatbots of each case, whether the first won, and the case's cluster."""
+    """One rater's choices: each case's chatbots, whether the first won, whether the orders disagreed, its cluster."""
 
     bots: list[tuple[str, str]] = field(default_factory=list)
     wins: list[float] = field(default_factory=list)
+    flips: list[bool] = field(default_factory=list)
     clusters: list[str] = field(default_factory=list)
     unnamed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
+class Contestant:
+    """A chatbot's comparisons: how many it won, tied and lost, how many ties are flips, and its win rate."""
+
+    name: str
+    wins: int
+    ties: int
+    losses: int
+    flips: int
+    win_rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
-    """One rater's ranking: `bots` with their wins, ties and losses in `counts`, and their strengths in that order.
+    """One rater's ranking, the strongest first, and the places that differences in strength leave open, all at once.
 
     `unnamed` cases lack a chatbot's name, or compare a chatbot with itself.
     """
 
     rubric: str
     rater: str
-    bots: tuple[str, ...]
-    counts: tuple[tuple[int, int, int], ...]
+    bots: tuple[Contestant, ...]
     cases: int
     unnamed: int
-    strengths: Strengths | Undefined
-
-    def chance(self, place: int) -> Estimate:
-        """The chance of the chatbot in this place to win against an average one."""
-        if isinstance(self.strengths, Strengths):
-            return self.strengths.chance(place)
-        return undefined_estimate(self.strengths.reason)
-
-    def differences(self, strengths: Strengths) -> Iterator[tuple[tuple[int, int], Effect, float]]:
-        """Each two places with their difference in strength, and Holm's level."""
-        pairs = list(combinations(range(len(self.bots)), 2))
-        effects = [strengths.above(*pair) for pair in pairs]
-        return zip(pairs, effects, family_levels(effects), strict=True)
-
-    def lead(self, strengths: Strengths) -> Estimate:
-        """The chance of the first to win against the second, with an interval that agrees with the places."""
-        _, _, level = next(self.differences(strengths))
-        return strengths.chance(0, 1, level)
-
-    def places(self) -> Places:
-        """The places that the differences in strength leave open, all at once; empty without strengths."""
-        if not isinstance(self.strengths, Strengths):
-            return {}
-        found = self.differences(self.strengths)
-        named = ((self.bots[one], self.bots[other], effect.estimate(level)) for (one, other), effect, level in found)
-        return places(self.bots, above(named))
+    places: Places | Undefined
 
 
 def ranking_tables(
     data: Scores, rubrics: Sequence[Rubric], columns: tuple[str, str], options: CompareOptions
 ) -> Iterator[Table]:
-    """A table for each rater, and a sentence about the first two chatbots, which the `columns` name for A and B.
+    """A table for each rater, and a sentence about the first chatbot, which the `columns` name for A and B.
 
     Raises UsageError without choices.
     """
@@ -208,19 +195,17 @@ def ranking_tables(
         about |= {"cases": each.cases, "unnamed": each.unnamed}
         about |= {"cluster": options.cluster} if options.cluster else {}
         heads = [Column("chatbot"), Column("rubric"), Column("rater", "rater")]
-        heads += [Column(name, "count") for name in ("wins", "ties", "losses")]
-        heads += [Column("win_chance", "estimate"), Column("strength", "number", detail=True)]
-        heads += [Column(name, "count") for name in ("best", "worst")]
-        open_places = each.places()
+        heads += [Column(name, "count") for name in ("wins", "ties", "losses", "flips")]
+        heads += [Column("win_rate", "estimate"), *(Column(name, "count") for name in ("best", "worst"))]
+        open_places = {} if isinstance(each.places, Undefined) else each.places
         rows: list[dict[str, Cell]] = [
-            {"chatbot": bot, "rubric": each.rubric, "rater": each.rater,
-             "wins": wins, "ties": ties, "losses": losses, "win_chance": each.chance(place),
-             "strength": float(each.strengths.values[place]) if isinstance(each.strengths, Strengths) else None,
-             **dict(zip(("best", "worst"), open_places.get(bot, ()), strict=False))}
-            for place, (bot, (wins, ties, losses)) in enumerate(zip(each.bots, each.counts, strict=True))
+            {"chatbot": bot.name, "rubric": each.rubric, "rater": each.rater,
+             "wins": bot.wins, "ties": bot.ties, "losses": bot.losses, "flips": bot.flips, "win_rate": bot.win_rate,
+             **dict(zip(("best", "worst"), open_places.get(bot.name, ()), strict=False))}
+            for bot in each.bots
         ]  # fmt: skip
         notes = [
-            _first_two(each),
+            _first(each),
             Note("together", {"column": options.cluster}) if options.cluster else Note("cases_alone"),
         ]
         notes += [Note("how_places")] if open_places else []
@@ -231,17 +216,16 @@ def ranking_tables(
         yield Table("ranking", about, heads, rows, notes, section="comparison", chart="interval", scale=(0.0, 1.0))
 
 
-def _first_two(found: Ranking) -> Note:
+def _first(found: Ranking) -> Note:
+    """Which chatbot comes first, with what it won, tied and lost, or that the data do not show it."""
     told: dict[str, object] = {"rater": found.rater}
-    if not isinstance(found.strengths, Strengths):
-        return Note("no_ranking", told | {"reason": found.strengths}, "answer")
-    ahead = found.lead(found.strengths)
-    if not isinstance(ahead.value, float) or not isinstance(ahead.interval, Interval):
-        return Note("no_lead", told | {"reason": ahead.interval}, "answer")
-    told |= {"first": found.bots[0], "second": found.bots[1], "share": ahead.value, "level": ahead.interval}
-    told |= {"low": ahead.interval.low, "high": ahead.interval.high}
-    shown = Note("prefers" if ahead.interval.low > 0.5 else "prefers_unclear", told)
-    return Note("comes_first", told | {"shown": shown}, "answer")
+    if isinstance(found.places, Undefined):
+        return Note("no_ranking", told | {"reason": found.places}, "answer")
+    leading, first = [name for name, (best, _) in found.places.items() if best == 1], found.bots[0]
+    count = first.wins + first.ties + first.losses
+    told |= {"first": first.name, "names": leading, "count": count, "won": first.wins / count}
+    told |= {"tied": first.ties / count, "lost": first.losses / count, "flips": first.flips}
+    return Note("comes_first" if len(leading) == 1 else "comes_first_unclear", told, "answer")
 
 
 def rank(run: RunFile, rubric: Rubric, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> list[Ranking]:
@@ -264,6 +248,7 @@ def rank(run: RunFile, rubric: Rubric, pair: Pair, columns: tuple[str, str], opt
             continue
         choices.bots.append(bots)
         choices.wins.append(win)
+        choices.flips.append(FLIPPED in record.outcome.marks)
         # A case without a value is alone in its cluster.
         choices.clusters.append(record.metadata.get(options.cluster, "") or f"\n{record.case_id}")
     return [_ranking(rubric.name, rater, options, choices) for rater, choices in by_rater.items()]
@@ -273,18 +258,35 @@ def _ranking(rubric: str, rater: str, options: CompareOptions, choices: _Choices
     names = sorted({name for bots in choices.bots for name in bots})
     codes = {name: code for code, name in enumerate(names)}
     first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
+    wins, flips = np.array(choices.wins, dtype=np.float64), np.array(choices.flips, dtype=np.bool_)
     clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if options.cluster else None
-    found: Strengths | Undefined = Undefined(Reason("under {smallest} cases have a choice", smallest=options.min_group))
-    if len(choices.wins) >= options.min_group:
-        found = bradley_terry(first, second, np.array(choices.wins, dtype=np.float64), names, clusters)
-    order = names
-    if isinstance(found, Strengths):
-        places = np.argsort(-found.values, kind="stable")
-        found = Strengths(found.values[places], found.covariance[np.ix_(places, places)], found.clusters)
-        order = [names[place] for place in places]
-    results: Counter[tuple[str, float]] = Counter()
-    for (one, other), win in zip(choices.bots, choices.wins, strict=True):
-        results[one, win] += 1
-        results[other, 1 - win] += 1
-    counts = tuple((results[name, 1.0], results[name, 0.5], results[name, 0.0]) for name in order)
-    return Ranking(rubric, rater, tuple(order), counts, len(choices.wins), choices.unnamed, found)
+    bots = [_contestant(name, code, first, second, wins, flips, clusters) for name, code in codes.items()]
+    if len(wins) < options.min_group:
+        few = Undefined(Reason("under {smallest} cases have a choice", smallest=options.min_group))
+        return Ranking(rubric, rater, tuple(bots), len(wins), choices.unnamed, few)
+    found = strength_differences(first, second, wins, names, clusters)
+    if isinstance(found, Undefined):
+        return Ranking(rubric, rater, tuple(bots), len(wins), choices.unnamed, found)
+    strengths, apart = found
+    differences = zip(apart, at_holm_levels([*apart.values()]), strict=True)
+    higher = above((names[one], names[other], each) for (one, other), each in differences)
+    ordered = tuple(bots[place] for place in np.argsort(-strengths, kind="stable"))
+    open_places = places([each.name for each in ordered], higher)
+    return Ranking(rubric, rater, ordered, len(wins), choices.unnamed, open_places)
+
+
+def _contestant(
+    name: str,
+    code: int,
+    first: IntArray,
+    second: IntArray,
+    wins: FloatArray,
+    flips: BoolArray,
+    clusters: IntArray | None,
+) -> Contestant:
+    own = (first == code) | (second == code)
+    won = np.where(first == code, wins, 1 - wins)[own]
+    rate = share(won, None if clusters is None else clusters[own])
+    return Contestant(
+        name, int(np.sum(won == 1)), int(np.sum(won == 0.5)), int(np.sum(won == 0)), int(flips[own].sum()), rate
+    )

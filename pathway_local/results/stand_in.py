@@ -85,10 +85,7 @@ class _Answer:
 
     @property
     def alpha_name(self) -> str:
-        if self.found.matrix.nominal:
-            return "alpha_nominal"
-        with_levels = all(rater.on_scale for rater in self.found.raters if rater.name in self.people)
-        return "alpha_ordinal" if with_levels else "alpha_interval"
+        return "alpha_nominal" if self.found.matrix.nominal else "alpha_ordinal"
 
     @property
     def people_disagree(self) -> bool:
@@ -98,7 +95,9 @@ class _Answer:
     def _standings(self, found: HumanBenchmark) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
         for judge, contrast in zip(self.judges, found.averages, strict=True):
-            if isinstance(contrast.difference.value, Undefined):
+            if isinstance(contrast.first.value, Undefined) and not isinstance(contrast.second.value, Undefined):
+                yield Note("standing_constant", {"judge": judge, "reason": contrast.first.value})
+            elif isinstance(contrast.difference.value, Undefined):
                 yield Note("standing_unknown", {"judge": judge, "reason": contrast.difference.value})
             else:
                 grouped.setdefault(contrast.standing, []).append(judge)

@@ -14,7 +14,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.scores.matrix import mean_of
 from pathway_local.statistics.figure import Estimate, undefined_estimate
-from pathway_local.statistics.intervals import scale_mean, wilson
+from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Failure, Number, Verdict
 
 
@@ -46,8 +46,7 @@ class Preferences:
     def win_rate(self) -> Estimate:
         """The share of cases that A won, a tie as half of one.
 
-        Wilson's interval: with halves a share varies less than one of ones and zeros, so it is rather too wide.
-        With clusters, that of `scale_mean`.
+        With halves a share varies less than one of ones and zeros, so its interval is rather too wide.
         """
         return _share(self.choices, "no case has a choice")
 
@@ -85,18 +84,19 @@ def win_of(verdict: Verdict, pair: Pair) -> float | None:
 
 
 def _share(counted: Sequence[tuple[str, float]], missing: str) -> Estimate:
-    if counted and counted[0][0]:
-        return clustered_mean(Counter(counted), (0.0, 1.0))
-    total = sum(each for _, each in counted)
-    return Estimate(total / len(counted), wilson(total, len(counted))) if counted else undefined_estimate(missing)
+    if not counted:
+        return undefined_estimate(missing)
+    names = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in counted))}
+    clusters = np.array([names[name] for name, _ in counted], np.int64) if counted[0][0] else None
+    return share(np.array([each for _, each in counted], float), clusters)
 
 
-def clustered_mean(counts: Mapping[tuple[str, float], int], scale: tuple[float, float]) -> Estimate:
-    """The mean of scores on a scale, given as how often each cluster of cases has each score."""
+def clustered_mean(counts: Mapping[tuple[str, float], int], levels: Sequence[float]) -> Estimate:
+    """The mean of scores on a scale with these levels, given as how often each cluster of cases has each score."""
     names = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in counts))}
     times = list(counts.values())
     codes = np.repeat(np.array([names[name] for name, _ in counts], np.int64), times)
-    return scale_mean(np.repeat(np.array([score for _, score in counts], float), times), scale, codes)
+    return scale_mean(np.repeat(np.array([score for _, score in counts], float), times), levels, codes)
 
 
 SHOWN_FAILURES = 10
@@ -161,12 +161,12 @@ class ScoreSummary:
         if self.declared.scale == "nominal":
             return undefined_estimate("the scale is nominal")
         on_scale = {value: count for value, count in self.counts.items() if value not in self.declared.special}
-        ends = float(min(on_scale)), float(max(on_scale))
+        levels = sorted(map(float, on_scale))
         if self.clusters:
-            return clustered_mean(self.clusters, ends)
+            return clustered_mean(self.clusters, levels)
         given = Counter({float(value): count for value, count in on_scale.items()}) + self.between
         scores = np.repeat(np.array(list(given), float), list(given.values()))
-        return scale_mean(scores, ends)
+        return scale_mean(scores, levels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,10 @@ class Database:
             for row in self._connection.execute(query, values):  # noqa: UP028
                 yield row
 
+    def define(self, name: str, function: Callable[[str], str]) -> None:
+        """Let queries call a function of one text by this name."""
+        self._connection.create_function(name, 1, function, deterministic=True)
+
     def execute(self, query: str, values: Sequence[object]) -> int:
         """Run one statement that changes something, inside `writing`; return the key of the row added last."""
         return self._connection.execute(query, tuple(values)).lastrowid or 0

@@ -8,16 +8,15 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal
 
-from pathway_local.case import part_of_case
 from pathway_local.errors import NotKept, UnknownName, UsageError
-from pathway_local.rater import LABEL, Rater, raters_named
+from pathway_local.rater import LABEL, raters_named
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
 from pathway_local.runs.database import placeholders
 from pathway_local.runs.jobs import WRITTEN, Job
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
-from pathway_local.runs.split import PARTS, part_of
+from pathway_local.runs.split import part_of
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
 from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
@@ -48,7 +47,6 @@ _REMOVE_TEXTS = f"""
 
 
 EVERY_CASE = "SELECT case_id FROM cases UNION SELECT case_id FROM inclusions UNION SELECT case_id FROM handouts"
-_HANDED_OUT = "SELECT DISTINCT job_id FROM handouts WHERE case_id IN ({})"
 _OF_CASES = {
     "inclusions": "DELETE FROM inclusions WHERE case_id = ?",
     "handouts": "DELETE FROM handouts WHERE case_id = ?",
@@ -102,16 +100,8 @@ def holds_texts(run: RunFile) -> bool:
     return bool(run.database.rows(query)[0][0])
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Cases of a run to purge: their ids, and the files written from the run that may hold them."""
-
-    ids: Sequence[str]
-    files: Sequence[str]
-
-
-def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> Chosen:
-    """Return the cases with these ids, and those with these values in kept columns.
+def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> list[str]:
+    """Return the ids of the cases with these ids, and of those with these values in kept columns.
 
     Raises UsageError for an id that the run lacks and if no case has the values, NotKept for a column that it lacks.
     """
@@ -119,28 +109,20 @@ def choose_cases(run: RunFile, ids: Sequence[str], where: Mapping[str, str]) -> 
     for number, case_id in enumerate(ids, start=1):
         if case_id not in known:
             raise UsageError(f"{run.path.name} has no case with id {number} of those given", "Check the ids' spelling.")
-    found = dict.fromkeys(ids)
-    if where:
-        rows = run.database.rows("SELECT case_id, metadata FROM cases")
-        cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
-        columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
-        wanted: dict[str, str] = {}
-        for column, value in where.items():
-            if not (own := same_column(column, columns)):
-                raise NotKept(column)
-            if own in wanted:
-                raise UsageError(f"--where gives {own} twice", "Give each column once.")
-            wanted[own] = value
-        alike = [id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items())]
-        if not alike:
-            raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
-        found |= dict.fromkeys(alike)
-    jobs = {job for (job,) in run.database.rows_among(_HANDED_OUT, list(found))}
-    parts = {f"{part_of_case(case_id, of) + 1}-of-{of}" for case_id in found for of in _splits(run)}
-    written = [file for job, file in _written(run) if job is None or job in jobs]
-    every = {file for job, file in _written(run, SPLIT)}
-    files = [file for file in dict.fromkeys(written) if file not in every or any(f".{each}." in file for each in parts)]
-    return Chosen(list(found), files)
+    rows = run.database.rows("SELECT case_id, metadata FROM cases") if where else []
+    cells = [(case_id, TEXTS_BY_NAME.read(run.path, kept)) for case_id, kept in rows]
+    columns = list(dict.fromkeys(column for _, kept in cells for column in kept))
+    wanted: dict[str, str] = {}
+    for column, value in where.items():
+        if not (own := same_column(column, columns)):
+            raise NotKept(column)
+        if own in wanted:
+            raise UsageError(f"--where gives {own} twice", "Give each column once.")
+        wanted[own] = value
+    alike = [id for id, kept in cells if all(kept.get(name) == each for name, each in wanted.items())]
+    if where and not alike:
+        raise UsageError(f"{run.path.name} has no case with these values", "Check their spelling.")
+    return list(dict.fromkeys([*ids, *alike]))
 
 
 def purge_cases(
@@ -156,10 +138,11 @@ def purge_cases(
         counts: dict[str, int] = {}
         with run.database.shredding(notify), recorded_change(run.database, PURGE, command) as facts:
             for name, statement in _OF_CASES.items():
-                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen.ids)
+                counts[name] = sum(run.database.change(statement, (case_id,)) for case_id in chosen)
             run.database.change(_RECOUNT)
-            marks: list[Value] = list(marks_of(run, chosen.ids)) if _splits(run) or part_of(run) else []
-            facts |= {"removed": CASES, **counts, **({GONE: marks} if marks else {})}
+            facts |= {"removed": CASES, **counts}
+            if part_of(run) or any(entry.event == SPLIT for entry in AuditTrail(run.database).entries()):
+                facts[GONE] = list(marks_of(run, chosen))
     return {name: counts[name] for name in ("handouts", "outcomes", "cases")}
 
 
@@ -169,26 +152,21 @@ def marks_of(run: RunFile, ids: Collection[str]) -> Iterator[str]:
         yield hashlib.blake2b(storable(case_id).encode(), key=run.key, digest_size=12, person=b"purged").hexdigest()
 
 
-def _splits(run: RunFile) -> set[int]:
-    """Return into how many parts the run was split, each time."""
-    found = (entry.facts.get(PARTS) for entry in AuditTrail(run.database).entries() if entry.event == SPLIT)
-    return {of for of in found if isinstance(of, int)}
-
-
 def exported(run: RunFile) -> list[str]:
     """Return the names of files that were written from the run, by its audit trail; a purge does not change them."""
-    return list(dict.fromkeys(file for _, file in _written(run)))
-
-
-def _written(run: RunFile, event: str = "") -> Iterator[tuple[Value, str]]:
-    """Yield each file that was written from the run, with the job that wrote it; None for an export or a split."""
+    found = dict[str, None]()
     for entry in AuditTrail(run.database).entries():
         said = entry.facts if entry.event == "export" else entry.facts.get(WRITTEN)
-        for facts in said if isinstance(said, list) else [said]:
-            if isinstance(facts, Mapping) and event in ("", entry.event) and (file := facts.get("file")):
-                yield entry.facts.get("job"), str(file)
+        every = [facts for facts in (said if isinstance(said, list) else [said]) if isinstance(facts, Mapping)]
+        files = [str(facts["file"]) for facts in every if facts.get("file")]
+        found |= dict.fromkeys([f"{files[0]} … {files[-1]}"] if files and entry.event == SPLIT else files)
+    return list(found)
 
 
+_COUNTED = """
+    SELECT name, COUNT(*), COUNT(CASE WHEN job_id = ? THEN 1 END) FROM outcomes JOIN raters ON raters.id = rater_id
+    GROUP BY name ORDER BY MIN(raters.id)
+"""
 _RESTORED = """
     SELECT COUNT(*) FROM current WHERE job_id = ? AND EXISTS (
         SELECT 1 FROM outcomes AS before WHERE before.case_key = current.case_key
@@ -198,71 +176,65 @@ _RESTORED = """
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
-    """The ratings by rater that were removed, or will be. `restored` counts earlier ratings that an undo brings back.
+class Undone:
+    """An import that was taken back: its file and time, its ratings by rater, and how many earlier ones are back."""
 
-    `panels` are made of these raters, so they go, too. An undone import has its file and time.
-    """
-
+    file: str
+    at: str
     ratings: dict[str, int]
-    restored: int = 0
-    panels: tuple[Rater, ...] = ()
-    file: str = ""
-    at: str = ""
-    job: int = 0
-
-    @property
-    def facts(self) -> dict[str, Value]:
-        """The facts for the audit trail."""
-        told: dict[str, Value] = {"removed": dict(self.ratings)}
-        told |= {"panels": [panel.name for panel in self.panels]} if self.panels else {}
-        if self.file:
-            told |= {"restored": self.restored, "import of": self.file, "at": self.at, "job": self.job}
-        return told
+    restored: int
 
 
-def ratings_of(run: RunFile, name: str) -> Removed:
-    """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
-    raters = _named(run, name)
-    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)), panels=_panels(run, raters))
+def ratings_of(run: RunFile, name: str) -> dict[str, int]:
+    """Count the ratings of a rater, or of all imported together under that name, and of scores combined from theirs.
+
+    Raises UnknownName.
+    """
+    known = list(dict.fromkeys(rater.name for _, rater in run.raters()))
+    if not (found := raters_named(name, known)):
+        raise UnknownName("rater", name, known)
+    counts = {rater: count for rater, count, _ in run.database.rows(_COUNTED, None)}
+    return {each: counts.get(each, 0) for each in [*found, *_combined(run, found)]}
 
 
-def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> Removed:
-    """Remove a rater, or all imported together under that name, with all their ratings under every rubric.
+def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> dict[str, int]:
+    """Remove a rater, or all imported together under that name, with all their ratings under every rubric; count them.
 
     Raises UnknownName, and RunLocked if another process has the run open.
     """
     with RunFile.open(path) as run:
-        raters = _named(run, name)
-        removed = ratings_of(run, name)
-        ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
+        counts = ratings_of(run, name)
         with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
-            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
-            _forget(run, ids)
-            facts |= removed.facts
-    return removed
+            _remove(run, list(counts))
+            facts["removed"] = dict(counts)
+    return counts
 
 
-def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Removed:
+def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Undone:
     """Remove the ratings of the last import, and restore those that it replaced.
 
-    Raters without a rating left go, too. Raises UsageError if no
-    import can be undone, and RunLocked if another process has the run open.
+    Raters without a rating left go, too, and scores combined from theirs. Raises UsageError if no import can be undone,
+    and RunLocked if another process has the run open.
     """
     with RunFile.open(path) as run:
         job = _last_import(run)
-        counts = _count(run, [id for id, _ in run.raters()], job.id)
-        raters, panels = tuple(counts), _panels(run, tuple(counts))
-        ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
-        file = str(job.fact("import").get("file", ""))
-        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as recorded:
+        counts = {rater: own for rater, _, own in run.database.rows(_COUNTED, job.id) if own}
+        combined = _combined(run, counts)
+        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
             [(restored,)] = run.database.rows(_RESTORED, job.id)
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
-            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
-            _forget(run, [*ids, *of_panels])
-            removed = Removed(counts, restored, panels, file, job.started, job.id)
-            recorded |= removed.facts
-    return removed
+            _remove(run, combined, [*counts, *combined])
+            done = Undone(str(job.fact("import").get("file", "")), job.started, counts, restored)
+            facts |= {
+                "removed": dict(counts),
+                "restored": restored,
+                "import of": done.file,
+                "at": done.at,
+                "job": job.id,
+            }
+    for each in combined:
+        notify(f"the scores of {each} were combined from these ratings and went with them")
+    return done
 
 
 def standing_jobs(run: RunFile) -> list[Job]:
@@ -288,37 +260,21 @@ def undone_imports(run: RunFile) -> set[Value]:
     return {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
 
 
-def _named(run: RunFile, name: str) -> tuple[str, ...]:
-    known = tuple(dict.fromkeys(rater.name for _, rater in run.raters()))
-    found = raters_named(name, known)
-    if not found:
-        raise UnknownName("rater", name, known)
-    return tuple(found)
+def _combined(run: RunFile, raters: Collection[str]) -> list[str]:
+    """Return the raters whose scores are combined from those of some of these, each once."""
+    made = (rater.name for _, rater in run.raters() if rater.name not in raters and {*rater.members} & {*raters})
+    return list(dict.fromkeys(made))
 
 
-def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
-    return [id for id, rater in run.raters() if rater.name in names]
+def _remove(run: RunFile, raters: Sequence[str], emptied: Sequence[str] = ()) -> None:
+    """Remove these raters with their ratings, and those of `emptied` that have no ratings left.
 
-
-def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
-    """Count the outcomes of each of these raters who has some, earlier ones too; with `job`, of that import."""
-    query = f"""
-        SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
-        WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)
+    The label of a judge goes with its last rubric.
     """
-    return dict(run.database.rows(query, *ids, job, job))
-
-
-def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
-    """Return the panels that have one of these raters as a member, each once."""
-    made = (rater for _, rater in run.raters() if rater.name not in raters and set(rater.members) & set(raters))
-    return tuple({rater.name: rater for rater in made}.values())
-
-
-def _forget(run: RunFile, ids: Sequence[int]) -> None:
-    """Remove those of these raters who have no ratings any more; the label of a judge goes with its last rubric."""
-    rated = "SELECT rater_id FROM outcomes"
-    run.database.change(f"DELETE FROM raters WHERE id IN ({placeholders(ids)}) AND id NOT IN ({rated})", ids)
+    ids = f"SELECT id FROM raters WHERE name IN ({placeholders(raters)})"
+    run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({ids})", raters)
+    names, rated = [*raters, *emptied], "SELECT rater_id FROM outcomes"
+    run.database.change(f"DELETE FROM raters WHERE name IN ({placeholders(names)}) AND id NOT IN ({rated})", names)
     run.database.change(
         f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
     )

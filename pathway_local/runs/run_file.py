@@ -61,9 +61,9 @@ _RECORDS = f"""
         prompt_tokens, cached_tokens, generated_tokens
     FROM json_each(?) AS asked CROSS JOIN current ON case_key = asked.value WHERE rater_id IN ({{}})
 """
-_KEYS = "SELECT key FROM cases WHERE case_id IN ({})"
+_AMONG = "SELECT row, key FROM cases WHERE case_id IN ({})"
 _FORGET = "DELETE FROM outcomes WHERE case_key = ? AND rater_id = ? AND number = ?"
-_ORDER = "SELECT key FROM cases NOT INDEXED ORDER BY row, key"
+_ORDER = "SELECT row, key FROM cases NOT INDEXED ORDER BY row, key"
 _SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"
 
 
@@ -339,10 +339,9 @@ class RunFile:
             self._db.execute(_SET, (name, to_json(value)))
 
     def _stream(self, raters: Mapping[int, Rater], cases: Collection[str] | None) -> Iterator[Record]:
-        keys = [key for (key,) in self._db.rows(_ORDER)]
-        if cases is not None:
-            among = {key for (key,) in self._db.rows_among(_KEYS, [storable(case_id) for case_id in cases])}
-            keys = [key for key in keys if key in among]
+        asked = None if cases is None else [storable(case_id) for case_id in cases]
+        order = self._db.rows(_ORDER) if asked is None else sorted(self._db.rows_among(_AMONG, asked))
+        keys = [key for _, key in order]
         scores = {name: rubric.format.scores.keys() for name, rubric in self.rubrics().items()}
         for rater_id, *columns in self._db.stream(_RECORDS.format(placeholders(raters)), to_json(keys), *raters):
             record = self._record(raters[rater_id], *columns)

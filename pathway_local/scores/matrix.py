@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from typing import get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import MEAN, Number, Verdict, plain
+from pathway_local.verdict import MEAN, Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
@@ -37,7 +36,7 @@ ANY_SHEET = -1
 
 @dataclass(frozen=True, slots=True)
 class MatrixRater:
-    """A rater's column. `on_scale` is false if its scores are no levels or half points: a panel's means, 3.7 on 1 to 5.
+    """A rater's column. `on_scale` is false if some of its scores are no levels: 3.5 on 1 to 5.
 
     `verdicts` counts its scores in the matrix, `failures` the cases it failed on, `other_texts` the verdicts that are
     left out because their cases had other texts, `picked` the scores that are left out because chance did not choose
@@ -87,9 +86,9 @@ class RatingsMatrix:
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
     special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
     `repeated` counts the cases with the texts of an earlier one.
-    `levels` are the declared ones on the scale, ascending, `special` those without a place on it; `halves` are the
-    half points between levels that are equally far apart. `sheets` has the job that handed out the sheet or page with
-    a person's score: 0 where it is not known, and `ANY_SHEET` for raters without a person's scores, who need no sheet.
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `sheets`
+    has the job that handed out the sheet or page with a person's score: 0 where it is not known, and `ANY_SHEET` for
+    raters without a person's scores, who need no sheet.
     """
 
     rubric: str
@@ -105,7 +104,6 @@ class RatingsMatrix:
     sheets: IntArray
     designs: tuple[Design, ...] = ()
     names: Mapping[Number, str] = field(default_factory=dict)
-    halves: tuple[Number, ...] = ()
     repeated: int = 0
 
     @property
@@ -114,18 +112,14 @@ class RatingsMatrix:
         return np.where(np.isin(self.given, self.special), np.nan, self.given)
 
     @property
+    def scale(self) -> tuple[float, ...]:
+        """The levels as numbers."""
+        return tuple(map(float, self.levels))
+
+    @property
     def expected_or_given(self) -> FloatArray:
         """The probability-weighted scores; `on_scale` of raters without probabilities."""
         return np.where(np.isfinite(self.expected), self.expected, self.on_scale)
-
-    def gave_halves(self, places: Sequence[int]) -> list[int]:
-        """Those of these columns whose raters gave half points, and nothing else between the levels."""
-        given = self.on_scale
-        return [each for each in places if self.raters[each].on_scale and np.isin(given[:, each], self.halves).any()]
-
-    def grid(self, places: Sequence[int]) -> tuple[float, ...]:
-        """The levels of these columns, ascending: half points count as levels if one of their raters gave some."""
-        return tuple(map(float, sorted((*self.levels, *(self.halves if self.gave_halves(places) else ())))))
 
     def places(self, names: Sequence[str]) -> list[int]:
         """The columns of all these raters, each once. UnknownName for a name of none."""
@@ -270,7 +264,6 @@ class _Gathered:
         for number, (name, declared) in enumerate(self.scores.items()):
             given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
             levels = tuple(value for value in declared.values if value not in declared.special)
-            halves = _half_points(levels, declared)
             found.append(
                 RatingsMatrix(
                     rubric=self.rubric.name,
@@ -278,7 +271,7 @@ class _Gathered:
                     nominal=declared.scale == "nominal",
                     levels=levels,
                     special=declared.special,
-                    raters=self._columns(given, declared, halves),
+                    raters=self._columns(given, declared),
                     case_ids=tuple(ids),
                     given=given,
                     expected=expected,
@@ -286,7 +279,6 @@ class _Gathered:
                     sheets=sheets,
                     designs=designs,
                     names={**declared.written, **declared.levels},
-                    halves=halves,
                     repeated=repeated,
                 )
             )
@@ -303,9 +295,9 @@ class _Gathered:
                 sheets[:, place] = ANY_SHEET
         return sheets
 
-    def _columns(self, given: FloatArray, declared: ScoreField, halves: Sequence[Number]) -> tuple[MatrixRater, ...]:
+    def _columns(self, given: FloatArray, declared: ScoreField) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)
-        strange = np.isfinite(given) & ~np.isin(given, (*declared.values, *halves))
+        strange = np.isfinite(given) & ~np.isin(given, declared.values)
         means = np.array([_is_mean(rater) for _, rater in self.raters], dtype=np.bool_)
         on_scale = ~(means | strange.any(axis=0))
         return tuple(
@@ -315,14 +307,6 @@ class _Gathered:
             )
             for place, (_, rater) in enumerate(self.raters)
         )  # fmt: skip
-
-
-def _half_points(levels: Sequence[Number], declared: ScoreField) -> tuple[Number, ...]:
-    """The points halfway between neighbouring levels; none where levels are not equally far apart."""
-    apart = {round(high - low, 9) for low, high in pairwise(levels)}
-    if declared.scale == "nominal" or len(apart) != 1:
-        return ()
-    return tuple(plain((low + high) / 2) for low, high in pairwise(levels))
 
 
 def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, int]) -> Design:

@@ -6,17 +6,14 @@ those that happen to occur. The first rater minus the second: a positive mean di
 second is stricter.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pathway_local.statistics.coefficients import Coefficient, coefficients, off_scale
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, undefined_estimate
-from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
-
-Weighting = Callable[[int], FloatArray]
-"""Weights of cases, (cases,), for a figure of cases that so many of the raters rated."""
+from pathway_local.statistics.jackknife import estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ class PairAgreement:
 class Reliability:
     """All raters at once: `shared` cases have two scores or more, `complete` cases one from every rater.
 
-    Alpha rests on the shared cases, AC on all cases with a score, ICC on the complete ones.
+    Alpha rests on the shared cases, AC1 on all cases with a score, ICC on the complete ones.
     """
 
     raters: int
@@ -49,100 +46,82 @@ class Reliability:
 def pair_agreement(
     first: FloatArray,
     second: FloatArray,
-    values: Sequence[float],
+    levels: Sequence[float],
     *,
     nominal: bool = False,
     no_levels: str = "",
     clusters: IntArray | None = None,
-    weights: FloatArray | None = None,
-    levels: Sequence[float] = (),
 ) -> PairAgreement:
-    """All figures of two raters on the ascending scale `values`, with 95% intervals.
-
-    `levels` are those of the scale, where the values have half points as well.
+    """All figures of two raters on a scale with these ascending levels, with 95% intervals.
 
     `clusters` (cases,) holds codes of what depends on each other, such as students or conversations. Scores off the
     scale, or the reason `no_levels`, leave the correlations, the mean difference and the mean absolute error, and
-    refuse the rest. With `weights` (cases,) each case stands for so many; the table counts each once.
+    refuse the rest.
     """
     both = np.isfinite(first) & np.isfinite(second)
-    cases = counted_rows(np.stack([first, second], axis=1), clusters, weights, kept=both)
-    off = no_levels or off_scale(first, values) or off_scale(second, values)
-    wanted = coefficients(of_pairs=True, nominal=nominal)
-    table = Undefined(off) if off else confusion(first, second, values)
-    return PairAgreement(cases.cases, table, _figures(wanted, cases, values, off, levels))
+    off = no_levels or off_scale(first, levels) or off_scale(second, levels)
+    table = Undefined(off) if off else confusion(first, second, levels)
+    wanted = coefficients(of_pairs=True, nominal=nominal, levels=len(levels))
+    scores, own = np.stack([first, second], axis=1)[both], None if clusters is None else clusters[both]
+    return PairAgreement(int(both.sum()), table, _figures(wanted, scores, levels, nominal, off, own))
 
 
 def reliability(
     scores: FloatArray,
-    values: Sequence[float],
+    levels: Sequence[float],
     *,
     nominal: bool = False,
     no_levels: str = "",
     clusters: IntArray | None = None,
-    weights: Weighting | None = None,
 ) -> Reliability:
-    """All figures of scores (cases, raters) that the scale allows, on the ascending scale `values`, with intervals.
+    """All figures of scores (cases, raters) that the scale with these ascending levels allows, with intervals.
 
-    The reason `no_levels` refuses those that need levels. With `weights` each case stands for so many, and AC rests on
-    the shared cases, too.
+    The reason `no_levels` refuses those that need levels.
     """
     given = np.isfinite(scores).sum(axis=1)
-    least = {"scored": 1 if weights is None else 2, "shared": 2, "complete": max(scores.shape[1], 1)}
-    off = no_levels or off_scale(scores.reshape(-1), values)
-    wanted = coefficients(of_pairs=False, nominal=nominal)
+    least = {"scored": 1, "shared": 2, "complete": max(scores.shape[1], 2)}
+    off = no_levels or off_scale(scores.reshape(-1), levels)
+    wanted = coefficients(of_pairs=False, nominal=nominal, levels=len(levels))
     figures: dict[str, Estimate] = {}
     for kind, few in least.items():
-        cases = counted_rows(scores, clusters, weights and weights(few), kept=given >= few)
-        figures |= _figures([each for each in wanted if each.cases == kind], cases, values, off)
-    counts = {kind: int(np.sum(given >= few)) for kind, few in (least | {"scored": 1}).items()}
+        used = given >= few
+        own, some = None if clusters is None else clusters[used], [each for each in wanted if each.cases == kind]
+        figures |= _figures(some, scores[used], levels, nominal, off, own)
+    cases, shared, complete = (int(np.sum(given >= few)) for few in (1, 2, max(scores.shape[1], 1)))
     ordered = {each.name: figures[each.name] for each in wanted}
-    return Reliability(scores.shape[1], counts["scored"], counts["shared"], counts["complete"], ordered)
+    return Reliability(scores.shape[1], cases, shared, complete, ordered)
 
 
 def _figures(
     wanted: Sequence[Coefficient],
-    cases: CountedRows,
-    values: Sequence[float],
+    scores: FloatArray,
+    levels: Sequence[float],
+    nominal: bool,
     no_levels: str,
-    levels: Sequence[float] = (),
+    clusters: IntArray | None,
 ) -> dict[str, Estimate]:
-    built = {
-        each.name: Undefined(no_levels) if no_levels and each.needs_levels else each.of(cases.rows, values, levels)
-        for each in wanted
-    }
-    return estimates(built, cases)
+    """The figures by name, in order; those that need levels keep the reason why there are none."""
+    usable = {each.name: each.of(levels, nominal=nominal) for each in wanted if not (no_levels and each.needs_levels)}
+    found = estimates(usable, scores, clusters)
+    return {each.name: found.get(each.name) or undefined_estimate(no_levels) for each in wanted}
 
 
-def estimates(built: Mapping[str, Statistic | Undefined], cases: CountedRows) -> dict[str, Estimate]:
-    """All figures of counted rows with intervals, in order; those that could not be built keep their reason."""
-    usable = {name: statistic for name, statistic in built.items() if isinstance(statistic, Statistic)}
-    found = cases.estimate(usable)
-    refused = {name: undefined_estimate(why.reason) for name, why in built.items() if isinstance(why, Undefined)}
-    return {name: (found | refused)[name] for name in built}
-
-
-def confusion(first: FloatArray, second: FloatArray, values: Sequence[float]) -> IntArray:
+def confusion(first: FloatArray, second: FloatArray, levels: Sequence[float]) -> IntArray:
     """Count the cases with each pair of levels, (k, k): rows are the first rater's, columns the second's."""
-    both, size = np.isfinite(first) & np.isfinite(second), len(values)
-    rows, columns = (np.searchsorted(np.asarray(values, dtype=np.float64), each[both]) for each in (first, second))
+    both, size = np.isfinite(first) & np.isfinite(second), len(levels)
+    rows, columns = (np.searchsorted(np.asarray(levels, dtype=np.float64), each[both]) for each in (first, second))
     return np.bincount(rows * size + columns, minlength=size**2).reshape(size, size).astype(np.int64)
 
 
 def special_agreement(
-    first: FloatArray,
-    second: FloatArray,
-    special: Collection[float],
-    *,
-    clusters: IntArray | None = None,
-    weights: FloatArray | None = None,
+    first: FloatArray, second: FloatArray, special: Collection[float], *, clusters: IntArray | None = None
 ) -> dict[str, int | Estimate]:
     """Agreement on special levels alone: each score, special values included, counts as special or not.
 
     Four counts of who gave such a level to the same cases, and two figures of them, by name.
     """
     marks = [np.where(np.isfinite(rater), np.isin(rater, list(special)), np.nan) for rater in (first, second)]
-    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters, weights=weights)
+    pair = pair_agreement(marks[0], marks[1], (0, 1), nominal=True, clusters=clusters)
     (neither, second_only), (first_only, all_special) = np.asarray(pair.table).tolist()
     alike = pair.figures["kappa"]
     if isinstance(alike.value, Undefined) and pair.cases > 1:

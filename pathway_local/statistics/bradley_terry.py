@@ -1,90 +1,78 @@
 """Strengths of contestants from comparisons of two at a time, by the model of Bradley and Terry (1952)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, Undefined
-from pathway_local.statistics.intervals import LEVEL, Effect, cluster_codes
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason, Undefined
+from pathway_local.statistics.intervals import Effect, tailed_freedom
+from pathway_local.statistics.jackknife import Rows, jackknifed
 
 MOST_STEPS = 100
 PRECISE = 1e-10
 """Newton's steps end when no strength moves by more than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Strengths:
-    """Log-odds strengths (k,), which sum to 0, with their covariance (k, k), from so many independent units."""
+def strength_differences(
+    first: IntArray, second: IntArray, wins: FloatArray, names: Sequence[str], clusters: IntArray | None = None
+) -> tuple[FloatArray, dict[tuple[int, int], Effect]] | Undefined:
+    """The strengths, and how much stronger each contestant is than each after it, with errors by the jackknife.
 
-    values: FloatArray
-    covariance: FloatArray
-    clusters: int
-
-    def above(self, one: int, other: int | None = None) -> Effect:
-        """The strength of `one` less that of `other`, or without it of an average contestant."""
-        weights = np.zeros(len(self.values))
-        weights[one] += 1
-        if other is not None:
-            weights[other] -= 1
-        error = max(0.0, float(weights @ self.covariance @ weights)) ** 0.5
-        missing = "" if self.clusters > 1 and error else "there is too little to estimate an error from"
-        return Effect(float(weights @ self.values), error, self.clusters - 1, self.clusters, missing)
-
-    def chance(self, one: int, other: int | None = None, level: float = LEVEL) -> Estimate:
-        """The chance that `one` beats `other`, or without it an average contestant: 1 / (1 + exp(-difference)).
-
-        Its interval is the t interval of the difference in strength at this level, taken to chances.
-        """
-        found = self.above(one, other).estimate(level)
-        assert isinstance(found.value, float), "a strength always has a value"
-        if isinstance(found.interval, Undefined):
-            return Estimate(float(expit(found.value)), found.interval)
-        low, chance, high = map(float, expit(np.array([found.interval.low, found.value, found.interval.high])))
-        return Estimate(chance, Interval(low, high, "log-odds with t", self.clusters, level))
+    `first` and `second` (n,) are codes of `names`, `wins` (n,) is 1 if the first won, 0 if it lost, 0.5 for a tie.
+    """
+    whole = bradley_terry(first, second, wins, names)
+    if isinstance(whole, Undefined):
+        return whole
+    rows = Rows.of(np.column_stack([first, second, wins]).astype(np.float64), clusters)
+    one, other = (rows.scores[:, place].astype(np.int64) for place in (0, 1))
+    weighed = [own for some in rows.left_out() for own in some] if rows.clusters > 1 else []
+    fits = [bradley_terry(one, other, rows.scores[:, 2], names, own) for own in weighed]
+    left = np.array([np.full(len(names), np.nan) if isinstance(each, Undefined) else each for each in fits])
+    found = {}
+    for place in range(len(names)):
+        for below in range(place + 1, len(names)):
+            apart = left[:, place] - left[:, below] if len(left) else np.empty(0)
+            effect, parts = jackknifed(float(whole[place] - whole[below]), apart, rows.clusters)
+            freedom = min(effect.freedom, tailed_freedom(parts)) if not effect.missing else 0.0
+            found[place, below] = Effect(effect.value, effect.error, freedom, effect.clusters, effect.missing)
+    return whole, found
 
 
 def bradley_terry(
-    first: IntArray, second: IntArray, wins: FloatArray, names: Sequence[str], clusters: IntArray | None = None
-) -> Strengths | Undefined:
-    """Fit strengths by maximum likelihood: the first of a comparison wins with 1 / (1 + exp(s_second - s_first)).
+    first: IntArray, second: IntArray, wins: FloatArray, names: Sequence[str], weights: FloatArray | None = None
+) -> FloatArray | Undefined:
+    """Log-odds strengths (k,), which sum to 0, by maximum likelihood; comparisons (n,) count as often as `weights` say.
 
-    `first` and `second` (n,) are codes of `names`, `wins` (n,) is 1 if the first won, 0 if it lost, 0.5 for a tie.
-    There is a maximum only if no group of contestants won all comparisons with the others (Ford 1957). The covariance
-    is the sandwich estimator, robust to ties and to dependence within clusters (Liang and Zeger 1986).
+    The first wins with 1 / (1 + exp(s_second - s_first)). There is a maximum only if no group of contestants won all
+    comparisons with the others (Ford 1957).
     """
     count = len(names)
     if count < 2 or not len(first):
         return Undefined("fewer than two were compared")
+    each = np.ones(len(first)) if weights is None else weights
     credit = np.zeros((count, count))
-    np.add.at(credit, (first, second), wins)
-    np.add.at(credit, (second, first), 1 - wins)
+    np.add.at(credit, (first, second), each * wins)
+    np.add.at(credit, (second, first), each * (1 - wins))
     reason = _unbounded(credit, names)
     if reason:
         return Undefined(reason)
     games = credit + credit.T
     strengths = np.zeros(count)
     for _ in range(MOST_STEPS):
-        step = np.linalg.pinv(_information(games, strengths)) @ _gradient(credit, games, strengths)
+        chance = expit(strengths[:, None] - strengths[None, :])
+        held = games * chance * (1 - chance)
+        step = np.linalg.pinv(np.diag(held.sum(axis=1)) - held) @ (credit - games * chance).sum(axis=1)
         # A full step from afar can miss the maximum; the likelihood is concave, so a shorter one climbs.
         while _likelihood(credit, strengths + step) < _likelihood(credit, strengths) - PRECISE:
             step = step / 2
         strengths = strengths + step
         if np.max(np.abs(step)) < PRECISE:
             break
-    strengths = strengths - strengths.mean()
-    bread = np.linalg.pinv(_information(games, strengths))
-    residuals = wins - expit(strengths[first] - strengths[second])
-    codes = cluster_codes(clusters, len(first))
-    units = int(codes.max()) + 1
-    scores = np.zeros((units, count))
-    np.add.at(scores, (codes, first), residuals)
-    np.add.at(scores, (codes, second), -residuals)
-    small = units / (units - 1) if units > 1 else 1.0
-    return Strengths(strengths, small * bread @ (scores.T @ scores) @ bread, units)
+    centred: FloatArray = strengths - strengths.mean()
+    return centred
 
 
 def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
@@ -106,16 +94,3 @@ def _unbounded(credit: FloatArray, names: Sequence[str]) -> str:
 
 def _likelihood(credit: FloatArray, strengths: FloatArray) -> float:
     return -float(np.sum(credit * np.logaddexp(0, strengths[None, :] - strengths[:, None])))
-
-
-def _gradient(credit: FloatArray, games: FloatArray, strengths: FloatArray) -> FloatArray:
-    expected = games * expit(strengths[:, None] - strengths[None, :])
-    gradient: FloatArray = (credit - expected).sum(axis=1)
-    return gradient
-
-
-def _information(games: FloatArray, strengths: FloatArray) -> FloatArray:
-    chance = expit(strengths[:, None] - strengths[None, :])
-    weights = games * chance * (1 - chance)
-    information: FloatArray = np.diag(weights.sum(axis=1)) - weights
-    return information

@@ -1,88 +1,62 @@
 """The register of coefficients: every figure of agreement with its name, its scale and how to read it.
 
 A further coefficient is one function and its entry here. Tables, JSON, figure files and `--figure` read the register;
-a test holds the table of docs/agreement.md against it. Correlations treat ties as the ties they are: ranks are taken
-anew for all weights, and nothing is approximated.
+a test holds the table of docs/agreement.md against it. A function takes ratings (rows, raters), NaN where a rater has
+none, weights (R, rows), which say how often each row counts, and the ascending levels of the scale, and returns (R,)
+numbers, NaN where there is none. Special values are taken out beforehand.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from pathway_local.statistics.figure import (
-    FloatArray,
-    IntArray,
-    Reason,
-    Undefined,
-    why_constant,
-)
-from pathway_local.statistics.reliability import (
-    Weights,
-    alpha_interval,
-    alpha_nominal,
-    alpha_ordinal,
-    gwet,
-    icc,
-    kappa,
-)
-from pathway_local.statistics.resampling import Statistic
+from pathway_local.statistics.figure import FloatArray, IntArray, Reason
+from pathway_local.statistics.jackknife import Figure
+
+Levels = Sequence[float]
+Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
 
 MATRIX_ROWS = 2000
 """The matrix of pairs takes 32 MB at this size and grows with the square of the rows."""
 
 
-def pearson(first: FloatArray, second: FloatArray) -> Statistic:
+def pearson(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """Product-moment correlation, cov(x, y) / (s_x s_y) (Pearson 1895)."""
-    x, y = _standard(first), _standard(second)
-    products = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
-
-    def measure(weights: FloatArray) -> FloatArray:
-        n, sx, sy, sxx, syy, sxy = (weights @ products).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return _ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
-
-    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
+    x, y = (_standard(scores) for scores in ratings.T)
+    n, sx, sy, sxx, syy, sxy = (weights @ np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _ratio(sxy - sx * sy / n, sxx - sx**2 / n, syy - sy**2 / n, 1e-12 * n)
 
 
-def spearman(first: FloatArray, second: FloatArray) -> Statistic:
+def spearman(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
-    x, y = _groups(first), _groups(second)
-
-    def measure(weights: FloatArray) -> FloatArray:
-        x_ranks, x_spread = _centred_ranks(weights, x)
-        y_ranks, y_spread = _centred_ranks(weights, y)
-        together = np.sum(weights * x_ranks * y_ranks, axis=1)
-        return _ratio(together, x_spread, y_spread, np.float64(1e-9))
-
-    return Statistic(measure, why_constant((first, second)), needs=2, least=-1.0, most=1.0)
+    (x, x_spread), (y, y_spread) = (_centred_ranks(weights, _groups(scores)) for scores in ratings.T)
+    return _ratio(np.sum(weights * x * y, axis=1), x_spread, y_spread, np.float64(1e-9))
 
 
-def kendall(first: FloatArray, second: FloatArray) -> Statistic:
+def kendall(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """Kendall's tau-b (Kendall 1945): (C - D) / sqrt(P_x P_y).
 
-    C and D count the pairs of cases that the raters order alike and oppositely, P_x and P_y the pairs that
-    each rater does not tie. Up to 2,000 rows the counts are quadratic forms in the weights; above, each weighting is
-    sorted by itself.
+    C and D count the pairs of cases that the raters order alike and oppositely, P_x and P_y the pairs that each rater
+    does not tie. Up to 2,000 rows the counts are quadratic forms in the weights; above, each weighting is sorted.
     """
-    reason = why_constant((first, second))
-    if len(first) > MATRIX_ROWS:
-        # Weightings repeat whole rows here, so a case can't count as a fraction of one.
-        many = Reason("cases weigh differently and have over {rows:,} pairs of scores", rows=MATRIX_ROWS)
-        slow = _sorted_kendall(first, second)
-        return Statistic(slow, reason, needs=2, least=-1.0, most=1.0, unweighted=many)
+    first, second = ratings.T
+    if len(ratings) > MATRIX_ROWS:
+        return np.array([_sorted_kendall(first, second, own) for own in weights])
     order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
-    x, y = _groups(first), _groups(second)
+    pairs = weights.sum(axis=1) ** 2
+    ties = [np.sum(_group_weights(weights, _groups(scores)) ** 2, axis=1) for scores in ratings.T]
+    return _ratio(np.sum((weights @ order) * weights, axis=1), pairs - ties[0], pairs - ties[1], np.float64(1e-9))
 
-    def measure(weights: FloatArray) -> FloatArray:
-        pairs = weights.sum(axis=1) ** 2
-        excess = np.sum((weights @ order) * weights, axis=1)
-        x_untied = pairs - np.sum(_group_weights(weights, x) ** 2, axis=1)
-        y_untied = pairs - np.sum(_group_weights(weights, y) ** 2, axis=1)
-        return _ratio(excess, x_untied, y_untied, np.float64(1e-9))
 
-    return Statistic(measure, reason, needs=2, least=-1.0, most=1.0)
+def _sorted_kendall(first: FloatArray, second: FloatArray, weights: FloatArray) -> float:
+    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
+
+    drawn = np.repeat(np.arange(len(first)), weights.astype(np.int64))
+    return float(stats.kendalltau(first[drawn], second[drawn]).statistic)
 
 
 def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
@@ -94,9 +68,8 @@ def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: F
 
 def _standard(scores: FloatArray) -> FloatArray:
     """Scores moved and scaled to reach from about -1 to 1, so that sums of squares keep their digits."""
-    if scores.size == 0 or np.ptp(scores) == 0:
-        return np.zeros_like(scores)
-    standard: FloatArray = (scores - scores.mean()) / np.ptp(scores)
+    apart = np.ptp(scores) if scores.size else 0.0
+    standard: FloatArray = (scores - scores.mean()) / apart if apart else np.zeros_like(scores)
     return standard
 
 
@@ -120,32 +93,131 @@ def _centred_ranks(weights: FloatArray, groups: IntArray) -> tuple[FloatArray, F
     return ranks[:, groups], np.sum(held * ranks**2, axis=1)
 
 
-def _sorted_kendall(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
-
-    def measure(weights: FloatArray) -> FloatArray:
-        taus = np.empty(len(weights))
-        for row, own in enumerate(weights):
-            drawn = np.repeat(np.arange(len(first)), own.astype(np.int64))
-            taus[row] = stats.kendalltau(first[drawn], second[drawn]).statistic
-        return taus
-
-    return measure
+def _mean(amounts: FloatArray, weights: FloatArray) -> FloatArray:
+    """The mean of an amount per row."""
+    cases = weights.sum(axis=1)
+    return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
 
 
-Build = Callable[[FloatArray, Sequence[float]], Statistic | Undefined]
-"""Makes the figure of rows of scores (rows, raters), given the ascending levels of the scale."""
+def _within(most: int, ratings: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
+    """The share of cases whose two scores are at most that many levels apart."""
+    apart = np.abs(np.diff(np.searchsorted(levels, ratings), axis=1)[:, 0])
+    return _mean((apart <= most).astype(np.float64), weights)
+
+
+def _mean_difference(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
+    return _mean(ratings[:, 0] - ratings[:, 1], weights)
+
+
+def _mean_absolute_error(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
+    return _mean(np.abs(ratings[:, 0] - ratings[:, 1]), weights)
+
+
+def one_minus(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    """1 - observed / expected disagreement; NaN where chance brings none."""
+    defined = expected > 1e-9
+    return np.where(defined, 1 - observed / np.where(defined, expected, 1.0), np.nan)
+
+
+def kappa(power: int, ratings: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
+    """1 - sum(d o) / sum(d e) with disagreement d, observed shares o and expected shares e, the raters' own shares.
+
+    With power 0 two levels are the same or not (Cohen 1960); with 2, d is the square of the levels between them (Cohen
+    1968; Fleiss and Cohen 1973). Levels count by their position on the declared scale, so unused ones keep their place.
+    """
+    place = np.arange(len(levels))
+    apart = np.abs(place[:, None] - place)
+    distance = (apart > 0) * apart.astype(np.float64) ** power
+    first, second = np.searchsorted(levels, ratings).T
+    held = np.eye(len(levels))
+    expected = np.sum((weights @ held[first] @ distance) * (weights @ held[second]), axis=1)
+    return one_minus(weights.sum(axis=1) * (weights @ distance[first, second]), expected)
+
+
+def alpha_nominal(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
+    """Krippendorff's alpha where two levels are either the same or not.
+
+    Krippendorff (2011): 1 - D_o/D_e over pairable scores, in coincidences o_ck that count each pair of scores of a case
+    with m scores by 1/(m - 1). D_o = sum_{c != k} o_ck / n and D_e = sum_{c != k} n_c n_k / (n (n-1)).
+    """
+    levels = _level_counts(ratings)
+    scored = levels.sum(axis=1)
+    # Ordered pairs of a row's scores that differ: all m^2 less those of equal levels.
+    apart = (scored**2 - np.sum(levels**2, axis=1)) / np.maximum(scored - 1, 1)
+    total, held = weights @ scored, weights @ levels
+    return one_minus(weights @ apart, (total**2 - np.sum(held**2, axis=1)) / (total - 1))
+
+
+def alpha_ordinal(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
+    """Krippendorff's alpha where levels are as far apart as there are scores between them.
+
+    The distance |sum_{g=c..k} n_g - (n_c + n_k)/2| is the difference of the levels' mid-ranks among all pairable
+    scores, so scores between levels need nothing else. Over a case's ordered pairs, sum (x_i - x_j)^2 is
+    2 (m sum x^2 - (sum x)^2).
+    """
+    levels = _level_counts(ratings)
+    scored = levels.sum(axis=1)
+    held = weights @ levels
+    total = held.sum(axis=1)
+    # Mid-ranks less the middle of all ranks, which keeps their squares small.
+    ranks = np.cumsum(held, axis=1) - held / 2 - total[:, None] / 2
+    first, second = ranks @ levels.T, ranks**2 @ levels.T
+    apart = np.sum(weights * 2 * (scored * second - first**2) / np.maximum(scored - 1, 1), axis=1)
+    spread = total * np.sum(held * ranks**2, axis=1) - np.sum(held * ranks, axis=1) ** 2
+    return one_minus(apart, 2 * spread / (total - 1))
+
+
+def ac1(ratings: FloatArray, weights: FloatArray, levels: Levels) -> FloatArray:
+    """Gwet's AC1 (2008): (p_a - p_e) / (1 - p_e).
+
+    p_a is the mean share of agreeing pairs over cases with two scores or more, p_e = 1 / (q - 1) sum pi_k (1 - pi_k)
+    with pi_k the mean share of level k over all cases with a score, of q levels of the scale.
+    """
+    counts = np.stack([np.sum(ratings == value, axis=1) for value in levels], axis=1).astype(np.float64)
+    scored = counts.sum(axis=1)
+    paired = (scored >= 2).astype(np.float64)
+    agreed = paired * np.sum(counts * (counts - 1), axis=1) / np.maximum(scored * (scored - 1), 1.0)
+    shared, shares = weights @ paired, counts / scored[:, None]
+    common = weights @ shares / weights.sum(axis=1, keepdims=True)
+    chance = np.sum(common * (1 - common), axis=1) / (len(levels) - 1)
+    return np.where(shared > 1, (weights @ agreed / np.where(shared > 0, shared, 1.0) - chance) / (1 - chance), np.nan)
+
+
+def icc(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
+    """The intraclass correlation of absolute agreement of one rater, ICC(2,1), for complete rows.
+
+    Shrout and Fleiss (1979), two-way random effects, n cases and k raters, with mean squares of cases (MSR), raters
+    (MSC) and error (MSE): (MSR - MSE) / (MSR + (k-1) MSE + k (MSC - MSE)/n).
+    """
+    raters, apart = ratings.shape[1], ratings - (ratings.mean() if ratings.size else 0.0)
+    # All sums of squares of a two-way analysis of variance follow from weighted sums of these columns.
+    sums = np.column_stack([np.ones(len(apart)), apart.sum(axis=1) ** 2, np.sum(apart**2, axis=1), apart])
+    totals = weights @ sums
+    n, of_cases, squares, of_raters = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        grand = of_raters.sum(axis=1) ** 2 / (n * raters)
+        cases, between = of_cases / raters - grand, np.sum(of_raters**2, axis=1) / n - grand
+        msr, msc = cases / (n - 1), between / (raters - 1)
+        mse = (squares - grand - cases - between) / ((n - 1) * (raters - 1))
+        whole = msr + (raters - 1) * mse + raters * (msc - mse) / n
+        return np.where(whole > 1e-12, (msr - mse) / whole, np.nan)
+
+
+def _level_counts(ratings: FloatArray) -> FloatArray:
+    """Count the raters who gave each row each score that occurs, (rows, scores)."""
+    values = np.unique(ratings[np.isfinite(ratings)])
+    return np.stack([np.sum(ratings == value, axis=1) for value in values], axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
     """One figure of agreement.
 
-    `scale` is the poorest scale that it makes sense for. One that `needs_levels` is refused where a score is no level
-    of the scale. `better` is the end at which raters agree better; a figure without one can't rank raters.
-    One `by_level` counts in levels of the scale even where others count half points as levels, too.
-    `cases` says which cases it uses: those of a "pair" of raters that both scored, or, for any number of raters, those
-    that one rater scored, two or more ("shared"), or all ("complete"). `reading` is one sentence for laymen.
+    `scale` is the scale that it is made for: "interval" needs at least an order. One that `needs_levels` is refused
+    where a score is no level of the scale. `better` is the end at which raters agree better; a figure without one can't
+    rank raters. `cases` says which cases it uses: those of a "pair" of raters that both scored, or, for any number of
+    raters, those that one rater scored, two or more ("shared"), or all ("complete"). `reading` is one sentence for
+    laymen. `bounds` are its ends, given the levels. A `share` is one of cases, and one with `chance` corrects for it.
     """
 
     name: str
@@ -153,21 +225,28 @@ class Coefficient:
     scale: Literal["nominal", "ordinal", "interval"]
     better: Literal["higher", "lower", ""]
     reading: str
-    build: Build
+    measure: Measure
     needs_levels: bool = True
     cases: Literal["pair", "scored", "shared", "complete"] = "pair"
-    by_level: bool = False
+    bounds: Callable[[Levels], tuple[float, float]] = lambda _levels: (-1.0, 1.0)
+    needs: int = 2
+    share: bool = False
+    chance: bool = False
+    reason: str = ""
 
-    def of(self, rows: FloatArray, values: Sequence[float] = (), levels: Sequence[float] = ()) -> Statistic | Undefined:
-        """The figure for rows of scores; Undefined if it needs levels and some scores are not among the `values`.
+    def of(self, levels: Levels, *, nominal: bool = False) -> Figure:
+        """The figure on a scale with these levels."""
+        low, high = self.bounds(levels)
+        chance = ("nominal" if nominal else "ordinal") if self.chance else ""
+        measure = partial(_bound, self.measure, levels)
+        return Figure(measure, low, high, self.needs, self.share, chance, self.reason)
 
-        `levels` are those of the scale, where the values have half points as well.
-        """
-        off = off_scale(rows, values) if self.needs_levels else ""
-        return Undefined(off) if off else self.build(rows, levels if self.by_level and levels else values)
+
+def _bound(measure: Measure, levels: Levels, ratings: FloatArray, weights: FloatArray) -> FloatArray:
+    return measure(ratings, weights, levels)
 
 
-def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
+def off_scale(scores: FloatArray, values: Levels) -> str:
     """Say why scores are not on the scale, naming the first that is not; empty if all are."""
     if list(values) != sorted(set(values)):
         raise ValueError(f"the levels of a scale ascend, each once: {values}")
@@ -178,46 +257,12 @@ def off_scale(scores: FloatArray, values: Sequence[float]) -> str:
     return Reason("{value:g} is not on the scale {scale}", value=float(strange[0]), scale=scale)
 
 
-def _within(most: int) -> Build:
-    """The share of cases whose two scores are at most that many levels apart; a half point lies between two."""
-
-    def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
-        apart = np.abs(np.diff(np.interp(rows, values, range(len(values))), axis=1)[:, 0])
-        return _mean_of_rows((np.round(apart, 9) <= most).astype(np.float64), 0.0, 1.0, is_share=True)
-
-    return build
+def _unbounded(_levels: Levels) -> tuple[float, float]:
+    return -np.inf, np.inf
 
 
-def _kappa(weights: Weights) -> Build:
-    def build(rows: FloatArray, values: Sequence[float]) -> Statistic:
-        first, second = np.searchsorted(np.asarray(values, dtype=np.float64), rows).T
-        return kappa(first, second, values, weights)
-
-    return build
-
-
-def _mean_difference(rows: FloatArray, _values: Sequence[float]) -> Statistic:
-    return _mean_of_rows(rows[:, 0] - rows[:, 1])
-
-
-def _mean_absolute_error(rows: FloatArray, values: Sequence[float]) -> Statistic:
-    return _mean_of_rows(np.abs(rows[:, 0] - rows[:, 1]), 0.0, values[-1] - values[0] if values else np.inf)
-
-
-def _mean_of_rows(
-    amounts: FloatArray, least: float = -np.inf, most: float = np.inf, *, is_share: bool = False
-) -> Statistic:
-    """The mean of an amount per row between `least` and `most`; a share where the amounts are 0 and 1."""
-
-    def measure(weights: FloatArray) -> FloatArray:
-        cases = weights.sum(axis=1)
-        return np.where(cases > 0, weights @ amounts / np.where(cases > 0, cases, 1.0), np.nan)
-
-    return Statistic(measure, "there is no case to compare", least=least, most=most, share=is_share)
-
-
-def _of_pair(build: Callable[[FloatArray, FloatArray], Statistic]) -> Build:
-    return lambda rows, _values: build(rows[:, 0], rows[:, 1])
+def _as_share(_levels: Levels) -> tuple[float, float]:
+    return 0.0, 1.0
 
 
 _REGISTERED = (
@@ -225,93 +270,80 @@ _REGISTERED = (
         "exact", "exact", "nominal", "higher",
         "The share of cases with the same score: 1 is all, 0 is none; high by itself where nearly every answer is a"
         " 5.",
-        _within(0),
+        partial(_within, 0), bounds=_as_share, needs=1, share=True,
     ),
     Coefficient(
         "within_one", "within one", "ordinal", "higher",
         "The share of cases whose scores are at most one level apart: 1 is all, 0 is none; on five levels it is high"
         " even for raters who hardly agree.",
-        _within(1), by_level=True,
+        partial(_within, 1), bounds=_as_share, needs=1, share=True,
     ),
     Coefficient(
         "kappa", "kappa", "nominal", "higher",
         "Exact agreement beyond chance: 1 is perfect, 0 is what the raters' own habits bring by chance, below 0 is "
         "worse than chance.",
-        _kappa("none"),
+        partial(kappa, 0), chance=True,
     ),
     Coefficient(
         "kappa_quadratic", "kappa quadratic", "ordinal", "higher",
         "Kappa in which a difference counts by its square, so that large ones weigh most: 1 is perfect, 0 is "
         "chance, below 0 is worse than chance.",
-        _kappa("quadratic"),
+        partial(kappa, 2), chance=True,
     ),
     Coefficient(
         "pearson", "Pearson", "interval", "higher",
         "How closely the scores follow a straight line: 1 is exactly, 0 is not at all, below 0 one rater's scores "
         "fall where the other's rise.",
-        _of_pair(pearson), needs_levels=False,
+        pearson, needs_levels=False,
     ),
     Coefficient(
         "spearman", "Spearman", "ordinal", "higher",
         "How alike the raters order the cases: 1 is the same order, 0 is no relation, below 0 is rather the "
         "opposite order.",
-        _of_pair(spearman), needs_levels=False,
+        spearman, needs_levels=False,
     ),
     Coefficient(
         "kendall", "Kendall tau-b", "ordinal", "higher",
         "The share of pairs of cases in the same order less those in opposite order, ties allowed for: 1 is the "
         "same order, 0 is as many of either, below 0 more are in opposite order.",
-        _of_pair(kendall), needs_levels=False,
+        kendall, needs_levels=False,
     ),
     Coefficient(
         "mean_difference", "mean difference", "interval", "",
         "The first rater's scores minus the second's, on average: above 0 the second is stricter, below 0 the first"
         " is, and 0 may hide differences in both directions.",
-        _mean_difference, needs_levels=False,
+        _mean_difference, needs_levels=False, bounds=_unbounded, needs=1,
     ),
     Coefficient(
         "mean_absolute_error", "mean abs. error", "interval", "lower",
         "How many points the scores are apart, on average: 0 is never, 1 is one point, and it is never below 0.",
-        _mean_absolute_error, needs_levels=False,
+        _mean_absolute_error, needs_levels=False, needs=1,
+        bounds=lambda levels: (0.0, levels[-1] - levels[0] if levels else np.inf),
     ),
     Coefficient(
         "alpha_nominal", "alpha nominal", "nominal", "higher",
         "Krippendorff's alpha for kinds without an order: 1 is perfect agreement, 0 is chance, below 0 the raters "
         "disagree more than by chance.",
-        alpha_nominal, cases="shared",
+        alpha_nominal, cases="shared", chance=True,
     ),
     Coefficient(
         "alpha_ordinal", "alpha ordinal", "ordinal", "higher",
         "Krippendorff's alpha for levels in order: 1 is perfect agreement, 0 is chance, below 0 the raters disagree"
         " more than by chance.",
-        alpha_ordinal, cases="shared",
-    ),
-    Coefficient(
-        "alpha_interval", "alpha interval", "interval", "higher",
-        "Krippendorff's alpha for levels at equal distances: 1 is perfect agreement, 0 is chance, below 0 the "
-        "raters disagree more than by chance.",
-        alpha_interval, needs_levels=False, cases="shared",
+        alpha_ordinal, needs_levels=False, cases="shared", chance=True,
     ),
     Coefficient(
         "ac1", "AC1", "nominal", "higher",
         "Gwet's exact agreement beyond chance, which stays high where nearly all scores are the same, even for raters "
         "who have nothing in common: 1 is perfect, 0 is chance, below 0 is worse than chance.",
-        gwet("none"), cases="scored",
-    ),
-    Coefficient(
-        "ac2_quadratic", "AC2 quadratic", "ordinal", "higher",
-        "AC1 in which a difference counts by its square: 1 is perfect, 0 is chance, below 0 is worse than chance.",
-        gwet("quadratic"), cases="scored",
+        ac1, cases="scored", needs=1, bounds=lambda levels: (-1 / (max(len(levels), 2) - 1), 1.0),
+        reason="fewer than two cases have two scores",
     ),
     Coefficient(
         "icc_2_1", "ICC(2,1)", "interval", "higher",
         "How reliable one rater's score is, over raters like these: 1 is fully, 0 or below is not at all.",
-        icc(average=False), needs_levels=False, cases="complete",
-    ),
-    Coefficient(
-        "icc_2_k", "ICC(2,k)", "interval", "higher",
-        "How reliable the mean of all these raters is: 1 is fully, 0 or below is not at all.",
-        icc(average=True), needs_levels=False, cases="complete",
+        icc, needs_levels=False, cases="complete", bounds=lambda _levels: (-np.inf, 1.0),
+        reason="the raters differ more than the cases do",
     ),
 )  # fmt: skip
 
@@ -319,14 +351,19 @@ COEFFICIENTS = {each.name: each for each in _REGISTERED}
 """By name, in the order of tables and files."""
 
 
-def coefficients(*, of_pairs: bool, nominal: bool, levels: bool = True) -> list[Coefficient]:
-    """The coefficients of two raters, or of more, that the scale allows; without `levels`, those that need none."""
+def coefficients(*, of_pairs: bool, nominal: bool, levels: int = 3) -> list[Coefficient]:
+    """The coefficients of two raters, or of more, that the scale allows; without `levels`, those that need none.
+
+    An ordinal scale has the ordinal alpha, and one of two levels no share within one.
+    """
+    wrong = {"" if nominal else "alpha_nominal", "within_one" if levels == 2 else ""}
     return [
         each
         for each in COEFFICIENTS.values()
         if (each.cases == "pair") == of_pairs
         and (not nominal or each.scale == "nominal")
         and (levels or not each.needs_levels)
+        and each.name not in wrong
     ]
 
 

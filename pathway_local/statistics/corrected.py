@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Number, Reason, Undefined
+from pathway_local.statistics.figure import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    Interval,
+    Number,
+    Reason,
+    Undefined,
+    undefined_estimate,
+)
 from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, contrast_error, tailed_freedom
 from pathway_local.statistics.prediction_powered import (
     CASES_ALONE,
@@ -23,6 +32,7 @@ from pathway_local.statistics.prediction_powered import (
     few_dissenters,
     weighted_residuals,
 )
+from pathway_local.statistics.share import wilson_of
 
 ROUNDS = 4
 """Newton's steps. The equation is linear up to the cross-fitted slopes, so it is solved to many digits by then."""
@@ -141,6 +151,9 @@ def _moved(found: Estimate, middle: float, held: float, scale: tuple[float, floa
 Part = tuple[BoolArray, FloatArray, FloatArray, float]
 """A mean in a sum of means: its cases (N,), their weights and what each adds to it, and the factor of the mean."""
 
+FEW_ERRORS = 10
+"""With fewer labels that differ from the judge, their spread says too little: only the number of labels counts."""
+
 FEWEST = 10
 """Labels that each side needs: with fewer, the spread of the judge's errors can't be estimated."""
 
@@ -231,3 +244,34 @@ def _means_error(parts: Sequence[Part], clusters: IntArray) -> tuple[float, floa
     residuals = np.concatenate([adds for _, _, adds, _ in parts]) / roots
     factors = np.array([factor for *_, factor in parts])
     return contrast_error(design, residuals, factors, cluster_codes(clusters[rows], len(rows)))
+
+
+def corrected_share(
+    judge: FloatArray,
+    people: FloatArray,
+    judge_special: BoolArray,
+    people_special: BoolArray,
+    survey: Survey = CASES_ALONE,
+) -> Estimate:
+    """The share of cases that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
+
+    The value is that of `corrected_domain_mean`. Wilson's interval has the number of cases with which a simple sample
+    would have its variance. With few errors among the labels, it has the number of labels.
+    """
+    found = corrected_domain_mean(judge, people, judge_special, people_special, (0.0, 1.0), survey).mean
+    if isinstance(found, Undefined):
+        return undefined_estimate(found.reason)
+    if isinstance(found.corrected.value, Undefined) or found.labelled == found.cases:
+        return found.corrected
+    inside = np.isfinite(people) & (True if survey.inside is None else survey.inside)
+    value, pilot = min(1.0, max(0.0, found.corrected.value)), found.pilot
+    each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
+    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
+    cases = float(inside.sum())
+    if survey.strata is not None:
+        whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
+        heavy = (whole / np.maximum(drawn, 1))[survey.strata[inside]]
+        cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
+    if errors >= FEW_ERRORS and variance > 0:
+        cases = value * (1 - value) / variance
+    return Estimate(value, wilson_of(value, cases, int(inside.sum())))

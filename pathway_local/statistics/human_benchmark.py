@@ -4,16 +4,24 @@ The mean of the *other* people does not contain the person who is left out, so i
 for each judge; both are compared with it on the same cases.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pathway_local.statistics.agreement import estimates
-from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Undefined, with_names
-from pathway_local.statistics.intervals import Standing, standing
-from pathway_local.statistics.resampling import CountedRows, Statistic, counted_rows
+from pathway_local.statistics.coefficients import COEFFICIENTS, off_scale
+from pathway_local.statistics.figure import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    undefined_estimate,
+    why_constant,
+    with_names,
+)
+from pathway_local.statistics.intervals import LEVEL, Standing, standing
+from pathway_local.statistics.jackknife import Figure, estimates
+
+OTHERS, PEOPLE = "the mean of the other people", "the people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +56,14 @@ class HumanBenchmark:
     averages: tuple[Contrast, ...]
 
 
-_Side = Statistic | Undefined
-_Sides = tuple[_Side, _Side]
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A rater's column against a target made of the columns of people; `name` and `against` are for reasons."""
 
-OTHERS = "the mean of the other people"
-PEOPLE = "the people"
+    rater: int
+    target: Callable[[FloatArray], FloatArray]
+    name: str
+    against: str
 
 
 def human_benchmark(
@@ -63,36 +74,41 @@ def human_benchmark(
     names: Sequence[str],
     *,
     clusters: IntArray | None = None,
-    weights: FloatArray | None = None,
 ) -> HumanBenchmark:
     """Leave-one-out comparison of judges (cases, judges) with people (cases, people), NaN for no score.
 
     `figure` is one that needs no scale (a mean of people is off it), such as "spearman". A case counts for a
     left-out person if that person, some other person and every judge scored it, so all are compared on the
-    same cases. Averages are over the people for whom the figure is defined. `names` are those of the judges, then of
-    the people, for reasons; with `weights` (cases,) each case stands for so many.
+    same cases. Averages are over the people for whom the figure is defined; their differences are one family, so
+    several judges share the error (Bonferroni). `names` are those of the judges, then of the people, for reasons.
     """
     if COEFFICIENTS[figure].needs_levels:
         raise ValueError(f"{figure} needs scores on the scale, which a mean of people is not")
-    size = judges.shape[1]
+    size, persons = judges.shape[1], range(people.shape[1])
     used = (np.isfinite(people).sum(axis=1) >= 2) & np.isfinite(judges).all(axis=1)
-    cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
-    persons = range(people.shape[1])
-    # All tests go through one call, so that all leave out the same cases: only then is a difference's interval narrower
-    # than those of its two sides.
-    sides: dict[str, _Sides] = {}
-    for person in persons:
-        target = mean_of_people(np.delete(cases.rows[:, size:], person, axis=1))
-        target = np.where(np.isfinite(cases.rows[:, size + person]), target, np.nan)
-        own = _against(figure, cases, size + person, target, (names[size + person], OTHERS))
-        for judge in range(size):
-            sides[f"{person} {judge}"] = _against(figure, cases, judge, target, (names[judge], OTHERS)), own
-    for judge in range(size):
-        sides[f"all {judge}"] = _averaged(cases, [sides[f"{person} {judge}"] for person in persons])
-    found = _contrasts(cases, sides, figure, margin)
-    scored = [int(np.isfinite(people[used, person]).sum()) for person in persons]
+    scores, own = np.concatenate([judges, people], axis=1)[used], None if clusters is None else clusters[used]
+
+    def others(person: int) -> Callable[[FloatArray], FloatArray]:
+        def target(rows: FloatArray) -> FloatArray:
+            mean = mean_of_people(np.delete(rows[:, size:], person, axis=1))
+            return np.where(np.isfinite(rows[:, size + person]), mean, np.nan)
+
+        return target
+
+    tests = {
+        (person, judge): [
+            _Test(rater, others(person), names[rater], OTHERS) for rater in (judge, size + person)
+        ]
+        for person in persons
+        for judge in range(size)
+    }  # fmt: skip
+    compared = _Compared(figure, margin, scores, own, ())
+    found = compared.contrasts({f"{p} {j}": [sides] for (p, j), sides in tests.items()})
+    together = {str(judge): [tests[person, judge] for person in persons] for judge in range(size)}
+    averages = compared.contrasts(together, 1 - (1 - LEVEL) / max(size, 1))
+    scored = np.isfinite(people[used]).sum(axis=0).tolist()
     left_out = tuple(LeftOut(p, scored[p], tuple(found[f"{p} {j}"] for j in range(size))) for p in persons)
-    return HumanBenchmark(figure, left_out, tuple(found[f"all {judge}"] for judge in range(size)))
+    return HumanBenchmark(figure, left_out, tuple(averages.values()))
 
 
 def compare_judges(
@@ -101,29 +117,26 @@ def compare_judges(
     figure: str,
     margin: float,
     names: Sequence[str],
-    values: Sequence[float] = (),
+    levels: Sequence[float] = (),
     *,
     clusters: IntArray | None = None,
-    weights: FloatArray | None = None,
-    levels: Sequence[float] = (),
 ) -> Contrast:
     """Agreement of judges (cases, 2) with people (cases, people), on the cases that both judged and a person scored.
 
-    Figures that need the scale `values` (with its `levels`, if it has half points as well) are taken with each person
-    and averaged over those for whom they are defined; the others are taken with the mean of the people.
-    `names` are those of the judges, for reasons.
+    Figures that need the scale with these `levels` are taken with each person and averaged over those for whom they
+    are defined; the others are taken with the mean of the people. `names` are those of the judges, for reasons.
     """
     used = np.isfinite(judges).all(axis=1) & (np.isfinite(people).sum(axis=1) > 0)
-    cases = counted_rows(np.concatenate([judges, people], axis=1), clusters, weights, kept=used)
-    targets = cases.rows[:, 2:]
-    if not COEFFICIENTS[figure].needs_levels:
-        targets = mean_of_people(targets)[:, None]
-    first, second = (
-        [_against(figure, cases, judge, target, (names[judge], PEOPLE), values, levels) for target in targets.T]
-        for judge in (0, 1)
-    )
-    sides = _averaged(cases, list(zip(first, second, strict=True)))
-    return _contrasts(cases, {"": sides}, figure, margin)[""]
+    scores, own = np.concatenate([judges, people], axis=1)[used], None if clusters is None else clusters[used]
+    targets: list[Callable[[FloatArray], FloatArray]] = [lambda rows: mean_of_people(rows[:, 2:])]
+    if COEFFICIENTS[figure].needs_levels:
+        targets = [_column(2 + person) for person in range(people.shape[1])]
+    tests = [[_Test(judge, target, names[judge], PEOPLE) for judge in (0, 1)] for target in targets]
+    return _Compared(figure, margin, scores, own, levels).contrasts({"": tests})[""]
+
+
+def _column(place: int) -> Callable[[FloatArray], FloatArray]:
+    return lambda rows: rows[:, place]
 
 
 def mean_of_people(scores: FloatArray) -> FloatArray:
@@ -137,86 +150,72 @@ def mean_of_people(scores: FloatArray) -> FloatArray:
     return np.where(many > 0, np.round(total / np.maximum(many, 1), 9), np.nan)
 
 
-def _against(
-    figure: str,
-    cases: CountedRows,
-    rater: int,
-    target: FloatArray,
-    names: Sequence[str],
-    values: Sequence[float] = (),
-    levels: Sequence[float] = (),
-) -> _Side:
-    """The figure of a column of the rows and a target over all rows; it uses those that have both."""
-    if not COEFFICIENTS[figure].better:
-        raise ValueError(f"{figure} is no measure of agreement")
-    scores = cases.rows[:, rater]
-    kept = np.isfinite(scores) & np.isfinite(target)
-    inner = COEFFICIENTS[figure].of(np.stack([scores[kept], target[kept]], axis=1), values, levels)
-    if isinstance(inner, Undefined):
-        return inner
-    shared = int(cases.counts[kept].sum())
-    if shared < inner.needs:
-        return Undefined("there is only one case" if shared else "there is no case to compare")
-    # The figure of some rows alone takes the weights of those rows: what is left out is drawn of all rows and shared.
-    measure, reason = inner.measure, with_names(inner.reason, *names)
-    return replace(inner, measure=lambda weights: measure(weights[:, kept]), reason=reason)
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Compares raters by a figure on scores (cases, raters)."""
+
+    figure: str
+    margin: float
+    scores: FloatArray
+    clusters: IntArray | None
+    levels: Sequence[float]
+
+    def contrasts(self, tests: Mapping[str, Sequence[Sequence[_Test]]], level: float = LEVEL) -> dict[str, Contrast]:
+        """Each comparison of two raters, averaged over its tests; intervals of differences are at this level."""
+        built: dict[str, Figure] = {}
+        missing: dict[str, list[str]] = {}
+        for name, pairs in tests.items():
+            reasons = [[self._why_missing(each) for each in pair] for pair in pairs] or [["there are no people"] * 2]
+            both = [not any(own) for own in reasons]
+            # A side without a counterpart still has a figure of its own.
+            usable = [both if any(both) else [not own[side] for own in reasons] for side in (0, 1)]
+            missing[name] = ["" if any(usable[side]) else reasons[0][side] for side in (0, 1)]
+            for side in (0, 1):
+                if any(usable[side]):
+                    own = [pair[side] for pair, used in zip(pairs, usable[side], strict=True) if used]
+                    built[f"{side} {name}"] = self._mean(own)
+        flip = -1.0 if COEFFICIENTS[self.figure].better == "lower" else 1.0
+        known = [name for name in tests if not any(missing[name])]
+        apart = {f"- {name}": _less(built[f"0 {name}"], built[f"1 {name}"], flip) for name in known}
+        # All leave out the same cases: only then is a difference's interval narrower than those of its two sides.
+        found = estimates(built, self.scores, self.clusters) | estimates(apart, self.scores, self.clusters, level)
+        contrasts = {}
+        for name, why in missing.items():
+            told = [*why, why[0] or why[1]]
+            sides = [found.get(f"{side} {name}") or undefined_estimate(told[at]) for at, side in enumerate((0, 1, "-"))]
+            contrasts[name] = Contrast(sides[0], sides[1], sides[2], standing(sides[2].interval, self.margin))
+        return contrasts
+
+    def _mean(self, tests: Sequence[_Test]) -> Figure:
+        """The figure averaged over these tests."""
+        one, scores = COEFFICIENTS[self.figure].of(self.levels), list(tests)
+
+        def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
+            found: FloatArray = np.mean([self._measured(each, rows, weights) for each in scores], axis=0)
+            return found
+
+        return replace(one, measure=measure, needs=1, share=False, chance="", reason="the scores do not vary enough")
+
+    def _measured(self, test: _Test, rows: FloatArray, weights: FloatArray) -> FloatArray:
+        both = np.column_stack([rows[:, test.rater], test.target(rows)])
+        kept = np.isfinite(both).all(axis=1)
+        return COEFFICIENTS[self.figure].measure(both[kept], weights[:, kept], self.levels)
+
+    def _why_missing(self, test: _Test) -> str:
+        """Why a rater has no value; empty if it has one."""
+        coefficient = COEFFICIENTS[self.figure]
+        both = np.column_stack([self.scores[:, test.rater], test.target(self.scores)])
+        both = both[np.isfinite(both).all(axis=1)]
+        off = off_scale(both, self.levels) if coefficient.needs_levels else ""
+        if off or len(both) < max(coefficient.needs, 1):
+            return off or ("there is only one case" if len(both) else "there is no case to compare")
+        if np.isfinite(coefficient.measure(both, np.ones((1, len(both))), self.levels)[0]):
+            return ""
+        return with_names(why_constant(list(both.T)), test.name, test.against)
 
 
-def _averaged(cases: CountedRows, tests: Sequence[_Sides]) -> _Sides:
-    """Both sides averaged over the tests in which both are defined; of a single test, as they are."""
-    if len(tests) == 1:
-        return tests[0]
-    usable: list[tuple[Statistic, Statistic]] = []
-    missing = "there are no people"
-    for first, second in tests:
-        if isinstance(first, Undefined) or isinstance(second, Undefined):
-            missing = next(side.reason for side in (first, second) if isinstance(side, Undefined))
-            continue
-        # A statistic that was built may still have no value, such as a correlation with a constant rater.
-        gaps = [value.reason for value in map(cases.value, (first, second)) if isinstance(value, Undefined)]
-        missing = gaps[0] if gaps else missing
-        usable += [] if gaps else [(first, second)]
-    if not usable:
-        return Undefined(missing), Undefined(missing)
-    return _average([first for first, _ in usable]), _average([second for _, second in usable])
+def _less(first: Figure, second: Figure, flip: float) -> Figure:
+    def measure(rows: FloatArray, weights: FloatArray) -> FloatArray:
+        return flip * (first.measure(rows, weights) - second.measure(rows, weights))
 
-
-def _average(statistics: Sequence[Statistic]) -> Statistic:
-    return replace(
-        _strictest(statistics),
-        measure=lambda weights: np.mean([statistic.measure(weights) for statistic in statistics], axis=0),
-    )
-
-
-def _strictest(statistics: Sequence[Statistic]) -> Statistic:
-    """One of the statistics of a figure that is refused with weights, if any of them is."""
-    return max(statistics, key=lambda each: each.unweighted)
-
-
-def _difference(figure: str, first: _Side, second: _Side) -> _Side:
-    """The first less the second, or the other way round where a smaller figure is the better one."""
-    if isinstance(first, Undefined) or isinstance(second, Undefined):
-        return first if isinstance(first, Undefined) else second
-    better, worse = (second, first) if COEFFICIENTS[figure].better == "lower" else (first, second)
-    return replace(
-        _strictest((first, second)),
-        measure=lambda weights: better.measure(weights) - worse.measure(weights),
-        least=-np.inf,
-        most=np.inf,
-        share=False,
-    )
-
-
-def _contrasts(cases: CountedRows, tests: Mapping[str, _Sides], figure: str, margin: float) -> dict[str, Contrast]:
-    built: dict[str, _Side] = {}
-    for name, (first, second) in tests.items():
-        built |= {f"{name}/first": first, f"{name}/second": second}
-        built[f"{name}/difference"] = _difference(figure, first, second)
-    found = estimates(built, cases)
-    contrasts = {}
-    for name in tests:
-        sides = found[f"{name}/first"], found[f"{name}/second"]
-        # A difference is not defined where a side is not, for the reason of that side.
-        difference = next((side for side in sides if isinstance(side.value, Undefined)), found[f"{name}/difference"])
-        contrasts[name] = Contrast(*sides, difference, standing(difference.interval, margin))
-    return contrasts
+    return replace(first, measure=measure, least=-np.inf, most=np.inf)

@@ -155,20 +155,6 @@ def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: s
     return Effect(value, error, freedom, count)
 
 
-def scale_mean(scores: FloatArray, scale: tuple[float, float], clusters: IntArray | None = None) -> Estimate:
-    """The mean of scores (n,) on a scale, with the interval of `log_odds_interval` and `tailed_freedom`.
-
-    With `clusters` (n,), it is robust to dependence within them. Where most scores lie at one end of the scale, the
-    plain t interval of 30 to 60 of them holds the truth in only 85 to 90% of samples.
-    """
-    found = mean_effect(scores, clusters)
-    if found.value is None or found.missing:
-        return found.estimate()
-    sums = cluster_sums(scores - found.value, cluster_codes(clusters, len(scores)))
-    freedom = min(found.freedom, tailed_freedom(sums))
-    return Estimate(found.value, log_odds_interval(found.value, found.error, freedom, found.clusters, scale))
-
-
 def difference_effect(
     scores: FloatArray, inside: NDArray[np.bool_], clusters: IntArray | None = None, *, each: str = "score"
 ) -> Effect:

@@ -1,16 +1,22 @@
 """A share of cases with Wilson's interval, for as many independent cases as weights and clusters leave."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
-from pathway_local.statistics.corrected import corrected_domain_mean
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Undefined, undefined_estimate
-from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums, t_quantile, wilson
-from pathway_local.statistics.prediction_powered import CASES_ALONE, BoolArray, Survey
-
-FEW_ERRORS = 10
-"""With fewer labels that differ from the judge, their spread says too little: only the number of labels counts."""
+from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, undefined_estimate
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    cluster_codes,
+    cluster_sums,
+    log_odds_interval,
+    mean_effect,
+    t_quantile,
+    tailed_freedom,
+    wilson,
+)
 
 
 def share(hits: FloatArray, clusters: IntArray | None = None, weights: FloatArray | None = None) -> Estimate:
@@ -23,7 +29,7 @@ def share(hits: FloatArray, clusters: IntArray | None = None, weights: FloatArra
         return undefined_estimate("there is no such case")
     heavy = np.ones(len(hits)) if weights is None else weights
     value, codes = float(np.average(hits, weights=heavy)), cluster_codes(clusters, len(hits))
-    return Estimate(value, _wilson(value, _effective(hits, value, heavy, codes), int(codes.max()) + 1))
+    return Estimate(value, wilson_of(value, _effective(hits, value, heavy, codes), int(codes.max()) + 1))
 
 
 def _effective(hits: FloatArray, value: float, heavy: FloatArray, codes: IntArray) -> float:
@@ -41,37 +47,27 @@ def _effective(hits: FloatArray, value: float, heavy: FloatArray, codes: IntArra
     return lost * min(most, value * (1 - value) / variance if variance else most)
 
 
-def _wilson(value: float, cases: float, clusters: int) -> Interval:
+def wilson_of(value: float, cases: float, clusters: int) -> Interval:
     found = wilson(value * max(cases, 1.0), max(cases, 1.0))
     return Interval(found.low, found.high, found.method, clusters, found.level)
 
 
-def corrected_share(
-    judge: FloatArray,
-    people: FloatArray,
-    judge_special: BoolArray,
-    people_special: BoolArray,
-    survey: Survey = CASES_ALONE,
-) -> Estimate:
-    """The share of cases that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
+def scale_mean(scores: FloatArray, levels: Sequence[float], clusters: IntArray | None = None) -> Estimate:
+    """The mean of scores (n,) on a scale with these ascending levels; on one of two levels, that of a share.
 
-    The value is that of `corrected_domain_mean`. Wilson's interval has the number of cases with which a simple sample
-    would have its variance. With few errors among the labels, it has the number of labels.
+    Others have the interval of `log_odds_interval` and `tailed_freedom`. With `clusters` (n,), it is robust to
+    dependence within them. Where most scores lie at one end of the scale, the plain t interval of 30 to 60 of them
+    holds the truth in only 85 to 90% of samples.
     """
-    found = corrected_domain_mean(judge, people, judge_special, people_special, (0.0, 1.0), survey).mean
-    if isinstance(found, Undefined):
-        return undefined_estimate(found.reason)
-    if isinstance(found.corrected.value, Undefined) or found.labelled == found.cases:
-        return found.corrected
-    inside = np.isfinite(people) & (True if survey.inside is None else survey.inside)
-    value, pilot = min(1.0, max(0.0, found.corrected.value)), found.pilot
-    each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
-    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
-    cases = float(inside.sum())
-    if survey.strata is not None:
-        whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
-        heavy = (whole / np.maximum(drawn, 1))[survey.strata[inside]]
-        cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
-    if errors >= FEW_ERRORS and variance > 0:
-        cases = value * (1 - value) / variance
-    return Estimate(value, _wilson(value, cases, int(inside.sum())))
+    low, high = float(levels[0]), float(levels[-1])
+    if len(levels) == 2 and len(scores) and np.isin(scores, levels).all():
+        found = share((scores - low) / (high - low), clusters)
+        assert isinstance(found.value, float) and isinstance(found.interval, Interval)
+        ends = {name: low + (high - low) * getattr(found.interval, name) for name in ("low", "high")}
+        return Estimate(float(scores.mean()), replace(found.interval, **ends))
+    mean = mean_effect(scores, clusters)
+    if mean.value is None or mean.missing:
+        return mean.estimate()
+    sums = cluster_sums(scores - mean.value, cluster_codes(clusters, len(scores)))
+    freedom = min(mean.freedom, tailed_freedom(sums))
+    return Estimate(mean.value, log_odds_interval(mean.value, mean.error, freedom, mean.clusters, (low, high)))

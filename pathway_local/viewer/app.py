@@ -1,7 +1,6 @@
 """The viewer's pages and forms, as an application for a web server."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import nan
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -13,13 +12,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from pathway_local import __version__
+from pathway_local.case import CaseRef
 from pathway_local.errors import PathwayError, RatingsError
 from pathway_local.pages.page import FOLDER as PAGES
-from pathway_local.pages.page import environment, outside
+from pathway_local.pages.page import environment, outside, passages
+from pathway_local.pages.voices import case_table
 from pathway_local.ratings.adjudication import NOTE, adjudicate, adjudicator
-from pathway_local.viewer.case_page import SCORE, agreeable, case_page, offers
-from pathway_local.viewer.table_page import case_table, choices, level_charts, selection_in
-from pathway_local.viewer.verdict_index import PAGE, CaseTexts, IndexedCase, Selection, VerdictIndex
+from pathway_local.verdict import Number
+from pathway_local.viewer.case_page import SCORE, OpenCase, to_read
+from pathway_local.viewer.table_page import choices, columns_of, selection_in
+from pathway_local.viewer.verdicts import PAGE, Selection, Verdicts
 from pathway_local.words.language import Language
 
 FOLDER = Path(__file__).with_name("templates")
@@ -34,97 +36,85 @@ MOST_DIGITS = 9
 class Viewer:
     """Serves one person. What that person chose and is called stays in memory, so that no address holds it."""
 
-    def __init__(
-        self, index: VerdictIndex, texts: CaseTexts | None, say: Language, command: Sequence[str], *, read_only: bool
-    ) -> None:
+    def __init__(self, verdicts: Verdicts, say: Language, command: Sequence[str], *, read_only: bool) -> None:
         self.folder = ""
         """The path below which the pages lie."""
-        self._index, self._texts, self._say, self._command = index, texts, say, command
-        self._read_only = read_only
+        self._verdicts, self._say, self._command, self._read_only = verdicts, say, command, read_only
         self._selections = [Selection()]
         self._person = ""
         self._templates = environment(FOLDER)
-        self._style = "".join((folder / "style.css").read_text(encoding="utf-8") for folder in (PAGES, FOLDER))
-        self._keys = (FOLDER / "keys.js").read_text(encoding="utf-8")
 
     def application(self, report: Callable[[Exception], None]) -> Starlette:
         """Return the application; `report` hears of exceptions that are faults of the program."""
 
+        async def refused(_request: Request, error: Exception) -> Response:
+            status = error.status_code if isinstance(error, HTTPException) else 400
+            return self._page("message.html", status, said=self._say("view_no_page"))
+
+        async def complained(_request: Request, error: Exception) -> Response:
+            return self._page("message.html", 500, said=outside(error, 600))
+
         async def failed(_request: Request, error: Exception) -> Response:
             report(error)
-            return self._message(self._say("view_fault"), 500)
+            return self._page("message.html", 500, said=self._say("view_fault"))
 
+        style = "".join((folder / "style.css").read_text(encoding="utf-8") for folder in (PAGES, FOLDER))
+        keys = (FOLDER / "keys.js").read_text(encoding="utf-8")
         routes = [
             Route("/", self._start),
-            Route("/style.css", Response(self._style, media_type="text/css"), methods=["GET"]),
-            Route("/keys.js", Response(self._keys, media_type="text/javascript"), methods=["GET"]),
+            Route("/style.css", Response(style, media_type="text/css"), methods=["GET"]),
+            Route("/keys.js", Response(keys, media_type="text/javascript"), methods=["GET"]),
             Route("/select", self._select, methods=["POST"]),
             Route("/table/{number}", self._table),
             Route("/case/{number}/{key}", self._case),
             Route("/case/{number}/{key}", self._agree, methods=["POST"]),
         ]
-        return Starlette(
-            routes=routes,
-            exception_handlers={HTTPException: self._refuse, PathwayError: self._complain, Exception: failed},
-        )
+        handlers = {HTTPException: refused, PathwayError: complained, Exception: failed}
+        return Starlette(routes=routes, exception_handlers=handlers)
 
     def refusal(self, phrase: str) -> str:
         """Return a page for somebody who is not let in: it does not reveal `folder`."""
         return self._templates.get_template("refusal.html").render(say=self._say, said=self._say(phrase))
 
-    def _message(self, said: str, status: int) -> Response:
-        return HTMLResponse(self._page("message.html", said=outside(said, 600)), status)
-
-    def _page(self, template: str, **values: object) -> str:
-        name = outside(self._index.run.path.stem, 120)
-        return self._templates.get_template(template).render(
-            say=self._say, base=self.folder, run=name, version=__version__, read_only=self._read_only, **values
-        )
-
-    async def _refuse(self, _request: Request, error: Exception) -> Response:
-        status = error.status_code if isinstance(error, HTTPException) else 400
-        return self._message(self._say("view_no_page"), status)
-
-    async def _complain(self, _request: Request, error: Exception) -> Response:
-        return self._message(str(error), 500)
+    def _page(self, template: str, status: int = 200, **values: object) -> Response:
+        ours = {"say": self._say, "base": self.folder, "version": __version__, "read_only": self._read_only}
+        return HTMLResponse(self._templates.get_template(template).render(**ours, **values), status)
 
     async def _start(self, _request: Request) -> Response:
         return self._to("/table/0")
 
     async def _select(self, request: Request) -> Response:
-        form = await _form(request)
-        chosen = selection_in(form)
+        chosen = selection_in(await _form(request))
         if chosen not in self._selections:
             self._selections.append(chosen)
         return self._to(f"/table/{self._selections.index(chosen)}")
 
     async def _table(self, request: Request) -> Response:
-        chosen = self._chosen(request)
-        asked, number = _number(request.query_params.get("page", "1")), request.path_params["number"]
-        with self._index.current():
-            cases, shown = self._index.show(chosen)
+        chosen, verdicts, say = self._chosen(request), self._verdicts, self._say
+        asked, here = _number(request.query_params.get("page", "1")), request.path_params["number"]
+        with verdicts.current():
+            cases, shown = verdicts.show(chosen)
             last = max(1, -(-shown // PAGE))
             page = min(max(1, asked), last)
-            rows = self._index.page(page)
-            charts = level_charts(self._index, chosen.by, self._say)
-
-        def link(to: int) -> str:
-            return f"{self.folder}/table/{number}?page={to}" if 1 <= to <= last else ""
-
-        text = self._page(
-            "table.html",
-            cases=cases,
-            chosen=chosen,
-            choices=list(choices(self._index, chosen, self._say)),
-            table=case_table(self._index, self._texts, rows, f"{self.folder}/case/{number}", self._say),
-            charts=charts,
-            has_texts=self._texts is not None,
-            page=page,
-            pages=last,
-            before=link(page - 1),
-            after=link(page + 1),
-        )
-        return HTMLResponse(text)
+            rows = [
+                (to_read(verdicts, case, rubric, records), rubric, f"{self.folder}/case/{here}/{case.key}", ())
+                for case, name, records in verdicts.page(page)
+                for rubric in [verdicts.rubrics[name]]
+            ]
+            several, has_texts = len(verdicts.rubrics) > 1, verdicts.texts is not None
+            return self._page(
+                "table.html",
+                run=outside(verdicts.run.path.stem, 120),
+                cases=cases,
+                chosen=chosen,
+                choices=list(choices(verdicts, chosen, say)),
+                table=case_table(rows, columns_of(verdicts), say, has_rubrics=several, has_texts=has_texts),
+                has_texts=has_texts,
+                page=page,
+                pages=last,
+                before=f"{self.folder}/table/{here}?page={page - 1}" if page > 1 else "",
+                after=f"{self.folder}/table/{here}?page={page + 1}" if page < last else "",
+            )
 
     async def _case(self, request: Request) -> Response:
         return self._show_case(request, {}, saved="saved" in request.query_params)
@@ -133,67 +123,67 @@ class Viewer:
         form = await _form(request)
         if self._read_only:
             raise HTTPException(403)
+        verdicts, path = self._verdicts, self._verdicts.run.path
         try:
-            with self._index.current():
+            with verdicts.current():
                 case = self._found(request)
-                store = self._agreed(case, form)
-            store()
+                given = self._agreed(case, form)
+            adjudicate(path, form.get("rubric", ""), *given, form.get(NOTE, ""), self._command)
         except PathwayError as error:
-            said = str(error).removeprefix(f"{self._index.run.path}: ")
-            return self._show_case(request, form, problem=f"{said}. {error.hint}")
-        key, saved = case.key, "?saved=1"
+            return self._show_case(request, form, problem=f"{str(error).removeprefix(f'{path}: ')}. {error.hint}")
+        key, saved = case.case.key, "?saved=1"
         if form.get("then") == "next":
-            with self._index.current():
-                self._index.show(self._chosen(request))
-                *_, after = self._index.neighbours(case.key)
+            with verdicts.current():
+                verdicts.show(self._chosen(request))
+                *_, after = verdicts.neighbours(key)
             key, saved = (after, "") if after is not None else (key, saved)
         return self._to(f"/case/{request.path_params['number']}/{key}{saved}")
 
-    def _agreed(self, case: IndexedCase, form: Mapping[str, str]) -> Callable[[], None]:
-        """Return the call that stores the agreed scores of a form. Raises RatingsError if there are none to store."""
+    def _agreed(self, case: OpenCase, form: Mapping[str, str]) -> tuple[CaseRef, str, dict[str, Number]]:
+        """Return the case, the person and the scores of a form. Raises RatingsError if there are none to store."""
         person = form.get("person", "").strip()
         adjudicator(person)
         self._person = person
-        rubric, run = form.get("rubric", ""), self._index.run.path
-        ref = agreeable(self._index, self._texts, case, rubric, self._say)
+        ref = case.ref(form.get("rubric", ""))
         if ref is None:
             raise RatingsError(self._say("view_other_texts"))
-        offered = offers(self._index, case, rubric)
-        chosen = {name: form[f"{SCORE}{name}"] for name in offered if form.get(f"{SCORE}{name}")}
-        given = {
-            name: next((each for each in offered[name] if str(each) == text), nan) for name, text in chosen.items()
-        }
-        return partial(adjudicate, run, rubric, ref, person, given, form.get(NOTE, ""), self._command)
+        given = {}
+        for name, offered in case.offered(form["rubric"]).items():
+            if text := form.get(f"{SCORE}{name}"):
+                given[name] = next((each for each in offered if str(each) == text), nan)
+        return ref, person, given
 
     def _show_case(
         self, request: Request, filled: Mapping[str, str], *, saved: bool = False, problem: str = ""
     ) -> Response:
-        chosen = self._chosen(request)
-        with self._index.current():
-            case = self._found(request)
-            cases, _ = self._index.show(chosen)
-            place, before, after = self._index.neighbours(case.key)
-            page = case_page(self._index, self._texts, case, self._person, filled, self._say)
-        number = request.path_params["number"]
-
-        def link(key: int | None) -> str:
-            return "" if key is None else f"{self.folder}/case/{number}/{key}"
-
-        text = self._page(
+        verdicts, say = self._verdicts, self._say
+        with verdicts.current():
+            found = self._found(request)
+            cases, _ = verdicts.show(self._chosen(request))
+            place, before, after = verdicts.neighbours(found.case.key)
+            judged = list(found.judged(self._person, filled, say))
+        here = f"{self.folder}/case/{request.path_params['number']}"
+        missing = "view_no_texts" if verdicts.texts is None else "not_in_file" if found.inputs is None else ""
+        kept = found.case.metadata.items()
+        return self._page(
             "case.html",
+            409 if problem else 200,
             SCORE=SCORE,
             NOTE=NOTE,
-            page=page,
+            case=found.case,
+            metadata=[(outside(name, 120), outside(value)) for name, value in kept if value],
+            texts=passages({name: text for name, text in (found.inputs or {}).items() if text}),
+            note=say(missing) if missing else "",
+            judged=judged,
             place=place,
             cases=cases,
-            before=link(before),
-            after=link(after),
-            here=link(case.key),
-            table=f"{self.folder}/table/{number}",
+            before="" if before is None else f"{here}/{before}",
+            after="" if after is None else f"{here}/{after}",
+            here=f"{here}/{found.case.key}",
+            table=f"{self.folder}/table/{request.path_params['number']}",
             saved=saved,
             problem=outside(problem, 600),
         )
-        return HTMLResponse(text, 409 if problem else 200)
 
     def _chosen(self, request: Request) -> Selection:
         number = _number(request.path_params["number"])
@@ -201,11 +191,11 @@ class Viewer:
             raise HTTPException(404)
         return self._selections[number]
 
-    def _found(self, request: Request) -> IndexedCase:
-        case = self._index.case(_number(request.path_params["key"]))
+    def _found(self, request: Request) -> OpenCase:
+        case = self._verdicts.case(_number(request.path_params["key"]))
         if case is None:
             raise HTTPException(404)
-        return case
+        return OpenCase(self._verdicts, case)
 
     def _to(self, path: str) -> Response:
         return RedirectResponse(f"{self.folder}{path}", 303)

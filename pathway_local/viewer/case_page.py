@@ -1,19 +1,18 @@
-"""A case's page: its texts, every rater's verdict with probabilities and words, and the agreed score."""
+"""A case as the viewer shows it: what every rater said under each rubric, and the form for an agreed score."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from pathway_local.case import Case, CaseRef, fingerprint
-from pathway_local.pages.page import Passage, outside, passages
+from pathway_local.pages.page import outside
 from pathway_local.pages.voices import Voice, voice
 from pathway_local.ratings.adjudication import NOTE, adjudicator
-from pathway_local.results.reading_list import said_by
-from pathway_local.rubrics.fields import ScoreField
+from pathway_local.results.reading_list import CaseToRead, said_by
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.verdict import Number, Verdict
-from pathway_local.viewer.verdict_index import CaseTexts, IndexedCase, VerdictIndex
+from pathway_local.viewer.verdicts import KnownCase, Verdicts
 from pathway_local.words.language import Language
 
 SCORE = "score:"
@@ -41,101 +40,66 @@ class Judged:
     form: Form | None
 
 
-@dataclass(frozen=True, slots=True)
-class CasePage:
-    """A case as its page shows it."""
+def to_read(verdicts: Verdicts, case: KnownCase, rubric: Rubric, records: Sequence[Record]) -> CaseToRead:
+    """Return a case with what its raters said under a rubric, as pages draw it."""
+    kinds = {(rater.name, rater.rubric): rater.kind for rater in verdicts.raters}
+    said = ((each.rater, kinds[each.rater, rubric.name], each.outcome, rubric, each.case_hash) for each in records)
+    return CaseToRead(
+        case.id,
+        case.row,
+        tuple(said_by(*each, caution=verdicts.labels.get(each[0], "")) for each in said),
+        case.metadata,
+        verdicts.texts.of(case.id) if verdicts.texts else None,
+    )
 
-    case: IndexedCase
-    metadata: tuple[tuple[str, str], ...]
-    texts: tuple[Passage, ...]
-    note: str
-    judged: tuple[Judged, ...]
 
+class OpenCase:
+    """A case whose page is open: `records` has its outcomes by rubric, in the run's order."""
 
-def case_page(
-    index: VerdictIndex,
-    texts: CaseTexts | None,
-    case: IndexedCase,
-    person: str,
-    filled: Mapping[str, str],
-    say: Language,
-) -> CasePage:
-    """Return the page of a case for a person; `filled` is what that person has just tried to give."""
-    inputs = texts.of(case.id) if texts else None
-    kinds = {(rater.name, rater.rubric): rater.kind for rater in index.raters.values()}
-    order = list(index.rubrics)
-    records = sorted(index.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
-    judged = []
-    for name, group in groupby(records, key=lambda record: record.rubric):
-        own = list(group)
-        now = _hash(index, own[0], inputs) if inputs is not None else None
-        ref, why = _ref(own, now, say)
-        rubric = index.rubrics[name]
-        said = [
-            said_by(
-                *(each.rater, kinds[each.rater, name], each.outcome, rubric, each.case_hash),
-                caution=index.labels.get(each.rater, ""),
+    def __init__(self, verdicts: Verdicts, case: KnownCase) -> None:
+        self.verdicts, self.case = verdicts, case
+        self.inputs = verdicts.texts.of(case.id) if verdicts.texts else None
+        order = list(verdicts.rubrics)
+        found = sorted(verdicts.run.records(cases=[case.id]), key=lambda record: order.index(record.rubric))
+        self.records = {name: list(group) for name, group in groupby(found, key=lambda record: record.rubric)}
+
+    def ref(self, rubric: str) -> CaseRef | None:
+        """Return the case to store an agreed score for: with the texts of the file, if a rater saw them; else None."""
+        own = self.records.get(rubric, [])
+        now = self._hash(rubric) if own else None
+        return next((CaseRef(each.case_id, each.row, hash=now) for each in own if now == each.case_hash), None)
+
+    def offered(self, rubric: str) -> dict[str, list[Number]]:
+        """Return the values that each score's form offers: its levels, and values between them that a rater gave."""
+        given = [each.outcome.scores for each in self.records[rubric] if isinstance(each.outcome, Verdict)]
+        found = {}
+        for name, field in self.verdicts.rubrics[rubric].format.scores.items():
+            values = {scores[name].value for scores in given if name in scores}
+            found[name] = sorted({*field.values, *filter(field.between, values)})
+        return found
+
+    def judged(self, person: str, filled: Mapping[str, str], say: Language) -> Iterator[Judged]:
+        """Yield what raters said under each rubric; `filled` is what the person has just tried to give."""
+        for name, records in self.records.items():
+            rubric, now = self.verdicts.rubrics[name], self._hash(name)
+            read = to_read(self.verdicts, self.case, rubric, records)
+            changed = now is not None and any(said.about not in ("", now) for said in read.said)
+            own = filled if filled.get("rubric") == name else _earlier(records, person)
+            form = Form(rubric, self.offered(name), filled.get("person", person), own) if self.ref(name) else None
+            yield Judged(
+                outside(name, 120),
+                say("changed_texts") if changed else "",
+                tuple(voice(said, rubric, say) for said in read.said),
+                say("view_needs_texts" if now is None else "view_other_texts"),
+                form,
             )
-            for each in own
-        ]
-        voices = tuple(voice(each, rubric, say) for each in said)
-        form = _form(rubric, own, person, filled) if ref else None
-        changed = now is not None and any(record.case_hash not in ("", now) for record in own)
-        judged.append(Judged(outside(name, 120), say("changed_texts") if changed else "", voices, why, form))
-    note = say("view_no_texts") if texts is None else say("not_in_file") if inputs is None else ""
-    metadata = tuple((outside(name, 120), outside(value)) for name, value in case.metadata.items() if value)
-    filled_in = passages({name: text for name, text in (inputs or {}).items() if text})
-    return CasePage(case, metadata, filled_in, note, tuple(judged))
 
-
-def agreeable(
-    index: VerdictIndex, texts: CaseTexts | None, case: IndexedCase, rubric: str, say: Language
-) -> CaseRef | None:
-    """Return the case to store an agreed score for under a rubric; None if it can't get one."""
-    inputs = texts.of(case.id) if texts else None
-    records = [record for record in index.run.records(cases=[case.id]) if record.rubric == rubric]
-    if inputs is None or not records:
-        return None
-    return _ref(records, _hash(index, records[0], inputs), say)[0]
-
-
-def offers(index: VerdictIndex, case: IndexedCase, rubric: str) -> dict[str, list[Number]]:
-    """Return the values that each score's form offers: its levels, and values between them that a rater gave."""
-    records = [record for record in index.run.records(cases=[case.id]) if record.rubric == rubric]
-    return {name: _offered(name, field, records) for name, field in index.rubrics[rubric].format.scores.items()}
-
-
-def _hash(index: VerdictIndex, record: Record, inputs: Mapping[str, str]) -> str:
-    """Return the hash of the file's texts, as the record's rubric reads them."""
-    texts = index.rubrics[record.rubric].texts_of(Case(record.case_id, inputs))
-    return fingerprint(index.run.key, texts)
-
-
-def _ref(records: Sequence[Record], now: str | None, say: Language) -> tuple[CaseRef | None, str]:
-    """Return the case with the texts' hash `now` if it can get an agreed score, else why not.
-
-    Only texts that a rater saw can be agreed on.
-    """
-    if now is None:
-        return None, say("view_needs_texts")
-    first = records[0]
-    if all(record.case_hash != now for record in records):
-        return None, say("view_other_texts")
-    return CaseRef(first.case_id, first.row, hash=now), ""
-
-
-def _form(rubric: Rubric, records: Sequence[Record], person: str, filled: Mapping[str, str]) -> Form:
-    earlier = _earlier(records, person)
-    own = filled if filled.get("rubric") == rubric.name else earlier
-    offered = {name: _offered(name, field, records) for name, field in rubric.format.scores.items()}
-    return Form(rubric, offered, filled.get("person", person), own)
-
-
-def _offered(name: str, field: ScoreField, records: Sequence[Record]) -> list[Number]:
-    """Return the levels, and the values between levels that raters gave the case: half points, and shares of lists."""
-    scored = (record.outcome.scores for record in records if isinstance(record.outcome, Verdict))
-    between = {scores[name].value for scores in scored if name in scores and field.between(scores[name].value)}
-    return sorted({*field.values, *between})
+    def _hash(self, rubric: str) -> str | None:
+        """Return the hash of the file's texts, as the rubric reads them; None without texts."""
+        if self.inputs is None:
+            return None
+        texts = self.verdicts.rubrics[rubric].texts_of(Case(self.case.id, self.inputs))
+        return fingerprint(self.verdicts.run.key, texts)
 
 
 def _earlier(records: Sequence[Record], person: str) -> dict[str, str]:

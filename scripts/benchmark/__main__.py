@@ -19,7 +19,7 @@ from benchmark.report import hardware, hardware_line, tables, told, write
 from benchmark.shape import SHAPES
 from benchmark.stage import Stage
 from benchmark.variants import USUAL, groups
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import option, pasted
 from pathway_local.cli.terminal import table
 from pathway_local.engines.vllm import CORE_APART
 from pathway_local.errors import PathwayError, UnknownName, UsageError
@@ -33,14 +33,14 @@ Core = Literal["same", "own"]
 console = Console(width=200)
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 EXAMPLES = """\
 scripts/bench
 scripts/bench --shape qwen3-8b --cases 5000 --variants constrained,judge"""
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.command(epilog=pasted(EXAMPLES))
 def bench(
     shape: Annotated[str, option("SHAPE", f"The judge's shape: {', '.join(SHAPES)}.", WORK)] = "tiny",
     cases: Annotated[int, option("N", "Cases in each round and rubric.", WORK)] = 500,

@@ -16,7 +16,7 @@ from pathway_local.judging.plan import Plan
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.statistics.reliability import kappa
+from pathway_local.statistics.coefficients import kappa
 from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS, HAND_WRITTEN)
@@ -78,10 +78,8 @@ def _figure(records: Sequence[Record], rubric: str, split: str, score: str) -> S
     pairs = list(_pairs(records, score))
     on_scale = [pair for pair in pairs if not set(pair) & set(field.special)]
     values = [value for value in field.values if value not in field.special]
-    right, given = (
-        np.array([[values.index(each) for each in pair] for pair in on_scale], dtype=np.int64).reshape(-1, 2).T
-    )
-    alike = float(kappa(right, given, values, "quadratic").measure(np.ones((1, len(on_scale))))[0])
+    scores = np.array(on_scale, dtype=np.float64).reshape(-1, 2)
+    alike = float(kappa(2, scores, np.ones((1, len(scores))), [float(value) for value in values])[0])
     return ScoreFigures(
         rubric=rubric,
         split=split,

@@ -15,7 +15,7 @@ from gpu_check.parts import PARTS
 from gpu_check.processes import end_below_on_signals
 from gpu_check.report import failed, write_report
 from gpu_check.samples import store_verdicts
-from pathway_local.cli.command_help import Command, option
+from pathway_local.cli.command_help import option, pasted
 
 WHOLE = 595.0
 """Seconds for all parts together, though their limits add up to more; the part that matters least comes last."""
@@ -24,14 +24,14 @@ LEAST = 15.0
 """Seconds that a part needs at least; it is not started with less left."""
 
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 EXAMPLES = """\
 scripts/gpu-check
 scripts/gpu-check --only demo --only kills"""
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
+@app.command(epilog=pasted(EXAMPLES))
 def check(
     out: Annotated[Path, option("DIR", "The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
     only: Annotated[list[str], option("PART", f"Run only this part; repeat for more: {', '.join(PARTS)}.")] = [],  # noqa: B006

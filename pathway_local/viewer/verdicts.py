@@ -1,0 +1,205 @@
+"""The verdicts that a person chose, as SQL finds them in an open run, and the texts of its cases."""
+
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from pathway_local.case import BadRow, Case
+from pathway_local.rater import Rater
+from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_file import RunFile
+from pathway_local.runs.stored_json import TEXTS_BY_NAME
+from pathway_local.scores.scores import MOST_GROUPS, labels_of
+from pathway_local.verdict import storable
+
+
+class CaseTexts:
+    """Finds the inputs of a file's cases by the id that the run stores; texts are compressed."""
+
+    def __init__(self, cases: Iterable[Case | BadRow]) -> None:
+        # JSON in ASCII also holds lone surrogates, on which the hash of a case's texts depends.
+        self._packed = {
+            storable(item.id): zlib.compress(json.dumps(dict(item.inputs)).encode(), 1)
+            for item in cases
+            if isinstance(item, Case)
+        }
+
+    def of(self, case_id: str) -> dict[str, str] | None:
+        """Return a case's inputs by name; None if the file has no such case."""
+        packed = self._packed.get(case_id)
+        return None if packed is None else dict(json.loads(zlib.decompress(packed)))
+
+    def holding(self, text: str) -> list[str]:
+        """Return the ids of the cases that have the folded `text` in theirs."""
+        return [id for id in self._packed if text in fold("\n".join((self.of(id) or {}).values()))]
+
+
+def fold(text: str) -> str:
+    """Return the text as the search compares it: upper and lower case are the same."""
+    return storable(text).casefold()
+
+
+VERDICTS, FAILURES = "verdicts", "failures"
+"""The outcomes that a table can be limited to, besides single kinds of failures."""
+
+KIND: Final = "kind:"
+"""Begins the choice of one kind of failure."""
+
+PAGE = 50
+"""Rows on a page of the table."""
+
+_FIRST = "(SELECT json_extract(value, '$.value') FROM json_each(scores) LIMIT 1)"
+_SURE = """(SELECT MIN(sure) FROM (
+    SELECT (SELECT MAX(value) FROM json_each(each.value, '$.probabilities')) AS sure FROM json_each(scores) AS each
+))"""
+ORDERS = {"case": "0", "low": f"MIN({_FIRST})", "high": f"-MAX({_FIRST})", "unsure": f"MIN({_SURE})"}
+"""What a table can be sorted by; cases without a value come last, equal ones in the order of the cases file."""
+
+_SHOWN = """
+    SELECT case_key, rubric, {} AS place FROM current WHERE {}
+    GROUP BY case_key, rubric ORDER BY place IS NULL, place, row, case_key, MIN(rater_id)
+"""
+_LEVEL = "EXISTS (SELECT 1 FROM json_each(scores) WHERE key = ? AND json_extract(value, '$.value') = ?)"
+_MARK = "EXISTS (SELECT 1 FROM json_each(marks) WHERE value = ?)"
+_GROUP = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND value = ?)"
+_TEXT = """(
+    instr(folded(case_id), ?) OR instr(folded(COALESCE(failure_message, '')), ?)
+    OR EXISTS (SELECT 1 FROM json_each(fields) WHERE type = 'text' AND instr(folded(value), ?))
+    OR case_id IN (SELECT value FROM json_each(?))
+)"""
+_GROUPS = """
+    SELECT each.key, each.value FROM cases, json_each(metadata) AS each WHERE each.value <> ''
+    GROUP BY each.key, each.value ORDER BY MIN(each.id), each.value
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A person's choice of cases; an empty one leaves nothing out. A case is shown if one verdict fits all choices.
+
+    `level` is a score's name with a value, `groups` are kept columns with a value each.
+    """
+
+    rubric: str = ""
+    rater: str = ""
+    level: tuple[str, float] | None = None
+    outcome: str = ""
+    mark: str = ""
+    groups: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    order: str = "case"
+
+    def conditions(self, texts: CaseTexts | None) -> Iterator[tuple[str, Sequence[object]]]:
+        """Yield each condition with its values."""
+        if self.rubric:
+            yield "rubric = ?", [self.rubric]
+        if self.rater:
+            yield "rater = ?", [self.rater]
+        if self.level:
+            yield _LEVEL, self.level
+        if self.outcome in (VERDICTS, FAILURES):
+            yield f"failure_kind IS {'NOT ' if self.outcome == FAILURES else ''}NULL", []
+        elif self.outcome:
+            yield "failure_kind = ?", [self.outcome.removeprefix(KIND)]
+        if self.mark:
+            yield _MARK, [self.mark]
+        for group in self.groups:
+            yield _GROUP, group
+        if text := fold(self.text.strip()):
+            yield _TEXT, [*[text] * 3, json.dumps(texts.holding(text) if texts else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCase:
+    """A case of the run with its kept metadata."""
+
+    key: int
+    id: str
+    row: int
+    metadata: Mapping[str, str]
+
+
+class Verdicts:
+    """The verdicts of an open run.
+
+    `rubrics` and `raters` are the run's; `labels` are cautions about judges by name. A table can be limited to kinds of
+    `failures`, to `marks`, and to the values of the columns in `groups`. Read within `current`, since others may write.
+    """
+
+    def __init__(self, run: RunFile, texts: CaseTexts | None) -> None:
+        self.run, self.texts = run, texts
+        self.rubrics: dict[str, Rubric] = {}
+        self.raters: list[Rater] = []
+        self.labels: Mapping[str, str] = {}
+        self.failures: list[str] = []
+        self.marks: list[str] = []
+        self.groups: dict[str, list[str]] = {}
+        self._seen: object = None
+        self._chosen: Selection | None = None
+        self._shown: list[tuple[int, str]] = []
+        run.database.define("folded", fold)
+        with self.current():
+            pass
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Let all reads in this block see the run as of the same moment."""
+        with self.run.database.snapshot():
+            [(version,)] = self.run.database.rows("PRAGMA data_version")
+            if version != self._seen:
+                self._refresh()
+                self._seen, self._chosen = version, None
+            yield
+
+    def _refresh(self) -> None:
+        rows = self.run.database.rows
+        self.rubrics, self.raters = self.run.rubrics(), [rater for _, rater in self.run.raters()]
+        self.labels = labels_of(self.run)
+        self.failures = [kind for (kind,) in rows("SELECT DISTINCT failure_kind FROM current ORDER BY 1") if kind]
+        self.marks = [mark for (mark,) in rows("SELECT DISTINCT value FROM current, json_each(marks) ORDER BY 1")]
+        groups = defaultdict[str, list[str]](list)
+        for column, value in self.run.database.stream(_GROUPS):
+            groups[column].append(str(value))
+        self.groups = {name: values for name, values in groups.items() if 1 < len(values) <= MOST_GROUPS}
+
+    def show(self, chosen: Selection) -> tuple[int, int]:
+        """Choose what `page` and `neighbours` are about; return how many cases that is, in how many rows.
+
+        A case has a row under each rubric.
+        """
+        if self._chosen != chosen:
+            asked = list(chosen.conditions(self.texts))
+            where = " AND ".join(condition for condition, _ in asked) or "1"
+            values = [value for _, own in asked for value in own]
+            found = self.run.database.rows(_SHOWN.format(ORDERS[chosen.order], where), *values)
+            self._shown, self._chosen = [(key, rubric) for key, rubric, _ in found], chosen
+        return len(self._keys()), len(self._shown)
+
+    def _keys(self) -> list[int]:
+        return list(dict.fromkeys(key for key, _ in self._shown))
+
+    def page(self, number: int) -> list[tuple[KnownCase, str, list[Record]]]:
+        """Return the shown rows of a page, counted from 1: each case with a rubric, and all verdicts under it."""
+        shown = self._shown[(number - 1) * PAGE : number * PAGE]
+        cases = {key: case for key, _ in shown if (case := self.case(key))}
+        found = defaultdict[tuple[str, str], list[Record]](list)
+        for record in self.run.records(cases=[case.id for case in cases.values()]):
+            found[record.case_id, record.rubric].append(record)
+        return [(cases[key], rubric, found[cases[key].id, rubric]) for key, rubric in shown]
+
+    def neighbours(self, key: int) -> tuple[int, int | None, int | None]:
+        """Return the place of a case among those shown, 0 if it is not, and the keys of the cases before and after."""
+        keys = self._keys()
+        place = keys.index(key) + 1 if key in keys else 0
+        return place, keys[place - 2] if place > 1 else None, keys[place] if 0 < place < len(keys) else None
+
+    def case(self, key: int) -> KnownCase | None:
+        """Return a case; None if the run has none with that key."""
+        for case_id, row, kept in self.run.database.rows("SELECT case_id, row, metadata FROM cases WHERE key = ?", key):
+            return KnownCase(key, case_id, row, TEXTS_BY_NAME.read(self.run.path, kept))
+        return None
