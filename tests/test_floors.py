@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 793,
     "system": 809,
     "rubrics": 3923,
-    "sheets": 2842,
+    "sheets": 2836,
     "probes": 432,
     "judges": 2090,
     "rendering": 573,
