@@ -13,11 +13,11 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 793,
-    "system": 809,
+    "system": 799,
     "rubrics": 3923,
     "sheets": 2836,
     "probes": 432,
-    "judges": 2090,
+    "judges": 2075,
     "rendering": 573,
     "sealing": 1013,
     "engines": 2518,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 513,
     "api": 391,
     "declare": 558,
-    "cli": 3370,
+    "cli": 3335,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
