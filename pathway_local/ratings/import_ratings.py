@@ -232,8 +232,7 @@ def _new_ones(
         outcome = item.rating.outcome
         case_hash, before = stored.get(item.key, ("", None))
         # Failures are retried, notes may get a score, and changed texts make it another question: all take the new one.
-        settled = isinstance(before, Verdict) and (before.scores or before == outcome)
-        if not settled or case_hash != item.place.hash or not isinstance(before, Verdict):
+        if not isinstance(before, Verdict) or case_hash != item.place.hash or not (before.scores or before == outcome):
             new.append(item)
         elif not isinstance(outcome, Verdict):
             continue
