@@ -1,16 +1,16 @@
 """A Ray cluster of several raylets on this machine's loopback."""
 
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from pathway_local.engines.cluster import LOOPBACK_ALONE
+LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Without this variable Ray takes 127.0.0.1 for this machine's address on the network."""
 
 SPARE = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
 """Variables by which a raylet starts no Python before an engine asks for one: each takes seconds to import Ray."""
@@ -19,34 +19,22 @@ STORE = 80 << 20
 """Bytes of shared memory for each raylet, the least that Ray takes; nothing of ours goes there."""
 
 
-def token_in(folder: Path) -> dict[str, str]:
-    """Make a token in a folder; return the variables with which Ray reads it."""
-    path = folder / "token"
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(32))
-    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(path)}
-
-
 @contextmanager
 def local_cluster(nodes: int, environment: Mapping[str, str]) -> Iterator[Any]:
     """Start a cluster of `nodes`, each with room for one engine on the processor, and yield it; end it afterwards.
 
     Its processes see `environment` beside this process's own, which meanwhile has what joins the cluster.
     """
-    from ray._private.authentication_test_utils import reset_auth_token_state
     from ray.cluster_utils import Cluster
 
     folder = tempfile.mkdtemp(prefix="pl-", dir="/tmp")  # a short name, since sockets are put there
     Path(folder, "ray").mkdir()  # where Ray also notes the address of the last cluster, for `auto`
-    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **token_in(Path(folder)), **LOOPBACK_ALONE, **SPARE}
+    own = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder, **LOOPBACK_ALONE, **SPARE}
     # Ray reads the variables when it is imported, which may have happened before.
     with (
-        ExitStack() as after,
         patch.dict(os.environ, {**own, **environment}),
         patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False),
     ):
-        after.callback(reset_auth_token_state)
-        reset_auth_token_state()
         each = {
             "num_cpus": 1,
             "object_store_memory": STORE,

@@ -12,7 +12,9 @@ from pathway_local.rubrics.pair import verdict_of_orders
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.verdict import Score, Value, Verdict
 
-PROMPT = ("Judge {{ answer }}. Reply:\n<S1>[why this score]</S1>\nErrors: <an error or inaccuracy>\n[A] <score>",)
+PROMPT = (
+    "Judge {{ answer }}. Reply:\n<S1>[why this score]</S1>\nErrors: <an error or inaccuracy>\n[A] <score> <reasons>",
+)
 SAMPLES = Path(__file__).parent / "hand_written_samples"
 
 
@@ -28,6 +30,8 @@ def marks(text: Value, name: str = "reason") -> tuple[str, ...]:
         "It is right, see [Why  this score] above.",
         ["The fee is wrong.", "[an error or inaccuracy"],
         {"claim": "<an error or inaccuracy>"},
+        "<reasons>",
+        "Reasons.",
     ],
 )
 def test_a_copied_placeholder_is_marked(text: Value) -> None:
@@ -47,6 +51,25 @@ def test_a_copied_placeholder_is_marked(text: Value) -> None:
 )
 def test_words_that_a_placeholder_has_too_are_no_copy(text: Value) -> None:
     assert marks(text) == ()
+
+
+EXAMPLE = (
+    'Example:\n{\n  "score": 4,\n  "why": "The steps follow each other.",\n  "tone": "calm"\n}\nJudge {{ answer }}.',
+)
+
+
+@pytest.mark.parametrize(
+    ("reply", "copied"),
+    [
+        ('"score": 4, "why": "The steps follow each other.", "tone": "calm"}', ("copied:why",)),
+        ('"score": 3, "why": "The steps follow each other.", "tone": "calm"}', ()),
+        ('"score": 4, "why": "The steps follow each other well.", "tone": "calm"}', ()),
+    ],
+)
+def test_an_example_that_is_copied_whole_with_its_score_is_marked(reply: str, copied: tuple[str, ...]) -> None:
+    said = {"why": "The steps follow each other.", "tone": "calm"}
+    assert filler_marks(said, EXAMPLE, reply) == copied
+    assert filler_marks(said, ("Judge {{ answer }}.",), reply) == ()
 
 
 @pytest.mark.parametrize(

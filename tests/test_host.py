@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,9 +21,7 @@ from pathway_local.engines import engine
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import CULPRITS, Hosts
-from pathway_local.engines.process import Gone
 from pathway_local.engines.vllm import VLLM, Vllm
-from pathway_local.engines.wire import Died, Place
 from pathway_local.errors import (
     EngineDied,
     EngineError,
@@ -33,7 +30,6 @@ from pathway_local.errors import (
     UnknownName,
 )
 from pathway_local.passes import EngineConfig, Pass, PassResult
-from pathway_local.sealing.launch import TEMPORARY
 from pathway_local.sealing.seal import WHOLE
 from pathway_local.system.private_process import members
 
@@ -214,30 +210,6 @@ def test_a_child_killed_whenever_it_loads_is_given_up_with_what_usually_sends_th
     assert usual in raised.value.hint
     assert len(raised.value.hint) < 240
     assert notices == [f"the engine was killed by {number.name} while it loaded: restarting it"]
-
-
-def test_a_worker_lost_while_it_loads_is_not_called_memory_that_ran_out(
-    monkeypatch: pytest.MonkeyPatch, notices: list[str]
-) -> None:
-    class Relay:
-        ended_by = "SIGKILL"
-        output = SimpleNamespace(text="", log_ended="")
-
-        def __init__(self, *given: object, **named: object) -> None:
-            self._said = [Died("its worker is gone, ActorDiedError", memory=False)]
-
-        def receive(self, seconds: float) -> list[Died]:
-            if not self._said:
-                raise Gone
-            return [self._said.pop()]
-
-        def kill(self) -> str:
-            return "killed by SIGKILL"
-
-    monkeypatch.setattr("pathway_local.engines.host.EngineProcess", Relay)
-    with pytest.raises(EngineDied, match="died while it loaded: its worker is gone"):
-        Hosts([Host("scripted", EngineConfig(""), place=Place("h:1"))], notices.append)
-    assert notices == ["the engine died while it loaded: its worker is gone, ActorDiedError: restarting it"]
 
 
 def test_a_child_killed_while_it_is_restarted_is_restarted_again(begin: Begin, loads: Any, notices: list[str]) -> None:
@@ -470,25 +442,6 @@ def test_a_parent_that_is_killed_while_it_kills_its_engine_leaves_no_folder(
         assert parent.wait(60) == -signal.SIGKILL
     assert _gone(pid)
     short.rmdir()  # it is empty
-
-
-RELAYED = """
-import os, sys
-from pathway_local.engines.relay import Relay
-from pathway_local.engines.wire import Died
-read, write = os.pipe()
-os.close(read)
-Relay(0, write).say(Died("a worker is gone", memory=False))
-"""
-
-
-def test_a_relay_that_finds_nobody_to_tell_removes_its_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    environment = {**os.environ, TEMPORARY: str(folder)}
-    done = subprocess.run([sys.executable, "-c", RELAYED], env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert not folder.exists()
 
 
 def test_auto_is_vllm_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

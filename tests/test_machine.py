@@ -273,9 +273,8 @@ def test_a_gpu_that_is_almost_full_is_refused_with_the_arithmetic() -> None:
 
 @pytest.mark.usefixtures("gpu_engine")
 def test_a_gpu_without_a_free_byte_is_full_and_not_unknown() -> None:
-    with pytest.raises(OutOfMemory, match=r"other programs hold 24.0 GB .* takes 0.0 of 24.0 GB") as error:
+    with pytest.raises(OutOfMemory, match=r"other programs hold 24.0 GB .* takes 0.0 of 24.0 GB"):
         check_fits_here(_spec(weights_gb=3), _machine(24, used=24))
-    assert error.value.hint.startswith("Stop those programs, or use a smaller judge: `pathway-local judges list`")
 
 
 @pytest.mark.usefixtures("gpu_engine")

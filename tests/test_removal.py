@@ -8,12 +8,13 @@ import pytest
 from rated_run import IDS, judged_run, scores_of
 from typed_here import Run, typing_in
 
-from pathway_local.results.panel import make_panel
+from pathway_local.case import CaseRef
+from pathway_local.rater import Rater
 from pathway_local.runs import database
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
-from pathway_local.verdict import Failure
+from pathway_local.verdict import Failure, Score, Verdict
 
 SECRET = "ZEBRAQUAGGA"
 
@@ -124,13 +125,14 @@ def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
     for name in ("ann", "bob"):
         run("import", path, sheet(tmp_path / f"{name}.csv", 1, 2, 4, 5), "--kind", "human", "--rater", f"all/{name}")
     with RunFile.open(path) as opened:
-        make_panel(opened, "both", ["demo", "all/ann"], "median", [])
+        both = opened.add_rater(Rater("both", "panel", "tiny", {"of": ["demo", "all/ann"]}))
+        opened.put(both, CaseRef("s-1", 1), Verdict({"score": Score(4)}))
     asked = run("runs", "remove-rater", path, "all")
     assert asked.code == 2 and "--yes" in asked.err
     removed = run("runs", "remove-rater", path, "all", "--yes")
-    assert "4 ratings of all/ann, 4 ratings of all/bob" in removed.err
-    assert "the panel both was made of these ratings and went with them\n" in removed.err
-    assert intact(path)["removed"] == {"all/ann": 4, "all/bob": 4}
+    assert "4 ratings of all/ann, 4 ratings of all/bob, 1 rating of both" in removed.err
+    with RunFile.read(path) as read:
+        assert AuditTrail(read.database).entries()[-1].facts["removed"] == {"all/ann": 4, "all/bob": 4, "both": 1}
     assert "4 of all/ann, 4 of all/bob" in run("runs", "audit", path).out
     assert SECRET.encode() not in path.read_bytes()
     with RunFile.read(path) as read:
@@ -167,19 +169,15 @@ def test_an_import_that_stored_nothing_is_not_undone_in_place_of_an_older_one(tm
         assert len(scores_of(read, "bob")) == 4
 
 
-def test_a_panel_goes_with_the_ratings_that_it_was_made_of(tmp_path: Path, run: Run) -> None:
+def test_combined_scores_go_with_the_ratings_that_they_were_made_of(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "my.run"
     for scores in ((1, 2), (1, 2, 4, 5)):
         run("import", path, sheet(tmp_path / f"{len(scores)}.csv", *scores), "--kind", "human", "--rater", "ann")
-    make = ("runs", "panel", path, "--name", "both", "--of", "demo,ann", "--rule", "median")
-    assert run(*make).code == 0
+    with RunFile.open(path) as opened:
+        both = opened.add_rater(Rater("both", "panel", "tiny", {"of": ["demo", "ann"]}))
+        opened.put(both, CaseRef("s-1", 1), Verdict({"score": Score(4)}))
     undone = run("runs", "undo", path)
-    assert "removed: 2 ratings of ann, the panel both" in undone.err
-    command = undone.err.split("make it again: pathway-local ")[1].strip()
+    assert "removed: 2 ratings of ann\n" in undone.err
+    assert "the scores of both were combined from these ratings and went with them" in undone.err
     with RunFile.read(path) as read:
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
-    assert intact(path)["panels"] == ["both"]
-    assert command.split() == [str(word) for word in make] and run(*make).code == 0
-    with RunFile.read(path) as read:
-        kinds = scores_of(read, "both")
-    assert [kinds[name] for name in IDS] == [1, 2, "panel-incomplete", "panel-incomplete"]

@@ -162,6 +162,19 @@ def test_check_shows_the_files_own_sample(run: Run, tmp_path: Path) -> None:
     assert said.out.rstrip().endswith('{"score":')
 
 
+def test_check_tells_of_an_example_with_a_score(run: Run, tmp_path: Path) -> None:
+    head = '---\nname: mine\noutputs: "why: text; score: 1-5"\n---\nuser:\nJudge {{answer}}. Write: '
+    for shown, told in (('{"why": "It is so.", "score": 4}', "score 4"), ('{"why": "<why>", "score": <1-5>}', "")):
+        (tmp_path / "mine.prompty").write_text(f"{head}{shown}\n")
+        said = run("rubrics", "check", "mine.prompty")
+        assert said.code == 0 and ("the prompt shows an example with" in said.err) is bool(told) and told in said.err
+    text = head.replace(
+        '"why: text; score: 1-5"', '{layout: "{why}\\n\\nScore: {score}", fields: "why: text; score: no < yes"}'
+    )
+    (tmp_path / "mine.prompty").write_text(f"{text}\nScore: no\n")
+    assert "an example with score no" in run("rubrics", "check", "mine.prompty").err
+
+
 def test_check_names_line_column_and_fix(run: Run) -> None:
     said = run("rubrics", "check", OWN / "mismatch.prompty")
     assert said.code == 2

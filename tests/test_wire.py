@@ -27,6 +27,7 @@ from pathway_local.engines.wire import (
     frame,
 )
 from pathway_local.passes import GREEDY, EngineConfig, EngineFacts, Pass, PassResult, Sampling
+from pathway_local.sealing.seal import Seal
 
 ids = st.lists(st.integers(0, 2**32 - 1), max_size=12).map(tuple)
 passes = st.builds(
@@ -78,7 +79,7 @@ def test_all_else(given_results: list[PassResult], piece: int) -> None:
     assert _through(Frames(TO_ENGINE), b"".join(map(frame, told)), piece) == told
     failed = Failed("EngineError", "OSError", "why", "what to do", memory=True)
     said: list[FromEngine] = [
-        Ready(facts),
+        Ready(facts, Seal(filter=True, why="no namespace")),
         failed,
         Alive(),
         Results(tuple(given_results)),

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from pathway_local import __version__
 from pathway_local.check import Check, checked
-from pathway_local.engines.cluster import INSTALL, RAY, Cluster, look
 from pathway_local.engines.engine_list import ENGINES, installed_packages
 from pathway_local.errors import CasesError, EngineError, PathwayError, RunFileError
 from pathway_local.judges.engine_settings import file_checks
@@ -37,7 +36,6 @@ from pathway_local.system.machine import (
     free_disk,
     this_machine,
     uses_gpu,
-    version_of,
 )
 from pathway_local.system.private_file import closing_command, exposed_to, folder_open_to, left_parts
 
@@ -279,10 +277,8 @@ def _sheet(path: Path) -> Check:
     return Check("cases", "ok", f"{len(sheet.columns)} columns{named}: {names}; {rows}")
 
 
-def examine(
-    target: Path | None = None, judge: str | None = None, registry: Path | None = None, cluster: str = ""
-) -> Iterator[Check]:
-    """Check this machine, a judge (default: the demo judge), and a run or cases file and a cluster if they are named.
+def examine(target: Path | None = None, judge: str | None = None, registry: Path | None = None) -> Iterator[Check]:
+    """Check this machine, a judge (default: the demo judge), and a run or cases file if one is named.
 
     If something can't be checked, that is itself a problem, and the other checks still run.
     """
@@ -296,8 +292,6 @@ def examine(
         yield _problem("registry", error)
     else:
         yield from _looked("judge", lambda: _judge(judges, judge or USUAL_JUDGE, machine))
-    if cluster:
-        yield from _looked("cluster", lambda: _cluster(cluster))
     if target is not None:
         yield from _looked("file", lambda: run_checks(target, judges) if is_run(target) else cases_checks(target))
 
@@ -305,22 +299,6 @@ def examine(
 def _judge(judges: Registry, name: str, machine: Machine) -> Iterator[Check]:
     spec = judges.get(name)
     yield from file_checks(spec, weights_folder(spec), machine)
-
-
-def _cluster(address: str) -> Iterator[Check]:
-    """Check the cluster at this address. Raises UsageError for no address, EngineError if it does not answer."""
-    Cluster(address)
-    version = version_of("ray")
-    if version != RAY:
-        said = f"{version or 'none'} is installed; this release was tested with {RAY}"
-        yield Check("Ray", "note" if version else "problem", said, INSTALL)
-    if not version:
-        return
-    found = look(address)
-    yield from found.checks
-    if found.machine:
-        nodes = "1 node" if len(found.nodes) == 1 else f"{len(found.nodes)} nodes"
-        yield Check("cluster", "ok", f"{nodes}; a worker there has {found.machine.described()}")
 
 
 def _looked(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:

@@ -30,7 +30,6 @@ def doctor(
         str | None, option("NAME", "A judge's name or model folder; default: demo.", "", "--judge", "-j")
     ] = None,
     models: Models = None,
-    cluster: Annotated[str, option("ADDRESS", "A Ray cluster at HOST:PORT.", "")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Check this machine and a judge, and a run or cases file if you name one; print how to fix what is wrong.
@@ -38,7 +37,7 @@ def doctor(
     Exit code 5 if there is a problem.
     """
     found: list[Check] = []
-    for check in examine(target, judge, models, cluster):
+    for check in examine(target, judge, models):
         found.append(check)
         if not as_json:
             _show(check)

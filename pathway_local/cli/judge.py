@@ -20,6 +20,7 @@ from pathway_local.cli.terminal import SOME_FAILED, data, notice, print_json, ta
 from pathway_local.engines.process import open_log
 from pathway_local.errors import ColumnsError
 from pathway_local.judges.registry import load_registry
+from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
 from pathway_local.judging.loop import Tally
@@ -103,6 +104,7 @@ def judge(
 
     An existing run continues with its own rubrics, judges and settings; it skips what it has judged already.
     """
+    typed = dict(given)
     given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out), given)
     talk.errors_only = quiet
@@ -118,7 +120,10 @@ def judge(
     if plan.engine_log:
         open_log(plan.engine_log).close()
         notice(f"{plan.engine_log} keeps all that the engine prints while it loads; it holds no case text")
-    tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
+    if plan.cluster:
+        tallies = _heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
+    else:
+        tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
     _report(tallies, plan.run, out, force=force, as_json=as_json)
 
 

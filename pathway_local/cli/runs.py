@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +15,13 @@ from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Ru
 from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
-from pathway_local.rater import HANDOVER, PanelRule, Rater
+from pathway_local.rater import PanelRule
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, Removed, What, choose_cases, exported, purge_cases, ratings_of, undo_import
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of, undo_import
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -238,9 +239,11 @@ def undo(run: Run) -> None:
 
     Give the command again to take back the import before that one.
     """
-    removed = undo_import(run, sys.argv, notice)
-    talk.say(f"undone: the import of {removed.file}, begun {removed.at[:19].replace('T', ' ')} UTC")
-    _tell(run, removed)
+    done = undo_import(run, sys.argv, notice)
+    talk.say(f"undone: the import of {done.file}, begun {done.at[:19].replace('T', ' ')} UTC")
+    talk.say(f"removed: {_counted(done.ratings)}")
+    if done.restored:
+        talk.say(f"restored: {done.restored:,} earlier ratings that the import had replaced")
 
 
 @app.with_examples(
@@ -257,7 +260,7 @@ def remove_rater(
     if not yes:
         question = f"Remove {_counted(found)} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
-    _tell(run, remove(run, name, sys.argv, notice))
+    talk.say(f"removed: {_counted(remove(run, name, sys.argv, notice))}")
 
 
 @app.with_examples(
@@ -319,29 +322,5 @@ def merge(
     talk.say(f"merged: {len(parts)} parts with {merged.taken:,} new outcomes; {run} has {merged.outcomes:,}")
 
 
-def _tell(run: Path, removed: Removed) -> None:
-    talk.say(f"removed: {_counted(removed)}")
-    if removed.restored:
-        talk.say(f"restored: {removed.restored:,} earlier ratings that the import had replaced")
-    with RunFile.read(run) as read:
-        left = {rater.name for _, rater in read.raters()}
-    for each in removed.panels:
-        told = f"the panel {each.name} was made of these ratings and went with them"
-        if left.issuperset(each.members):
-            told += f"; make it again: {_made_again(each, run)}"
-        notice(told)
-
-
-def _made_again(panel: Rater, run: Path) -> str:
-    """Return the command that makes a panel, or the combined scores of a handover, again."""
-    how = ["runs", "panel", str(run), "--name", panel.name, "--of", ",".join(panel.members)]
-    how += ["--rule", str(panel.spec["rule"])]
-    if isinstance(options := panel.spec.get("options"), dict):
-        given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        how = [HANDOVER, str(run), "--rubric", panel.rubric, *given, "--store", panel.name]
-    return shlex.join(["pathway-local", *how])
-
-
-def _counted(removed: Removed) -> str:
-    counts = [f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in removed.ratings.items()]
-    return ", ".join([*counts, *(f"the panel {each.name}" for each in removed.panels)])
+def _counted(ratings: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} rating{'' if count == 1 else 's'} of {rater}" for rater, count in ratings.items())

@@ -1,56 +1,34 @@
-"""Divides a machine, or a cluster, among the engines of one judge."""
+"""Divides a machine among the engines of one judge."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.engines.cluster import Cluster
 from pathway_local.engines.engine import EngineKind, LoadPlan
-from pathway_local.engines.wire import Place
 from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES, CPU_PART, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import gpus_of_one
-from pathway_local.system.machine import Machine, this_machine, uses_gpu
+from pathway_local.system.machine import Machine, uses_gpu
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor; or those
-    of a `cluster`.
-    """
+    """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor."""
 
     gpus: str = ""
     number: int = 1
-    cluster: Cluster | None = None
 
     def __post_init__(self) -> None:
         """Raise UsageError if the number of GPUs is invalid."""
         if self.gpus not in ("", "all") and not (self.gpus.isdecimal() and 0 < int(self.gpus) < 1000):
             said = f"--gpus is {self.gpus[:20]!r}, not a number of GPUs or all"
             raise UsageError(said, "Leave it out for one engine.")
-        if self.cluster and (self.gpus or self.number > 1):
-            raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
-
-    @property
-    def machine(self) -> Machine:
-        """The machine that runs the engines: this one, or that of a cluster's worker. Raises EngineError."""
-        return self.cluster.machine if self.cluster else this_machine()
-
-    @property
-    def where(self) -> str:
-        """The cluster's address as HOST:PORT; empty for this machine."""
-        return self.cluster.address if self.cluster else ""
 
     def parts(self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue]) -> list[Machine]:
         """Return the part of the machine for each engine. Raises UsageError if it can't be divided so."""
         on_gpu = bool(machine.gpus) and uses_gpu()
-        if self.cluster:
-            gpus = machine.gpus[: gpus_of_one(judge, machine, options)] if on_gpu else ()
-            self.cluster.check_room(len(gpus))
-            return [replace(machine, gpus=gpus)] * self.cluster.workers
         if self.number > 1 and on_gpu:
             raise UsageError("--engines is for processors, and the engine uses the GPU here", "Give --gpus N or all.")
         if not self.gpus:
@@ -69,13 +47,6 @@ class Engines:
             raise UsageError("--gpus: the driver does not tell the GPUs apart", "Install nvidia-smi, or leave it out.")
         return [replace(machine, gpus=machine.gpus[at : at + one]) for at in range(0, number, one)]
 
-    def place(self, judge: JudgeSpec, folder: Path, weights: str, options: Mapping[str, JsonValue]) -> Place | None:
-        """Return where a cluster runs an engine for the judge in `folder` with this hash; None without a cluster."""
-        if self.cluster is None:
-            return None
-        gpus = len(self.parts(judge, self.machine, options)[0].gpus)
-        return self.cluster.place(folder, weights, gpus)
-
     def load_plan(
         self,
         kind: EngineKind,
@@ -92,7 +63,7 @@ class Engines:
         parts = self.parts(judge, machine, options)
         decoding = steps(len(parts))
         plans = [kind.load_plan(judge, part, options, dtype, decoding) for part in parts]
-        if len(plans) == 1 and not self.gpus and not self.cluster:
+        if len(plans) == 1 and not self.gpus:
             return plans[0]
         fullest = min(plans, key=lambda plan: float(plan.settings.get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
         settings = dict(fullest.settings)
@@ -100,9 +71,7 @@ class Engines:
             # Otherwise each engine would take its cache by all memory that is free when it loads.
             settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
-        where = f" on the cluster at {self.where}" if self.where else ""
-        side = f"{len(parts)} engines side by side" if len(parts) > 1 else "one engine" if where else ""
-        several = (f"{side}{where}",) if side else ()
+        several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
         return LoadPlan(settings, (*several, *fullest.notes), gpus)
 
 

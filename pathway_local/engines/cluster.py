@@ -1,227 +1,256 @@
-"""A Ray cluster as the place of engines: what `judge` must know and check before any case travels. Imports no Ray."""
+"""Has the parts of a run judged by the nodes of a Ray cluster, in a folder that all of them see.
 
-import ipaddress
-import math
+Ray carries paths, numbers and hashes, never a text. The command, which can open no socket, writes an order beside the
+parts and starts `python -m pathway_local.engines.cluster ORDER ALIVE`. This process joins the cluster and hands out
+parts. Each is one Ray task, which starts `… ORDER ALIVE NUMBER` on its node. That process copies the part to a disk of
+its node, since SQLite can't rely on the locks of network file systems, runs the ordinary `judge` on the copy, and
+brings the copy back now and then and at the end. Each process ends when the pipe ALIVE says that its starter is gone.
+"""
+
+import hashlib
+import json
+import os
 import platform
-import re
-import stat
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from importlib.util import find_spec
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from pathway_local import __version__, errors
-from pathway_local.check import Check
+from msgspec import Struct
+from msgspec.json import decode
+
+from pathway_local import __version__
 from pathway_local.engines.engine_list import installed_packages
-from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.wire import Failed, Found, Load, Place
-from pathway_local.errors import EngineDied, EngineError, EngineMissing, UsageError
-from pathway_local.judges.weights import models_home
-from pathway_local.passes import EngineConfig
-from pathway_local.system.machine import Machine
-from pathway_local.system.private_file import closing_command
+from pathway_local.errors import EngineError, PathwayError
+from pathway_local.judges.weights import weights_hash
+from pathway_local.system.private_process import make_private
+from pathway_local.system.shipped import python_path
 
 RAY = "2.60.0"
 """The version that we tested; all nodes of a cluster must have the same one anyway."""
 
-INSTALL = "Run `./scripts/setup --cluster` in this project's folder (with --gpu for .venv-gpu), on all nodes."
+ALL_GPUS = -1
+BRING_BACK = 60.0
+"""Seconds after which a part that is being judged is brought back: a node that dies loses no more."""
 
-LOOK_LIMIT = 60.0
-"""Seconds that a look at a cluster may take, joining included."""
+TRIES = 4
+JUDGED, SOME_FAILED, WRONG_COMMAND = 0, 1, 2
+"""Exit codes of `judge` after which a part is not tried again."""
 
-TLS_KEY = "RAY_TLS_SERVER_KEY"
-TLS_FILES = ("RAY_TLS_SERVER_CERT", TLS_KEY, "RAY_TLS_CA_CERT")
-OTHERS = 0o077
-"""Permissions of other users."""
-
-LOOPBACK_ALONE = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Without this variable Ray takes 127.0.0.1 for this machine's address on the network."""
-
-_SECURE = "docs/privacy.md (A cluster) says how; or keep all nodes on 127.0.0.1"
-_TOKEN = (
-    "Run: (umask 077; ray get-auth-token --generate >/dev/null), and set RAY_AUTH_MODE=token for `ray start` and here."
-)
-START = "Start one with `ray start`, on this machine too, and give the address that it prints."
-_ADDRESS = re.compile(r"[A-Za-z0-9.\-]{1,253}:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+ANSWER = 20
+"""Seconds within which the cluster must answer."""
 
 
-def cluster_of(address: str, workers: int) -> "Cluster | None":
-    """Return the cluster that options name; None if they name none. Raises UsageError."""
-    if workers > 1 and not address:
-        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
-    return Cluster(address, workers) if address else None
+class Order(Struct, frozen=True):
+    """What to judge: `command` are the arguments of `judge`, to which a part adds its run, given in the folder `at`.
 
-
-@dataclass(frozen=True)
-class Cluster:
-    """The engines to run on a cluster: so many `workers`. `address` is HOST:PORT."""
+    Every node must see the same file `cases` and the same judges' folders `weights`. Each part gets `gpus`, or a whole
+    node where that is 0.
+    """
 
     address: str
-    workers: int = 1
-
-    def __post_init__(self) -> None:
-        """Raise UsageError if the address is invalid."""
-        if not _ADDRESS.fullmatch(self.address):
-            said = f"--cluster is {self.address[:40]!r}, not HOST:PORT"
-            raise UsageError(said, "Give the address that `ray start --head` printed, such as 10.0.0.5:6379.")
-
-    @cached_property
-    def found(self) -> Found:
-        """The cluster's machine and nodes. Raises EngineError if it does not answer or a check finds a problem."""
-        found = look(self.address)
-        refuse_problems(self.address, found.checks)
-        return found
-
-    @property
-    def machine(self) -> Machine:
-        """The machine of one worker, with its part of the node's memory. Raises EngineError, see `found`."""
-        machine = self.found.machine
-        assert machine is not None
-        on_one_node = math.ceil(self.workers / max(1, len(self.found.nodes)))  # Ray spreads workers evenly
-        return replace(machine, free_memory=machine.free_memory // on_one_node)
-
-    def check_room(self, gpus: int) -> None:
-        """Raise UsageError if the cluster is too small for its workers: Ray would wait for further nodes.
-
-        Each takes `gpus` GPUs and a processor of a node; with 0 GPUs, each takes a whole node.
-        """
-        nodes = self.found.nodes
-        room = sum(min(there // gpus, processors) for there, processors in nodes) if gpus else len(nodes)
-        if self.workers > room:
-            takes = f"{gpus} GPU{'s' * (gpus > 1)} and one processor of a node" if gpus else "a whole node"
-            hint = f"Each takes {takes}. `ray status` shows what the nodes have."
-            raise UsageError(f"--workers {self.workers}: the cluster has room for {room}", hint)
-
-    def place(self, folder: Path, weights: str, gpus: int) -> Place:
-        """Return the place of an engine that needs so many GPUs, for the judge in `folder` with this hash."""
-        home, real = models_home().resolve(), folder.resolve()
-        relative = real.relative_to(home) if real.is_relative_to(home) else real
-        gpu = self.machine.gpus[0].name if gpus else ""
-        return Place(self.address, str(relative), weights, own_versions(), gpu, gpus)
+    workers: int
+    gpus: int
+    at: str
+    command: tuple[str, ...]
+    cases: str
+    weights: tuple[str, ...]
+    parts: tuple[str, ...]
 
 
-def look(address: str) -> Found:
-    """Return what checks of a cluster found, and a worker's machine. Raises EngineError if it does not answer."""
-    if not find_spec("ray"):
-        raise EngineMissing("--cluster needs Ray, which is not installed here", INSTALL)
-    process = EngineProcess(Load("", EngineConfig("")), place=Place(address, look=True))
-    until, printed = time.monotonic() + LOOK_LIMIT, ""
-    try:
-        while time.monotonic() < until:
-            for message in process.receive(LOOK):
-                if isinstance(message, Found):
-                    return message
-                if isinstance(message, Failed):
-                    raise getattr(errors, message.error)(message.message, message.hint)
-    except Gone:
-        printed = process.output.text
-    finally:
-        process.kill()
-    why = next((line for line in reversed(printed.splitlines()) if line.strip()), "")
-    said = f": {why[:200]}" if why else f" within {LOOK_LIMIT:.0f} s"
-    raise EngineDied(
-        f"the cluster at {address} started no worker{said}", "`ray status` shows what it has and waits for."
-    )
+class Told(Struct, frozen=True):
+    """A line of what happens: part `number`, from 1, has ended with an exit code; or nothing can begin, and why."""
+
+    number: int = 0
+    code: int = 0
+    problem: str = ""
 
 
-def refuse_problems(address: str, found: Iterable[Check]) -> None:
-    """Raise EngineError for the first problem that a check found."""
-    for check in found:
-        if check.status == "problem":
-            raise EngineError(f"the cluster at {address}: {check.name}: {check.found}", check.fix)
+def start_command(order: Path, alive: int, *number: object) -> list[str]:
+    """Return the command that hands out all parts of an order, or judges the one of that number."""
+    return [sys.executable, "-P", "-m", "pathway_local.engines.cluster", *map(str, (order, alive, *number))]
 
 
-def own_versions() -> dict[str, str]:
-    """Return the versions that can change a score."""
-    return {"pathway-local": __version__, "Python": platform.python_version(), **installed_packages()}
-
-
-def network_checks(hosts: Collection[str], environment: Mapping[str, str]) -> Iterator[Check]:
-    """Check that nobody else can join or read the traffic between these hosts.
-
-    Every user of a machine can connect to its loopback, but only root can read what is sent there.
-    """
-    if environment.get("RAY_AUTH_TOKEN"):
-        said = "RAY_AUTH_TOKEN holds the token itself, and every worker sees it"
-        yield Check("token", "problem", said, "Put it into a file with mode 0600, named by RAY_AUTH_TOKEN_PATH.")
-    elif environment.get("RAY_AUTH_MODE") != "token":
-        yield Check("token", "problem", "RAY_AUTH_MODE=token is not set", _TOKEN)
-    else:
-        yield _token(environment.get("RAY_AUTH_TOKEN_PATH", ""))
-    if all(map(on_loopback, hosts)):
-        yield Check("network", "ok", "all nodes are on loopback")
-    else:
-        yield _tls(environment)
-
-
-def _token(named: str) -> Check:
-    path = Path(named) if named else Path.home() / ".ray" / "auth_token"
-    mode = _mode(path)
-    if mode is None:
-        fix = "Put the cluster's token there, with mode 0600, or unset RAY_AUTH_TOKEN_PATH." if named else _TOKEN
-        return Check("token", "problem", f"there is no token at {path}", fix)
-    if mode & OTHERS:
-        return Check("token", "problem", f"other users can read {path}", f"Run: {closing_command(path)}")
-    return Check("token", "ok", f"in {path}, which only its owner can read")
-
-
-def _tls(environment: Mapping[str, str]) -> Check:
-    modes = {name: _mode(Path(environment.get(name) or "/nowhere")) for name in TLS_FILES}
-    missing = [name for name, mode in modes.items() if mode is None]
-    if environment.get("RAY_USE_TLS") != "1":
-        return Check("TLS", "problem", "off loopback, and RAY_USE_TLS=1 is not set", f"{_SECURE}.")
-    if missing:
-        return Check("TLS", "problem", f"{', '.join(missing)} names no file", f"{_SECURE}.")
-    if (modes[TLS_KEY] or 0) & OTHERS:
-        path = environment[TLS_KEY]
-        return Check("TLS", "problem", f"other users can read the key {path}", f"Run: {closing_command(Path(path))}")
-    return Check("TLS", "ok", "RAY_USE_TLS=1, with certificate, key and authority")
-
-
-def _mode(path: Path) -> int | None:
-    """Return a file's mode; None if this user finds no file there."""
-    with suppress(OSError):
-        mode = path.stat().st_mode
-        return mode if stat.S_ISREG(mode) else None
-    return None
-
-
-def folder_check(session: Path) -> Check:
-    """Check that only its owner can enter Ray's session folder, which has logs and what spills from memory.
-
-    Ray makes the folder itself open to all, so one above it must be closed, wherever links lead.
-    """
-    try:
-        real = session.resolve(strict=True)
-        for folder in (real, *real.parents):
-            if not folder.stat().st_mode & OTHERS:
-                return Check("session folder", "ok", f"{session} is below {folder}, which only its owner can enter")
-    except OSError as error:
-        said = f"{session} can't be checked: {error.strerror}"
-        return Check("session folder", "problem", said, "Run this as the user who started Ray, on one of its nodes.")
-    fix = "Start Ray with --temp-dir=FOLDER/ray, in a FOLDER of yours with mode 0700 and a short name."
-    return Check("session folder", "problem", f"other users can enter {session}", fix)
-
-
-def on_loopback(host: str) -> bool:
-    """Whether a host is this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def host_of(address: str) -> str:
-    """Return the host of HOST:PORT."""
-    return address.rpartition(":")[0]
+def evidence(order: Order) -> dict[str, str]:
+    """Return hashes of what this node sees, and the versions that can change a score."""
+    with Path(order.at, order.cases).open("rb") as file:
+        seen = {"the cases file": hashlib.file_digest(file, "sha256").hexdigest()}
+    seen |= {f"the weights in {folder}": weights_hash(Path(folder)) for folder in order.weights}
+    return seen | {"pathway-local": __version__, "Python": platform.python_version(), **installed_packages()}
 
 
 def without_ray(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for an engine that a worker starts: without Ray's own, and with all threads.
-
-    Ray gives its workers one thread (OMP_NUM_THREADS), and names their GPUs, which the engine keeps.
-    """
+    """Return the variables for `judge` on a node: without Ray's own, and without its limit of one thread."""
     return {name: value for name, value in environment.items() if not name.startswith(("RAY_", "OMP_NUM_THREADS"))}
+
+
+def node_evidence(order: str) -> dict[str, str]:
+    """Return what a node sees; runs as a Ray task."""
+    try:
+        return evidence(decode(Path(order).read_bytes(), type=Order))
+    except (OSError, PathwayError) as error:
+        return {"the folder": f"{type(error).__name__}: {error}"[:200]}
+
+
+def judge_part(order: str, number: int) -> int:
+    """Judge one part on this node and return the exit code; runs as a Ray task, which Ray tries again if it raises."""
+    alive, ours = os.pipe()
+    try:
+        environment = without_ray(os.environ) | {"PYTHONPATH": python_path()}
+        process = subprocess.Popen(
+            start_command(Path(order), alive, number),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[alive],
+            start_new_session=True,
+            env=environment,
+        )
+        os.close(alive)
+        code = process.wait()
+    finally:
+        os.close(ours)
+    if code not in (JUDGED, SOME_FAILED, WRONG_COMMAND):
+        raise EngineError(f"judge ended with {code}", "")
+    return code
+
+
+def hand_out(order: Path) -> Iterator[Told]:
+    """Join the cluster and yield the end of each part. Raises whatever Ray raises."""
+    asked = decode(order.read_bytes(), type=Order)
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    silent = threading.Timer(ANSWER, _give_up)
+    silent.daemon = True
+    silent.start()
+    ray.init(address=asked.address, namespace="pathway-local", log_to_driver=False, logging_level="critical")
+    silent.cancel()
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    own, look = evidence(asked), ray.remote(node_evidence)
+    for node in nodes:
+        here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        try:
+            found = ray.get(look.options(num_cpus=0, scheduling_strategy=here).remote(str(order)))
+        except (ray.exceptions.TaskUnschedulableError, ray.exceptions.NodeDiedError, ray.exceptions.WorkerCrashedError):
+            continue  # it has died, which Ray notices after some seconds
+        if differ := sorted(name for name in own.keys() | found.keys() if own.get(name) != found.get(name)):
+            yield Told(problem=f"node {node['NodeManagerAddress']} sees other {', '.join(differ)[:300]} than this one")
+            return
+    task = ray.remote(judge_part).options(
+        max_retries=TRIES, retry_exceptions=True, scheduling_strategy="SPREAD", **_room(asked, nodes)
+    )
+    left, running = list(range(1, len(asked.parts) + 1)), dict[Any, int]()
+    while left or running:
+        while left and len(running) < asked.workers:
+            number = left.pop(0)
+            running[task.remote(str(order), number)] = number
+        for done in ray.wait(list(running), timeout=None)[0]:
+            yield _ended(done, running.pop(done))
+
+
+def _give_up() -> None:
+    _say(Told(problem=f"it does not answer within {ANSWER} s"))
+    os._exit(1)
+
+
+def _ended(done: Any, number: int) -> Told:
+    import ray
+
+    try:
+        return Told(number, ray.get(done))
+    except Exception as error:  # noqa: BLE001  Ray's own: it has tried often enough
+        last = str(error).strip().rpartition("\n")[2]
+        return Told(number, -1, f"{type(error).__name__} {last}"[:300])
+
+
+def _room(order: Order, nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what a part asks of Ray: GPUs and a processor, or all processors of a node."""
+    resources = [node["Resources"] for node in nodes]
+    with_gpus = [int(each["GPU"]) for each in resources if each.get("GPU")]
+    if not (order.gpus and with_gpus):
+        return {"num_cpus": min(each["CPU"] for each in resources)}
+    return {"num_cpus": 1, "num_gpus": min(with_gpus) if order.gpus == ALL_GPUS else order.gpus}
+
+
+def run_part(order: Order, number: int, alive: int) -> int:
+    """Judge a copy of the part, and bring it back; return the exit code of `judge`."""
+    part = Path(order.parts[number - 1])
+    log = os.open(part.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    with TemporaryDirectory(prefix="pathway-part-") as folder:
+        copy = Path(folder, part.name)
+        shutil.copyfile(part, copy)
+        command = [sys.executable, "-P", "-m", "pathway_local", *order.command, "--run", str(copy)]
+        judge = subprocess.Popen(command, cwd=order.at, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        brought = time.monotonic()
+        while judge.poll() is None:
+            if _is_gone(alive, 0.2):
+                judge.terminate()  # another try may have begun: what this one has judged is not brought back
+                judge.wait()
+                return -signal.SIGTERM
+            if time.monotonic() - brought >= BRING_BACK:
+                bring_back(copy, part)
+                brought = time.monotonic()
+        bring_back(copy, part)
+        return judge.returncode
+
+
+def bring_back(copy: Path, part: Path) -> None:
+    """Replace a part by the state of its copy as of the last commit, while `judge` may be writing to the copy."""
+    whole, new = copy.with_suffix(".whole"), part.with_suffix(".new")
+    with closing(sqlite3.connect(copy)) as source, closing(sqlite3.connect(whole)) as target:
+        source.backup(target)
+    shutil.copyfile(whole, new)
+    new.replace(part)
+    whole.unlink()
+
+
+def _is_gone(alive: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(alive, 0)  # no events asked for: poll still returns once the pipe has no writer
+    return bool(poll.poll(seconds * 1000))
+
+
+def _end_with_starter(alive: int) -> None:
+    while not _is_gone(alive, 3600.0):
+        pass
+    os._exit(1)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Hand out an order's parts, or judge one; return the exit status."""
+    order, alive = Path(arguments[0]), int(arguments[1])
+    os.set_inheritable(alive, False)
+    make_private()
+    if arguments[2:]:
+        return run_part(decode(order.read_bytes(), type=Order), int(arguments[2]), alive)
+    threading.Thread(target=_end_with_starter, args=(alive,), daemon=True).start()
+    # Without the second, Ray takes 127.0.0.1 for this machine's address on the network.
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
+    try:
+        for told in hand_out(order):
+            _say(told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  Ray raises anything, and ends programs
+        _say(Told(problem=f"{type(error).__name__} {' '.join(str(error).split())}"[:300]))
+    return 0
+
+
+def _say(told: Told) -> None:
+    print(json.dumps({"number": told.number, "code": told.code, "problem": told.problem}), flush=True)
+
+
+if __name__ == "__main__":
+    from pathway_local.engines import cluster  # else Ray would send these functions pickled, not their names
+
+    with suppress(BrokenPipeError):
+        status = cluster.main(sys.argv[1:])
+    os._exit(status if status >= 0 else 1)

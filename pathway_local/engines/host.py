@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import structs
-
 from pathway_local import errors
 from pathway_local.engines.engine import REMEDIES, SMALLER, EngineKind
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.engines.process import LOOK, EngineProcess, Gone
-from pathway_local.engines.wire import Died, Failed, Load, Place, Ready, Results
+from pathway_local.engines.wire import Died, Failed, Load, Ready, Results
 from pathway_local.errors import EngineDied, EngineError, EngineMissing, EngineUnexplained, OutOfMemory, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal, Wanted
@@ -133,7 +131,7 @@ class Host:
     """One engine: loads it, sends it passes and receives their results.
 
     `hang_limit` is in seconds; the default is the engine's own. `log` receives everything that the engine prints while
-    it loads. With `place`, the process is a relay to an engine on a cluster. `held` are the passes in flight; their
+    it loads. `held` are the passes in flight; their
     number stays below `most`. `deaths` and `culprits` count in a row, without a result between them.
     """
 
@@ -145,9 +143,8 @@ class Host:
         seal: Wanted = "auto",
         hang_limit: float | None = None,
         log: Path | None = None,
-        place: Place | None = None,
     ) -> None:
-        self._kind, self._config, self._log, self._place = engine_kind(engine), config, log, place
+        self._kind, self._config, self._log = engine_kind(engine), config, log
         check_address_space(SMALLEST_JUDGE)
         self._wanted: Wanted = seal
         self._hang_limit = hang_limit
@@ -229,8 +226,7 @@ class Host:
         """Start the process. If a signal ends it while it loads, restart it once: what sent the signal may be over."""
         load = Load(self._kind.loader, self._config, self._log is not None)
         several = self._kind.has_workers(self._config)
-        place = self._place and structs.replace(self._place, seal=self._wanted, several=several)
-        process = EngineProcess(load, self._wanted, self._log, several=several, place=place)
+        process = EngineProcess(load, self._wanted, self._log, several=several)
         try:
             loaded = self._ready(process, stopped)
             if isinstance(loaded, Ready):
@@ -263,11 +259,6 @@ class Host:
                         process.output.forget()
                         process.note_shared_memory()
                         return message
-                    if isinstance(message, Died) and not said.error:  # from a relay: its worker is lost
-                        cause = f"the engine died while it loaded: {message.kind}"
-                        message = Failed(
-                            "EngineDied", message=cause, hint="`ray status` shows the nodes that are left."
-                        )
                     said = message if isinstance(message, Failed) else said
             raise EngineDied(f"the judge was not loaded within {limit / 60:.0f} minutes", look_there(self._log))
         return said

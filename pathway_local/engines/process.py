@@ -1,6 +1,4 @@
-"""The parent's side of an engine's process, or of a relay to one on a cluster: starts it, talks to it without ever
-blocking, and ends it.
-"""
+"""The parent's side of an engine's process: starts it, talks to it without ever blocking, and ends it."""
 
 import os
 import select
@@ -17,16 +15,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, Place, ToEngine, frame
+from pathway_local.engines.wire import FROM_ENGINE, Close, Frames, FromEngine, Load, PassWriter, ToEngine, frame
 from pathway_local.errors import EngineDied, EngineError, UsageError
 from pathway_local.sealing.gatekeeper import Gatekeeper
 from pathway_local.sealing.launch import TEMPORARY, start_process
 from pathway_local.sealing.seal import Wanted
 from pathway_local.system.private_process import remove, shared_memory
 from pathway_local.system.shipped import python_path
-
-CHILD, RELAY = "pathway_local.engines.child", "pathway_local.engines.relay"
-"""The modules that the process runs."""
 
 LOOK = 1.0
 """Seconds between two checks that the process is alive. Its pipe does not tell: a worker may keep it open."""
@@ -49,7 +44,7 @@ class Gone(Exception):
 
 
 class EngineProcess:
-    """One process that runs `pathway_local.engines.child` in a session of its own; with `place`, it runs `relay`.
+    """One process that runs `pathway_local.engines.child` in a session of its own.
 
     An engine of `several` processes gets a gatekeeper, since they connect to each other. `log` receives everything that
     the process prints while it loads. Raises EngineError if the process can't be started or the configuration can't be
@@ -63,23 +58,20 @@ class EngineProcess:
         log: Path | None = None,
         *,
         several: bool = False,
-        place: Place | None = None,
-        environment: Mapping[str, str] = os.environ,
     ) -> None:
         try:
-            first = frame(load) if place is None else frame(place) + frame(load)
+            first = frame(load)
         except (OverflowError, TypeError, ValueError):
             hint = "Rename the folder so that its name is valid UTF-8, or correct `engine` in the judge's entry."
             raise EngineError("the judge's folder or a setting of its engine can't be passed on", hint) from None
         opened = open_log(log) if log else None
         if opened:
             opened.write(f"\nloading, {datetime.now().astimezone().isoformat(timespec='seconds')}\n".encode())
-        self._several = several and place is None
+        self._several = several
         self._shared: set[Path] = set()
         self._temporary = _temporary_folder()
         try:
-            program = [CHILD, seal] if place is None else [RELAY]
-            self._process = self._started(program, seal, {**environment, **self._environment(load.config.gpus)})
+            self._process = self._started(seal, os.environ | self._environment(load.config.gpus))
         except OSError as error:
             remove(self._temporary, ())
             if opened:
@@ -94,9 +86,7 @@ class EngineProcess:
         assert self._process.stdout is not None
         self.output = Output(self._process.stdout, opened)
 
-    def _started(
-        self, program: Sequence[str], seal: Wanted, environment: Mapping[str, str]
-    ) -> "subprocess.Popen[bytes]":
+    def _started(self, seal: Wanted, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         with ExitStack() as ours, ExitStack() as theirs:
             requests, self._out = os.pipe()
             theirs.callback(os.close, requests)
@@ -109,9 +99,9 @@ class EngineProcess:
                 inherited.append(Gatekeeper(Path(self._temporary)).child_end)
                 theirs.callback(os.close, inherited[-1])
             # -P: without it a file in the current folder could shadow a library.
-            command = [sys.executable, "-P", "-m", *program]
             numbers = [*map(str, inherited), "-1"][:3]
-            process = start_process([*command, *numbers], inherited, environment, self._temporary)
+            command = [sys.executable, "-P", "-m", "pathway_local.engines.child", seal, *numbers]
+            process = start_process(command, inherited, environment, self._temporary)
             ours.pop_all()
         return process
 
@@ -199,11 +189,6 @@ class EngineProcess:
                 os.close(self._out)
                 self.output.finish()
         return f"killed by {self.ended_by}" if self.ended_by else f"exit status {self._process.returncode}"
-
-    @property
-    def status(self) -> int | None:
-        """Return the exit status of a killed process, or minus the signal that ended it; None before `kill`."""
-        return self._process.returncode
 
     @property
     def ended_by(self) -> str:

@@ -1,5 +1,4 @@
-"""The messages between a host and its engine's process, and those by way of a cluster: MessagePack, each after its
-length. Nothing is pickled.
+"""The messages between a host and its engine's process: MessagePack, each after its length. Nothing is pickled.
 
 Each end decodes the messages that the other may send, and refuses all others.
 """
@@ -11,56 +10,13 @@ from msgspec import Struct
 from msgspec.msgpack import Decoder, Encoder
 from msgspec.structs import replace
 
-from pathway_local.check import Check
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal
-from pathway_local.system.machine import Machine
 
 LENGTH = 4
 """Bytes before each message, which hold its length."""
 
 Message = TypeVar("Message")
-
-
-class Place(Struct, frozen=True, tag=True):
-    """To a relay, once, before anything else: the cluster at `address`, and the engine that its worker must run.
-
-    `folder` is the judge's, relative to the worker's own folder of judges, or absolute. A worker is refused unless its
-    weights have the hash `weights` and its libraries the same `versions`; with `gpus` it gets so many, each called
-    `gpu`. `several`: the engine starts processes of its own. `look`: only check the cluster and describe a worker.
-    """
-
-    address: str
-    folder: str = ""
-    weights: str = ""
-    versions: dict[str, str] = {}
-    gpu: str = ""
-    gpus: int = 0
-    seal: str = "auto"
-    several: bool = False
-    look: bool = False
-
-
-class Found(Struct, frozen=True, tag=True):
-    """From a relay that only looks: a worker's machine, unless a check found a problem.
-
-    `nodes` has the GPUs and the processors of each node that takes workers.
-    """
-
-    checks: tuple[Check, ...]
-    machine: Machine | None = None
-    nodes: tuple[tuple[int, int], ...] = ()
-
-
-class Said(Struct, frozen=True):
-    """From a worker to its relay: what the engine's process printed, a piece of its messages, and how it ended.
-
-    `ended` is its exit status, or minus the signal that ended it.
-    """
-
-    printed: str = ""
-    piece: bytes = b""
-    ended: int | None = None
 
 
 class Load(Struct, frozen=True, tag=True):
@@ -116,8 +72,8 @@ class Died(Struct, frozen=True, tag=True):
     memory: bool
 
 
-ToEngine = Place | Load | Work | Close
-FromEngine = Ready | Failed | Alive | Results | Died | Found
+ToEngine = Load | Work | Close
+FromEngine = Ready | Failed | Alive | Results | Died
 
 TO_ENGINE: "Decoder[ToEngine]" = Decoder(ToEngine)
 FROM_ENGINE: "Decoder[FromEngine]" = Decoder(FromEngine)

@@ -74,25 +74,55 @@ def check_fits_here(
     Raises EngineMissing if it needs a GPU that this machine lacks, and OutOfMemory if its weights do not fit.
     """
     chosen = spec.engine if settings is None else settings
+    devices = place(spec, machine, chosen)
     own = weights_bytes(spec, 4 if (dtype or computed_in(spec, machine)) == "float32" else 2)
-    if not (machine.gpus and uses_gpu()):
-        _refuse_without_gpu(spec, machine)
-        _refuse_too_large(spec, own, machine.free_memory, f"{machine.free_memory / GB:.1f} GB of memory are free")
+    if not devices:
+        refuse_too_large(spec, own, machine.free_memory, f"{machine.free_memory / GB:.1f} GB of memory are free")
         return Placement(0)
-    devices = machine.gpus[: gpus_of_one(spec, machine, chosen)]
-    parts, totals = len(devices), [device.total for device in devices if device.total]
-    if CACHE_BYTES in chosen or len(totals) < parts:
-        return Placement(parts)
-    asked = chosen.get(MEMORY_SHARE)
-    share = float(asked) if isinstance(asked, int | float) else _open_share(devices)
-    pairs = zip(totals, devices, strict=True)
-    used = max((total - device.free for total, device in pairs if device.free is not None), default=0)
+    totals = [device.total for device in devices if device.total]
+    if CACHE_BYTES in chosen or len(totals) < len(devices):
+        return Placement(len(devices))
+    share, room = memory_share(devices, chosen), min(totals)
+    used = max((device.total or 0) - device.free for device in devices if device.free is not None) if totals else 0
     others = f"other programs hold {used / GB:.1f} GB of GPU memory (nvidia-smi lists them): " * (used > GPU_MARGIN)
-    each = " on each GPU" * (parts > 1)
-    takes = f"the engine takes {share * min(totals) / GB:.1f} of {min(totals) / GB:.1f} GB of GPU memory{each}"
-    hint = f"Stop those programs, or use a smaller judge: {_LIST}" if others else _LIST
-    _refuse_too_large(spec, own, parts * share * min(totals), f"{others}{takes}", hint)
-    return Placement(parts) if MEMORY_SHARE in chosen else Placement(parts, share, f"{others}{takes}")
+    each = " on each GPU" * (len(devices) > 1)
+    said = f"{others}the engine takes {share * room / GB:.1f} of {room / GB:.1f} GB of GPU memory{each}"
+    refuse_too_large(spec, own, len(devices) * share * room, said)
+    return Placement(len(devices)) if MEMORY_SHARE in chosen else Placement(len(devices), share, said)
+
+
+def place(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> Sequence[Device]:
+    """Return the GPUs that one engine of the judge takes; none if it runs on the processor. Raises EngineMissing."""
+    if machine.gpus and uses_gpu():
+        return machine.gpus[: gpus_of_one(spec, machine, settings)]
+    own = weights_bytes(spec)
+    if spec.cpu or (own is not None and own <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set):
+        return ()
+    name = spec.name.partition(":")[0]
+    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else f"{name}: {{cpu: true}}"
+    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml."
+    slowly = slowly if own is None or own < machine.free_memory else ""
+    if machine.gpus:
+        said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
+        raise EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
+    least = f" of {gb} GB" if (gb := smallest_gpu(spec)) else ""
+    raise EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")
+
+
+def memory_share(devices: Sequence[Device], settings: Mapping[str, object]) -> float:
+    """Return the share of each GPU that the engine takes: what the settings say, else what is free less a margin."""
+    asked = settings.get(MEMORY_SHARE)
+    if isinstance(asked, int | float):
+        return float(asked)
+    free = [(each.free - GPU_MARGIN) / each.total for each in devices if each.total and each.free is not None]
+    return max(0.0, min([MOST_SHARE, *(int(100 * share) / 100 for share in free)]))
+
+
+def refuse_too_large(spec: JudgeSpec, own: float | None, room: float, said: str) -> None:
+    """Raise OutOfMemory if an engine with the judge's weights, if their size is known, can't run in so many bytes."""
+    if (own or 0) + RESERVE > room:
+        needs = f"{(own or 0) / GB:.1f} GB of weights, and {RESERVE / GB:g} GB beside them"
+        raise OutOfMemory(f"judge {spec.name!r} does not fit: {needs}; {said}", _LIST)
 
 
 def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> int:
@@ -104,33 +134,3 @@ def gpus_of_one(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object
         said = f"judge {spec.name!r} is set to use {wanted} GPUs, and this machine has {len(machine.gpus)}"
         raise EngineMissing(said, f"Set `engine: {{{PARALLEL}: auto}}`, or run it on another machine.")
     return max(1, wanted)
-
-
-def _open_share(devices: Sequence[Device]) -> float:
-    """Return the share of each GPU that the engine takes if its settings leave it open: what is free less a margin."""
-    told = [(device.free, device.total) for device in devices if device.total]
-    free = [(free - GPU_MARGIN) / total for free, total in told if free is not None]
-    return max(0.0, min([MOST_SHARE, *(int(100 * each) / 100 for each in free)]))
-
-
-def _refuse_too_large(spec: JudgeSpec, own: float | None, room: float, said: str, hint: str = _LIST) -> None:
-    """Raise OutOfMemory if an engine with the judge's weights, if their size is known, can't run in so many bytes."""
-    if (own or 0) + RESERVE > room:
-        needs = f"{(own or 0) / GB:.1f} GB of weights, and {RESERVE / GB:g} GB beside them"
-        raise OutOfMemory(f"judge {spec.name!r} does not fit: {needs}; {said}", hint)
-
-
-def _refuse_without_gpu(spec: JudgeSpec, machine: Machine) -> None:
-    """Raise EngineMissing if the judge is too large for a processor and its entry does not say otherwise."""
-    own = weights_bytes(spec)
-    if spec.cpu or (own is not None and own <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set):
-        return
-    name = spec.name.partition(":")[0]
-    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else f"{name}: {{cpu: true}}"
-    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml."
-    slowly = slowly if own is None or own < machine.free_memory else ""
-    if machine.gpus:
-        said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"
-        raise EngineMissing(said, f"Install the GPU build: {GPU_BUILD}.{slowly}")
-    least = f" of {gb} GB" if (gb := smallest_gpu(spec)) else ""
-    raise EngineMissing(f"judge {spec.name!r} needs a GPU{least}, and this machine has none", f"{_LIST}{slowly}")

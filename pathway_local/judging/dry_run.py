@@ -24,6 +24,7 @@ from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import Part
+from pathway_local.system.machine import this_machine
 
 SHOWN = 10
 
@@ -129,7 +130,7 @@ class _Forecast:
         judge, settings, plan = raters[0].judge, raters[0].settings, self.prepared.plan
         _, planned = engine_plan(self.prepared, raters, self.run, self.loaded)
         options = settings_here(self.run, judge, settings)
-        placed = check_fits_here(judge, plan.allocation.machine, options, settings.dtype)
+        placed = check_fits_here(judge, this_machine(), options, settings.dtype)
         tokenizer = self.loaded.tokenizer(judge)
         local = [local_rater(each, tokenizer, plan) for each in raters]
         found = self._raters(judge.name, [each.name for each in raters], local)

@@ -12,7 +12,6 @@ from pathway_local.engines.allocation import Engines
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.host import Host
 from pathway_local.engines.hosts import Hosts
-from pathway_local.engines.wire import Place
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
@@ -31,7 +30,7 @@ class EngineCache:
     def __init__(self) -> None:
         self._process, self._turn, self._thread = os.getpid(), Lock(), 0
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
-        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...], Place | None], Hosts] | None = None
+        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Hosts] | None = None
         self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan]] = []
 
     def __enter__(self) -> Self:
@@ -104,21 +103,20 @@ class EngineCache:
         stopped: Callable[[], bool],
         log: Path | None = None,
         gpus: tuple[str, ...] = ("",),
-        place: Place | None = None,
         loading: Callable[[], None] = lambda: None,
     ) -> Hosts:
         """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
         `loading` is called before one is loaded. `log` receives everything that it prints while it loads. `gpus` are
-        those of each engine, as in `LoadPlan`; `place` is on a cluster.
+        those of each engine, as in `LoadPlan`.
         """
-        wanted = (kind, config, seal, gpus, place)
+        wanted = (kind, config, seal, gpus)
         if self._engine and self._engine[0] != wanted:
             self.free()
         if self._engine is None:
             loading()
             own = (replace(config, gpus=each) for each in gpus)
-            hosts = [Host(kind, each, seal=seal, log=log, place=place) for each in own]
+            hosts = [Host(kind, each, seal=seal, log=log) for each in own]
             self._engine = wanted, Hosts(hosts, notify, stopped)
         engine = self._engine[1]
         engine.notify, engine.stopped = notify, stopped

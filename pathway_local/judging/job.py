@@ -13,9 +13,8 @@ from pathlib import Path
 from pathway_local import __version__
 from pathway_local.engines.engine import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, installed_packages
-from pathway_local.errors import CasesError
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
-from pathway_local.judges.registry import weights_folder
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
 from pathway_local.judging.plan import Plan
@@ -66,10 +65,12 @@ class Watcher:
 
 
 def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: EngineCache | None = None) -> list[Tally]:
-    """Judge as planned; return a tally for each engine. Raises PathwayError.
+    """Judge as planned on this machine; return a tally for each engine. Raises PathwayError.
 
     Jobs share the engine and tokenizers in `loaded`, one at a time; without it, the job frees its own.
     """
+    if plan.cluster:
+        raise UsageError("a cluster is for the command judge", "Leave cluster out, or give the command.")
     with ExitStack() as stack:
         loaded = loaded or stack.enter_context(EngineCache())
         stack.enter_context(loaded.turn(watcher.notice))
@@ -165,7 +166,6 @@ class _ScoringJob:
 
     def _load_engine(self, judge: JudgeSpec, settings: Settings, config: EngineConfig, planned: LoadPlan) -> Engine:
         plan, watcher = self.plan, self.watcher
-        place = plan.allocation.place(judge, weights_folder(judge), settings.weights, config.settings)
         for note in planned.notes:
             watcher.notice(note)
         loading = partial(watcher.loading, judge.name)
@@ -177,7 +177,6 @@ class _ScoringJob:
             watcher.stopped,
             plan.engine_log,
             planned.gpus,
-            place,
             loading,
         )
         facts: dict[str, Value] = {"judge": judge.name, **asdict(engine.facts), **planned.settings}

@@ -208,7 +208,9 @@ def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
         outcome = verdict_of(own, rubric.format, prompt.marks)
         if isinstance(outcome, Failure):
             return CaseOutcome(waiting.case, outcome, tokens)
-        marks = (*outcome.marks, *filler_marks(outcome.fields, templates), *broken_rules(prompt.rules, outcome))
+        values = {**outcome.fields, **{name: score.value for name, score in outcome.scores.items()}}
+        filler = filler_marks(outcome.fields, templates, prompt.reply.form.write(values))
+        marks = (*outcome.marks, *filler, *broken_rules(prompt.rules, outcome))
         if draws and samples > 1:
             outcome = replace(outcome, fields={**outcome.fields, **_drawn(own, rubric, order)})
         verdicts[order] = replace(outcome, marks=marks)

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import ConfigDict, TypeAdapter
 
 from pathway_local.engines.allocation import ONE_ENGINE, Engines
-from pathway_local.engines.cluster import cluster_of
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.file_errors import RunKind
+from pathway_local.runs.split import MOST
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
 
@@ -260,12 +260,11 @@ class Plan:
     engines: Annotated[
         int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
     ] = 1
-    cluster: Annotated[str, Option("ADDRESS", "Judge on a Ray cluster at HOST:PORT.", MACHINE)] = ""
+    cluster: Annotated[
+        str, Option("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.", MACHINE)
+    ] = ""
     workers: Annotated[
-        int,
-        Option(
-            "N", "With --cluster: engines, each on its own GPU, or on a node without one.", MACHINE, least=1, most=2**31
-        ),
+        int, Option("N", "With --cluster: how many parts to judge at a time.", MACHINE, least=1, most=MOST)
     ] = 1
     engine_log: Annotated[
         Path | None, Option("FILE", "Write everything that the engine prints while it loads; no case text.", OUTPUT)
@@ -282,9 +281,12 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Find the engines that the options name. Raises UsageError if they contradict each other."""
-        if (self.gpus, self.engines, self.cluster, self.workers) != ("", 1, "", 1) and self.allocation is ONE_ENGINE:
-            found = Engines(self.gpus, self.engines, cluster_of(self.cluster, self.workers))
-            object.__setattr__(self, "allocation", found)
+        if self.workers > 1 and not self.cluster:
+            raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
+        if self.cluster and (self.gpus or self.engines > 1):
+            raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+        if (self.gpus, self.engines) != ("", 1) and self.allocation is ONE_ENGINE:
+            object.__setattr__(self, "allocation", Engines(self.gpus, self.engines))
 
 
 def options_of(plan: type[Plan] = Plan) -> dict[str, Option]:

@@ -20,7 +20,7 @@ from pathway_local.rubrics.pair import Orders
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.system.machine import Machine
+from pathway_local.system.machine import Machine, this_machine
 
 
 class Settings(BaseModel):
@@ -115,7 +115,7 @@ def planned_raters(
         if GROUP in name:
             said = f"{name!r} can't be a judge's name: with a {GROUP} it would count as one of several raters"
             raise UsageError(said, f"Give --rater a name without {GROUP}.")
-    machine = plan.allocation.machine
+    machine = this_machine()
     raters = [_new_rater(plan, judge, rubric, machine) for judge in judges for rubric in rubrics.values()]
     named = Counter((each.name, each.rubric.name) for each in raters)
     for (name, rubric), count in named.items():

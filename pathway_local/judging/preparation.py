@@ -35,6 +35,7 @@ from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import folded, names_of
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import shown
+from pathway_local.system.machine import this_machine
 
 COUNTED = 20_000
 """Rows of a file, below which those of a part are counted; in a larger one, the parts differ by a few percent."""
@@ -238,7 +239,7 @@ def engine_plan(
 
     def estimate() -> LoadPlan:
         kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
-        return engines.load_plan(kind, judge, engines.machine, options, settings.dtype, steps)
+        return engines.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
 
     planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
     return replace(whole, settings={**options, **planned.settings}), planned

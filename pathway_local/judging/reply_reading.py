@@ -128,17 +128,33 @@ REPEATING = 4.0
 most 2.9, and all but one above 4 are loops; that one lists the outcomes of two dice."""
 
 _PLACEHOLDER = re.compile(r"""\[([^][<>{}"]+)]|<([^][<>{}"]+)>""")
+_WORD = re.compile(r"[^\W_]+")
 _EDGES = " []<>\"'.…"
 
 
-def filler_marks(fields: Mapping[str, Value], templates: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the marks of these fields: `copied:FIELD` and `loop:FIELD`. `templates` are the turns of the rubric."""
+def filler_marks(fields: Mapping[str, Value], templates: tuple[str, ...], reply: str = "") -> tuple[str, ...]:
+    """Return the marks of these fields: `copied:FIELD` and `loop:FIELD`. `templates` are the turns of the rubric.
+
+    If the whole reply stands in the prompt, score included, all its texts of several words are copied.
+    """
     known, marks = _placeholders(templates), []
+    whole = bool(_words(reply)) and any(_words(reply) in words for words in _prompts(templates))
     for name, value in fields.items():
         texts = list(_texts(value))
-        marks += [f"{COPIED}:{name}"] if any(_is_copied(text, known) for text in texts) else []
+        copied = any(_is_copied(text, known) or (whole and " " in text.strip()) for text in texts)
+        marks += [f"{COPIED}:{name}"] if copied else []
         marks += [f"{LOOP}:{name}"] if any(map(_loops, texts)) else []
     return tuple(marks)
+
+
+@lru_cache(64)
+def _prompts(templates: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_words, templates))
+
+
+def _words(text: str) -> str:
+    """Return the words and numbers of a text, whatever stands between them."""
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 def _texts(value: Value) -> Iterator[str]:
@@ -151,15 +167,16 @@ def _texts(value: Value) -> Iterator[str]:
 
 @lru_cache(64)
 def _placeholders(templates: tuple[str, ...]) -> frozenset[str]:
-    """Return what stands in square or angle brackets, in one line and lower case; one word alone may be a name."""
+    """Return what stands in square or angle brackets, in one line and lower case."""
     found = ("".join(each) for template in templates for each in _PLACEHOLDER.findall(template))
-    return frozenset(text for text in map(_normal, found) if " " in text)
+    return frozenset(map(_normal, found))
 
 
 def _is_copied(text: str, placeholders: frozenset[str]) -> bool:
-    """Return whether the text has a placeholder in brackets, or is one."""
+    """Return whether the text has a placeholder in brackets, or is one; within a text, one word may be a name."""
     said = _normal(text)
-    return any(f"[{each}]" in said or f"<{each}>" in said or said.strip(_EDGES) == each for each in placeholders)
+    held = any(f"[{each}]" in said or f"<{each}>" in said for each in placeholders if " " in each)
+    return held or (bool(bare := said.strip(_EDGES)) and bare in placeholders)
 
 
 def _normal(text: str) -> str:

@@ -1,5 +1,6 @@
 """Checks a rubric before judging: its format, its length, and the beginning that its prompts share."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -10,8 +11,9 @@ import llguidance
 from pathway_local.errors import CaseError, EngineError, FormatError
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.fields import TextListField
+from pathway_local.rubrics.fields import ScoreField, TextListField
 from pathway_local.rubrics.form import Reply
+from pathway_local.rubrics.grammar import alternatives
 from pathway_local.rubrics.output_format import Detail, OutputFormat
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.verdict_list import VerdictListField
@@ -69,7 +71,7 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     inputs = example_inputs(rubric)
     check_grammars(rubric.format, inputs, writer.tokenizer if writer else None)
     reply, lengths = rubric.format.reply(inputs), None
-    advice: tuple[str, ...] = ()
+    advice = tuple(_example_scores(rubric))
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
     longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
@@ -79,7 +81,7 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
         example = f"{turns}\n\nassistant:\n{start}"
     else:
         lengths = check_room(writer)
-        example, advice = example_prompt(writer), tuple(_advice(lengths))
+        example, advice = example_prompt(writer), (*advice, *_advice(lengths))
     return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
 
 
@@ -178,6 +180,20 @@ def _prompts(writer: PromptWriter, *cases: Mapping[str, str]) -> list[Prompt]:
 
 def _common(prompts: Sequence[Sequence[int]]) -> int:
     return sum(1 for _ in takewhile(lambda ids: len(set(ids)) == 1, zip(*prompts, strict=False)))
+
+
+def _example_scores(rubric: Rubric) -> Iterator[str]:
+    """Yield a note for each score that the prompt shows in an example, as the reply would write it."""
+    form, shown = rubric.format.reply(example_inputs(rubric)).form, "\n".join(turn.template for turn in rubric.turns)
+    for slot in form.slots:
+        label = re.search(r"[^\n,{]*\w[^\n,{]*\Z", form.before(slot.name))
+        if not label or not isinstance(slot.field, ScoreField):
+            continue
+        begin = r"\s*".join(map(re.escape, label[0].split()))
+        values = alternatives(list(slot.field.values_by_text(rubric.format.in_json)))
+        if found := re.search(rf"{begin}\s*({values})(?![\w.]|\s*[-–|/<]|\s+(?:or|to)\b)", shown):
+            said = f"the prompt shows an example with {slot.name} {found[1]}, which judges like to copy"
+            yield f"{said}: show what may stand there instead, such as <{slot.field.values[0]}-{slot.field.values[-1]}>"
 
 
 def _advice(lengths: Lengths) -> Iterator[str]:

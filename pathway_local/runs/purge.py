@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Literal
 
 from pathway_local.errors import NotKept, UnknownName, UsageError
-from pathway_local.rater import LABEL, Rater, raters_named
+from pathway_local.rater import LABEL, raters_named
 from pathway_local.rubrics.pair import FIELDS, SWAPPED
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
@@ -163,6 +163,10 @@ def exported(run: RunFile) -> list[str]:
     return list(found)
 
 
+_COUNTED = """
+    SELECT name, COUNT(*), COUNT(CASE WHEN job_id = ? THEN 1 END) FROM outcomes JOIN raters ON raters.id = rater_id
+    GROUP BY name ORDER BY MIN(raters.id)
+"""
 _RESTORED = """
     SELECT COUNT(*) FROM current WHERE job_id = ? AND EXISTS (
         SELECT 1 FROM outcomes AS before WHERE before.case_key = current.case_key
@@ -172,71 +176,65 @@ _RESTORED = """
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
-    """The ratings by rater that were removed, or will be. `restored` counts earlier ratings that an undo brings back.
+class Undone:
+    """An import that was taken back: its file and time, its ratings by rater, and how many earlier ones are back."""
 
-    `panels` are made of these raters, so they go, too. An undone import has its file and time.
-    """
-
+    file: str
+    at: str
     ratings: dict[str, int]
-    restored: int = 0
-    panels: tuple[Rater, ...] = ()
-    file: str = ""
-    at: str = ""
-    job: int = 0
-
-    @property
-    def facts(self) -> dict[str, Value]:
-        """The facts for the audit trail."""
-        told: dict[str, Value] = {"removed": dict(self.ratings)}
-        told |= {"panels": [panel.name for panel in self.panels]} if self.panels else {}
-        if self.file:
-            told |= {"restored": self.restored, "import of": self.file, "at": self.at, "job": self.job}
-        return told
+    restored: int
 
 
-def ratings_of(run: RunFile, name: str) -> Removed:
-    """Return the ratings of a rater, or of all that were imported together under that name. Raises UnknownName."""
-    raters = _named(run, name)
-    return Removed(dict.fromkeys(raters, 0) | _count(run, _ids(run, raters)), panels=_panels(run, raters))
+def ratings_of(run: RunFile, name: str) -> dict[str, int]:
+    """Count the ratings of a rater, or of all imported together under that name, and of scores combined from theirs.
+
+    Raises UnknownName.
+    """
+    known = list(dict.fromkeys(rater.name for _, rater in run.raters()))
+    if not (found := raters_named(name, known)):
+        raise UnknownName("rater", name, known)
+    counts = {rater: count for rater, count, _ in run.database.rows(_COUNTED, None)}
+    return {each: counts.get(each, 0) for each in [*found, *_combined(run, found)]}
 
 
-def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> Removed:
-    """Remove a rater, or all imported together under that name, with all their ratings under every rubric.
+def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) -> dict[str, int]:
+    """Remove a rater, or all imported together under that name, with all their ratings under every rubric; count them.
 
     Raises UnknownName, and RunLocked if another process has the run open.
     """
     with RunFile.open(path) as run:
-        raters = _named(run, name)
-        removed = ratings_of(run, name)
-        ids = _ids(run, [*raters, *(panel.name for panel in removed.panels)])
+        counts = ratings_of(run, name)
         with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
-            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(ids)})", ids)
-            _forget(run, ids)
-            facts |= removed.facts
-    return removed
+            _remove(run, list(counts))
+            facts["removed"] = dict(counts)
+    return counts
 
 
-def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Removed:
+def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Undone:
     """Remove the ratings of the last import, and restore those that it replaced.
 
-    Raters without a rating left go, too. Raises UsageError if no
-    import can be undone, and RunLocked if another process has the run open.
+    Raters without a rating left go, too, and scores combined from theirs. Raises UsageError if no import can be undone,
+    and RunLocked if another process has the run open.
     """
     with RunFile.open(path) as run:
         job = _last_import(run)
-        counts = _count(run, [id for id, _ in run.raters()], job.id)
-        raters, panels = tuple(counts), _panels(run, tuple(counts))
-        ids, of_panels = _ids(run, raters), _ids(run, [panel.name for panel in panels])
-        file = str(job.fact("import").get("file", ""))
-        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as recorded:
+        counts = {rater: own for rater, _, own in run.database.rows(_COUNTED, job.id) if own}
+        combined = _combined(run, counts)
+        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
             [(restored,)] = run.database.rows(_RESTORED, job.id)
             run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
-            run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({placeholders(of_panels)})", of_panels)
-            _forget(run, [*ids, *of_panels])
-            removed = Removed(counts, restored, panels, file, job.started, job.id)
-            recorded |= removed.facts
-    return removed
+            _remove(run, combined, [*counts, *combined])
+            done = Undone(str(job.fact("import").get("file", "")), job.started, counts, restored)
+            facts |= {
+                "removed": dict(counts),
+                "restored": restored,
+                "import of": done.file,
+                "at": done.at,
+                "job": job.id,
+            }
+    for each in combined:
+        notify(f"the scores of {each} were combined from these ratings and went with them")
+    return done
 
 
 def standing_jobs(run: RunFile) -> list[Job]:
@@ -262,37 +260,21 @@ def undone_imports(run: RunFile) -> set[Value]:
     return {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
 
 
-def _named(run: RunFile, name: str) -> tuple[str, ...]:
-    known = tuple(dict.fromkeys(rater.name for _, rater in run.raters()))
-    found = raters_named(name, known)
-    if not found:
-        raise UnknownName("rater", name, known)
-    return tuple(found)
+def _combined(run: RunFile, raters: Collection[str]) -> list[str]:
+    """Return the raters whose scores are combined from those of some of these, each once."""
+    made = (rater.name for _, rater in run.raters() if rater.name not in raters and {*rater.members} & {*raters})
+    return list(dict.fromkeys(made))
 
 
-def _ids(run: RunFile, names: Sequence[str]) -> list[int]:
-    return [id for id, rater in run.raters() if rater.name in names]
+def _remove(run: RunFile, raters: Sequence[str], emptied: Sequence[str] = ()) -> None:
+    """Remove these raters with their ratings, and those of `emptied` that have no ratings left.
 
-
-def _count(run: RunFile, ids: Sequence[int], job: int | None = None) -> dict[str, int]:
-    """Count the outcomes of each of these raters who has some, earlier ones too; with `job`, of that import."""
-    query = f"""
-        SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id
-        WHERE rater_id IN ({placeholders(ids)}) AND (? IS NULL OR job_id = ?) GROUP BY name ORDER BY MIN(raters.id)
+    The label of a judge goes with its last rubric.
     """
-    return dict(run.database.rows(query, *ids, job, job))
-
-
-def _panels(run: RunFile, raters: Sequence[str]) -> tuple[Rater, ...]:
-    """Return the panels that have one of these raters as a member, each once."""
-    made = (rater for _, rater in run.raters() if rater.name not in raters and set(rater.members) & set(raters))
-    return tuple({rater.name: rater for rater in made}.values())
-
-
-def _forget(run: RunFile, ids: Sequence[int]) -> None:
-    """Remove those of these raters who have no ratings any more; the label of a judge goes with its last rubric."""
-    rated = "SELECT rater_id FROM outcomes"
-    run.database.change(f"DELETE FROM raters WHERE id IN ({placeholders(ids)}) AND id NOT IN ({rated})", ids)
+    ids = f"SELECT id FROM raters WHERE name IN ({placeholders(raters)})"
+    run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({ids})", raters)
+    names, rated = [*raters, *emptied], "SELECT rater_id FROM outcomes"
+    run.database.change(f"DELETE FROM raters WHERE name IN ({placeholders(names)}) AND id NOT IN ({rated})", names)
     run.database.change(
         f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
     )

@@ -63,12 +63,17 @@ def part_of(run: RunFile) -> Part | None:
     return Part.read(kept.get("of")) if isinstance(kept, dict) else None
 
 
-def split_run(path: Path, parts: int, command: Sequence[str]) -> list[Path]:
+def split_run(path: Path, parts: int, command: Sequence[str], folder: Path | None = None) -> list[Path]:
     """Split the run at `path`, which is made if it does not exist, and return its parts, new files beside it.
+
+    With `folder`, which is made, they lie there.
 
     A part has the verdicts that the run has of its cases. Raises OutputExists, and UsageError for a run that is a part.
     """
     files = [path.with_name(f"{path.stem}.{number}-of-{parts}{path.suffix}") for number in range(1, parts + 1)]
+    if folder:
+        folder.mkdir(mode=0o700)
+        files = [folder / file.name for file in files]
     for file in files:
         check_output(file, force=False)
     if not path.exists():
