@@ -13,7 +13,7 @@ from pathway_local.output.export_columns import Column, ScoreColumn
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
 PLACE = Column("place", "the row in the cases file", lambda record: record.row)
 SPENT = Column("spent", "tokens of the prompt", lambda record: record.tokens.prompt)
 DOUBLED = ScoreColumn("_doubled", "twice the score", lambda score, _: 2 * score.value)
@@ -60,6 +60,6 @@ def test_a_stand_in_stands_beside_the_users_own_columns(run: Path, tmp_path: Pat
 
 def test_the_readme_names_every_column() -> None:
     for column in (*export_columns.CASE_COLUMNS, *export_columns.END_COLUMNS):
-        assert f"`{column.name}`" in README
+        assert f"`{column.name}`" in REFERENCE
     for beside in export_columns.SCORE_COLUMNS:
-        assert f"`score{beside.suffix}`" in README
+        assert f"`score{beside.suffix}`" in REFERENCE

@@ -10,7 +10,7 @@ from pathway_local.ratings.hosted_results import NO_SERVICE, HostedResult, read_
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import declare_rubric
 from pathway_local.sheets.row import Row
-from pathway_local.verdict import Failure, Outcome, Score, Tokens, Verdict
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 SCALE = "score: 1 Strongly disagree < 2 Disagree < 3 Neutral < 4 Agree < 5 Strongly agree"
 AGREE = declare_rubric("r", "Judge {{answer}}.", f"why: text; {SCALE}").format
@@ -73,7 +73,7 @@ SERVICES = {
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_service_by_its_shape(name: str) -> None:
     line, service = SERVICES[name]
-    assert read(line) == HostedResult("a", service, "m-1", FOUR, True, Tokens(90, 64, 9))
+    assert read(line) == HostedResult("a", service, "m-1", FOUR, True)
 
 
 UNKNOWN: dict[str, Mapping[str, Any]] = {
@@ -199,7 +199,7 @@ DECIDED = Score(4, dict(zip((1, 2, 3, 4, 5), SHARES.values(), strict=True)), 0.8
 )  # fmt: skip
 def test_a_decision_is_a_verdict_with_the_probability_of_each_level(answer: Mapping[str, Any]) -> None:
     found = read(decision({"score": answer}))
-    assert (found.model, found.outcome, found.tokens) == ("m-1", Verdict({"score": DECIDED}), Tokens(12, 0, 1))
+    assert (found.model, found.outcome) == ("m-1", Verdict({"score": DECIDED}))
 
 
 def outcome_of(answers: Mapping[str, Any], output_format: OutputFormat = AGREE) -> Outcome:

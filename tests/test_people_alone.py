@@ -27,11 +27,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 GIVEN = ("--cases", "cases.csv", "--rubric", "tiny.prompty", "--id", "Nr.")
-PEOPLE = ("--kind", "human", "--score", "Ann", "--score", "Bob", "--rater", "all")
+PEOPLE = ("--kind", "human", "--score", "Ann", "--rater", "all/Ann")
+BOB = ("--kind", "human", "--score", "Bob", "--rater", "all/Bob")
 
 
 def test_people_alone_agree_in_groups_and_compare(tmp_path: Path, run: Run) -> None:
     assert run("import", "new.run", "rated.csv", *GIVEN, *PEOPLE).code == 0
+    assert run("import", "new.run", "rated.csv", "--id", "Nr.", *BOB).code == 0
     lacking = run("summary", "new.run", "--by", "chatbot")
     assert lacking.code == 2 and "runs keep RUN --cases FILE --column chatbot" in lacking.err
     kept = run("runs", "keep", "new.run", "--cases", "cases.csv", "--column", "chatbot", "--column", "pair")
@@ -100,4 +102,4 @@ def test_a_judged_run_takes_ratings_of_further_cases(tmp_path: Path, run: Run) -
     assert refused.code == 3 and "matches no case" in refused.err
     assert run("import", "new.run", "rated.csv", "--cases", "cases.csv", *PEOPLE).code == 0
     with RunFile.read(tmp_path / "new.run") as read:
-        assert len(scores_of(read, "all/Bob")) == 40
+        assert len(scores_of(read, "all/Ann")) == 40

@@ -38,26 +38,22 @@ def test_each_text_has_its_column_if_it_is_there() -> None:
     assert layout(["id", "AI answer", "response", "score"]).inputs == {}
 
 
-def test_evaluators_are_called_as_their_columns_are() -> None:
-    found = layout(["id", "Ann ", "Bob", "of Ann", "notes"], scores=["ann", "Bob"], comments=["Ann=of Ann"])
-    ann, bob = found.evaluators
-    assert (ann.name, ann.scores, ann.notes) == ("Ann", {"score": "Ann "}, {"notes": "of Ann"})
-    assert (bob.name, bob.scores, bob.notes) == ("Bob", {"score": "Bob"}, {})
-    assert found.unread == ("notes",)
-    for comments in (["of Ann"], ["Cy=of Ann"]):
-        with pytest.raises(UsageError, match="unclear whose comments"):
-            layout(["id", "Ann", "Bob", "of Ann"], scores=["Ann", "Bob"], comments=comments)
+def test_of_a_column_for_each_rater_one_is_read() -> None:
+    ann = layout(["id", "Ann ", "Bob", "of Ann"], scores=["ann"], comments=["of ann"])
+    assert (ann.scores, ann.notes, ann.unread) == ({"score": "Ann "}, {"notes": "of Ann"}, ("Bob",))
+    with pytest.raises(UsageError, match="several columns are named for the score"):
+        layout(["id", "Ann", "Bob"], scores=["Ann", "Bob"])
 
 
 def test_no_column_of_notes_is_lost() -> None:
-    (alone,) = layout(["id", "score", "notes", "comment", "reason"]).evaluators
+    alone = layout(["id", "score", "notes", "comment", "reason"])
     assert alone.notes == {"notes": "notes", "comment": "comment", "reason": "reason"}
     assert layout(["id", "score", "mood", "question"]).unread == ("mood",)
 
 
 def test_raters_in_a_column() -> None:
     found = layout(["id", "Reviewer", "rating"])
-    assert (found.rater_column, found.evaluators[0].scores) == ("Reviewer", {"score": "rating"})
+    assert (found.rater_column, found.scores) == ("Reviewer", {"score": "rating"})
 
 
 def test_raw_replies_are_a_hosted_judges() -> None:
@@ -68,11 +64,8 @@ def test_raw_replies_are_a_hosted_judges() -> None:
         layout(["id", "text"], kind="hosted")
 
 
-def test_several_scores_belong_to_one_rater() -> None:
-    (own,) = layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).evaluators
-    assert (own.name, own.scores) == ("", {"clear": "a", "right": "b"})
-    people = layout(["id", "Ann", "Dr. Bob"], TWO, scores=["clear=Ann", "clear=Dr. Bob"]).evaluators
-    assert {each.name: each.scores for each in people} == {"Ann": {"clear": "Ann"}, "Dr. Bob": {"clear": "Dr. Bob"}}
-    for scores in (["clear=a", "clear=b", "right=c"], ["clear=a", "clear=a"]):
-        with pytest.raises(UsageError, match="several evaluators have columns"):
-            layout(["id", "a", "b", "c"], TWO, scores=scores)
+def test_several_scores_have_a_column_each() -> None:
+    assert layout(["id", "a", "b"], TWO, scores=["clear=a", "right=b"]).scores == {"clear": "a", "right": "b"}
+    assert layout(["id", "Clear", "b"], TWO, scores=["clear", "right=b"]).scores == {"clear": "Clear", "right": "b"}
+    with pytest.raises(UsageError, match="unclear which score"):
+        layout(["id", "a"], TWO, scores=["a"])

@@ -123,6 +123,18 @@ def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: P
     assert first == {"row": 1, "place": "x.csv line 1", "reason": "it has no 1"}
 
 
+def test_a_confidence_of_some_verdicts_says_of_how_many(run: Run, tmp_path: Path) -> None:
+    for name, some in (("some", 2), ("all", 4)):
+        given = {
+            row.id: Verdict({"score": Score(4, {4: 0.75, 5: 0.25} if place < some else {})})
+            for place, row in enumerate(cases())
+        }
+        with judged_run(tmp_path / f"{name}.run", rows=[]) as made:
+            add(made, "gpt", given, kind="hosted")
+        told = "conf.: the mean of 2 of 4 verdicts by gpt under tiny"
+        assert (told in run("summary", f"{name}.run").words) is (name == "some")
+
+
 def test_a_judge_that_would_rather_have_written_something_else_is_told_of(run: Run, tmp_path: Path) -> None:
     """Its scores have probabilities, but these are shares of the little that it gave to all legal values."""
     every = cases(ids=[f"c-{n}" for n in range(40)])

@@ -102,15 +102,26 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+EXIT_CODES = {
+    0: "all judged",
+    1: "some cases failed, or an import left rows out or has a reply that can't be read",
+    2: "usage or rubric",
+    3: "cases file",
+    4: "run file",
+    5: "judge or engine",
+    70: "a bug in the program",
+    130: "interrupted",
+}
+
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: 0 all judged, 1 some "
-    "cases failed or an import left rows out, 2 usage or rubric, 3 cases file, 4 run file, 5 judge or engine, "
-    "70 bug in the program, 130 interrupted.",
+    help="Score chatbot answers on your own machine with an open-weight judge.\n\nExit codes: "
+    + ", ".join(f"{code} {says}" for code, says in EXIT_CODES.items())
+    + ".",
     epilog=pasted(
         "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run", "pathway-local summary my.run"
     ),

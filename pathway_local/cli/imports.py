@@ -46,11 +46,9 @@ def import_(
         Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
     ] = None,
     score: Annotated[
-        list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score or evaluator.", CASES)
+        list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.", CASES)
     ] = [],  # noqa: B006
-    comment: Annotated[
-        list[str], option("COLUMN", "Column of a person's comments; EVALUATOR=COLUMN where several rated.", CASES)
-    ] = [],  # noqa: B006
+    comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.", CASES)] = [],  # noqa: B006
     sample: Annotated[
         int | None,
         option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
@@ -58,9 +56,9 @@ def import_(
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
-    FILE may be a filled rating sheet; a long table (a row for each rating) or a wide one (a column for each
-    evaluator, named with --score); the results of a batch service or of `vllm run-batch`; or a table with raw replies
-    in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
+    FILE may be a filled rating sheet; a table with a row for each rating; a table with a column for each rater, of
+    which an import reads one (--rater and --score); the results of a batch service or of `vllm run-batch`; or a table
+    with raw replies in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")

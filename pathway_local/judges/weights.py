@@ -101,7 +101,7 @@ def _refuse_odd(path: Path) -> None:
         return
     if path.name not in SETTINGS and not _is_weights(path):
         said = f"{path} is no file of a judge that we know, and a library could read it unseen"
-        raise EngineError(said, f"Move it to another folder. {_OTHER_WEIGHTS}")
+        raise EngineError(said, "Move it to another folder. Pickled weights and code of a model are never read.")
     if path.exists() and not path.is_file():
         raise EngineError(f"{path} is not an ordinary file", _OTHER_WEIGHTS)
     if path.name in SETTINGS and path.exists() and path.stat().st_size > LARGEST_TEXT:

@@ -18,9 +18,8 @@ from pathway_local.ratings.score_text import read_score
 from pathway_local.ratings.token_shares import Token, with_shares
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.sheets.row import Row
-from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Score, Tokens, Verdict
+from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
-Count = Annotated[int, Meta(ge=0, le=2**53)] | None
 Probability = Annotated[float, Meta(ge=0, le=1)]
 
 NO_SERVICE = "it is no result of a service that is known"
@@ -38,30 +37,6 @@ class _Message(Struct):
     refusal: str | None = None
 
 
-class _Cached(Struct):
-    cached_tokens: Count = 0
-
-
-class _Usage(Struct):
-    prompt_tokens: Count = 0
-    prompt_tokens_details: _Cached | None = None
-    completion_tokens: Count = 0
-    input_tokens: Count = 0
-    input_tokens_details: _Cached | None = None
-    output_tokens: Count = 0
-    cache_read_input_tokens: Count = 0
-    cache_creation_input_tokens: Count = 0
-
-    @property
-    def tokens(self) -> Tokens:
-        """All tokens; one of the services counts cached ones apart from the others."""
-        apart = (self.cache_read_input_tokens or 0) + (self.cache_creation_input_tokens or 0)
-        details = self.prompt_tokens_details or self.input_tokens_details or _Cached()
-        cached = (details.cached_tokens or 0) + (self.cache_read_input_tokens or 0)
-        prompt = (self.prompt_tokens or self.input_tokens or 0) + apart
-        return Tokens(prompt, cached, self.completion_tokens or self.output_tokens or 0)
-
-
 class Answer(Struct):
     """What a service answered: a text with its tokens in `said`, or `scores`; `ending` says why it ended."""
 
@@ -69,7 +44,6 @@ class Answer(Struct):
     model: str = ""
     text: str = ""
     ending: str | None = None
-    tokens: Tokens = NO_TOKENS
     said: Sequence[Token] = ()
     scores: Mapping[str, "_Decision"] = {}
 
@@ -90,13 +64,12 @@ class _Chat(Struct):
 
     choices: list[_Choice]
     model: str = ""
-    usage: _Usage | None = None
 
     def answer(self) -> Answer:
         choice, service = _only(self.choices), "azure" if self.choices[0].content_filter_results else "openai"
         said = (choice.logprobs.content if choice.logprobs else None) or ()
         ending = "refusal" if choice.message.refusal else choice.finish_reason
-        return Answer(service, self.model, _text(choice.message.content), ending, _tokens(self.usage), said)
+        return Answer(service, self.model, _text(choice.message.content), ending, said)
 
 
 class _Item(Struct):
@@ -115,24 +88,22 @@ class _Response(Struct):
     status: str = "completed"
     incomplete_details: _Why | None = None
     model: str = ""
-    usage: _Usage | None = None
 
     def answer(self) -> Answer:
         parts = [part for item in self.output if item.type == "message" for part in item.content or ()]
         ending = self.incomplete_details.reason if self.incomplete_details else self.status
         ending = "refusal" if any(part.type == "refusal" for part in parts) else ending
         said = [token for part in parts for token in part.logprobs or ()]
-        return Answer("openai", self.model, _text(parts), ending, _tokens(self.usage), said)
+        return Answer("openai", self.model, _text(parts), ending, said)
 
 
 class _AnthropicMessage(Struct):
     content: list[_Part]
     stop_reason: str | None
     model: str = ""
-    usage: _Usage | None = None
 
     def answer(self) -> Answer:
-        return Answer("anthropic", self.model, _text(self.content), self.stop_reason, _tokens(self.usage))
+        return Answer("anthropic", self.model, _text(self.content), self.stop_reason)
 
 
 class _GeminiContent(Struct):
@@ -144,27 +115,17 @@ class _Candidate(Struct, rename="camel"):
     finish_reason: str | None = None
 
 
-class _GeminiUsage(Struct, rename="camel"):
-    prompt_token_count: Count = 0
-    cached_content_token_count: Count = 0
-    candidates_token_count: Count = 0
-    thoughts_token_count: Count = 0
-
-
 class _Gemini(Struct, rename="camel"):
     """Gemini's API, also on Vertex AI."""
 
     candidates: list[_Candidate] = []
     prompt_feedback: Any = None
     model_version: str = ""
-    usage_metadata: _GeminiUsage = msgspec.field(default_factory=_GeminiUsage)
 
     def answer(self) -> Answer:
         blocked = [_Candidate(finish_reason="SAFETY")] if self.prompt_feedback else []
-        found, used = _only(self.candidates or blocked), self.usage_metadata
-        written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
-        tokens = Tokens(used.prompt_token_count or 0, used.cached_content_token_count or 0, written)
-        return Answer("gemini", self.model_version, _text(found.content.parts), found.finish_reason, tokens)
+        found = _only(self.candidates or blocked)
+        return Answer("gemini", self.model_version, _text(found.content.parts), found.finish_reason)
 
 
 class _Decision(Struct):
@@ -185,12 +146,11 @@ class _Decisions(Struct):
     answers: dict[str, _Decision]
     diagnostics: dict[str, _Diagnosis] = {}
     model: str = ""
-    usage: _Usage | None = None
 
     def answer(self) -> Answer:
         masses = {name: each.label_mass for name, each in self.diagnostics.items()}
         scores = {name: replace(each, mass=masses.get(name)) for name, each in self.answers.items()}
-        return Answer("decisions", self.model, ending="stop", tokens=_tokens(self.usage), scores=scores)
+        return Answer("decisions", self.model, ending="stop", scores=scores)
 
 
 _BY_KEY: Mapping[str, Any] = {
@@ -217,10 +177,6 @@ def _text(content: str | Sequence[_Part] | None) -> str:
     return "".join(each.text for each in content or () if each.type in ("text", "output_text") and not each.thought)
 
 
-def _tokens(usage: _Usage | None) -> Tokens:
-    return usage.tokens if usage else NO_TOKENS
-
-
 FINISHED = (None, "stop", "end_turn", "stop_sequence", "STOP", "completed")
 UNFINISHED = ("length", "max_tokens", "model_context_window_exceeded", "max_output_tokens", "MAX_TOKENS")
 REFUSED = ("content_filter", "refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
@@ -236,7 +192,6 @@ class HostedResult(Struct, frozen=True):
     model: str
     outcome: Outcome
     replied: bool = False
-    tokens: Tokens = NO_TOKENS
 
 
 def is_result_file(columns: Collection[str]) -> bool:
@@ -264,7 +219,7 @@ def read_result(row: Row, output_format: OutputFormat) -> HostedResult:
     is_name = len(answer.model) <= LONGEST_NAME and answer.model.isprintable() and " " not in answer.model
     service = "vllm" if row.cells.get("id", "").startswith("vllm-") else answer.service
     outcome, replied = _outcome(answer, output_format)
-    return HostedResult(custom_id, service, answer.model if is_name else "", outcome, replied, answer.tokens)
+    return HostedResult(custom_id, service, answer.model if is_name else "", outcome, replied)
 
 
 def _error(row: Row, whole: dict[str, Any], body: Any) -> Failure | None:

@@ -21,7 +21,7 @@ from pathway_local.ratings.ratings_file import RatingsReading
 from pathway_local.ratings.samples import Sample, handed_out_with, inclusions, samples
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import KEYED, file_facts
+from pathway_local.runs.audit import file_facts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.verdict import Failure, Outcome, Value, Verdict
@@ -114,11 +114,7 @@ def import_ratings(
         left += [*reading.problems, *changed]
     else:
         _refuse(run, file, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += [
-        *_left_out(left),
-        *_between_levels(matched, reading.rubric),
-        *_imported_before(run, file, raters),
-    ]
+    reading.notices += _left_out(left)
     counts, fresh = {rater.name: ImportedRater(rater.name) for rater in raters}, {item.key for item in new}
     for item in matched:
         counts[item.rating.rater].add(item.rating)
@@ -131,8 +127,7 @@ def import_ratings(
             cases.remember(run)
         ids = {rater.name: run.add_rater(rater) for rater in raters}
         for item in new:
-            rating, sheet = item.rating, sheets.get(item.key)
-            run.put(ids[rating.rater], item.place, rating.outcome, tokens=rating.tokens, job=job, sheet=sheet)
+            run.put(ids[item.rating.rater], item.place, item.rating.outcome, job=job, sheet=sheets.get(item.key))
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
     whole = not left and not any(each.failures for each in counts.values())
     return Imported(
@@ -275,7 +270,6 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
 
 def told(problems: Iterable[Problem]) -> list[str]:
     """Return a line for each problem, in the order of the file; one line for many rows with the same reason."""
-    # In a wide sheet one faulty row spoils the rating of every evaluator in it: name it once.
     places: dict[str, dict[str, None]] = {}
     ordered = sorted(problems, key=lambda problem: problem.place)
     for problem in ordered:
@@ -296,36 +290,6 @@ def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
             "figures without them may be wrong; correct them if you can, and import the file again"
         )
         yield from (f"left out: {problem}" for problem in told(problems)[:MOST_TOLD])
-
-
-def _between_levels(matched: Sequence[Matched], rubric: Rubric) -> Iterator[str]:
-    """Yield a note for each rater with scores between the levels of a scale, such as half points."""
-    declared = rubric.format.scores
-    verdicts = ((each.rating.rater, each.rating.outcome) for each in matched)
-    found = Counter(
-        rater
-        for rater, outcome in verdicts
-        if isinstance(outcome, Verdict) and any(declared[name].between(s.value) for name, s in outcome.scores.items())
-    )
-    for rater, count in found.items():
-        yield f"{rater}: {count} ratings lie between levels of the scale and are kept as they are"
-
-
-def _imported_before(run: RunFile, file: RatingsFile, raters: Sequence[Rater]) -> Iterator[str]:
-    """Yield a note for each earlier import of the very same file under other raters' names."""
-    names = [rater.name for rater in raters]
-    same = file_facts(file.path, run.key)[KEYED]
-    present = {rater.name for _, rater in run.raters()}
-    for job in run.jobs.all():
-        facts = job.fact("import")
-        if job.status and facts.get(KEYED) == same:
-            known = facts.get("raters")
-            others = [str(name) for name in known if name in present] if isinstance(known, list) else []
-            if others and not set(others) & set(names):
-                yield (
-                    f"{file.path.name} was imported before, as {', '.join(others)}: under the name of "
-                    f"{', '.join(names)} as well, one person's ratings count twice"
-                )
 
 
 def _sheets(

@@ -1,12 +1,11 @@
 """Finds the columns of a sheet of ratings: ids, raters, scores, notes, texts and raw replies.
 
-Long sheets have a row for each rating, wide ones a column for each evaluator. Columns are found by their names
-or named by the user, never guessed from their content.
+Columns are found by their names or named by the user, never guessed from their content. A sheet has one rater, or a
+column of raters; of a sheet with columns of several raters, those of one are read.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +26,7 @@ NOTES = "notes"
 class RatingsFile:
     """The user's options for a file of ratings.
 
-    `scores` are columns, each COLUMN or SCORE=COLUMN, and `comments` those of notes, each COLUMN or EVALUATOR=COLUMN.
+    `scores` are columns, each COLUMN or SCORE=COLUMN, and `comments` columns of notes.
     With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
     the sample that chose the cases, though the file is none of its sheets.
     """
@@ -47,27 +46,19 @@ class RatingsFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluator:
-    """One evaluator's columns: scores and notes, by the name under which the run keeps them.
-
-    `name` is empty if the sheet has a column of raters or belongs to a single rater.
-    """
-
-    name: str
-    scores: Mapping[str, str]
-    notes: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class RatingLayout:
-    """The columns of a sheet of ratings. `inputs` has those of the texts that the rubric reads, as far as found."""
+    """The columns of a sheet of ratings; `scores` and `notes` by the name under which the run keeps them.
+
+    `inputs` has those of the texts that the rubric reads, as far as found.
+    """
 
     id_column: str | None
     rater_column: str | None
     reply_column: str | None
-    evaluators: tuple[Evaluator, ...]
-    inputs: Mapping[str, str]
-    unread: tuple[str, ...]
+    scores: Mapping[str, str]
+    notes: Mapping[str, str]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     @property
     def handed_out(self) -> bool:
@@ -77,8 +68,8 @@ class RatingLayout:
     @property
     def used(self) -> set[str]:
         """All columns that are read."""
-        own = (column for each in self.evaluators for column in (*each.scores.values(), *each.notes.values()))
-        return {*own, *self.inputs.values(), *filter(None, (self.id_column, self.rater_column, self.reply_column))}
+        named = (*self.scores.values(), *self.notes.values(), *self.inputs.values())
+        return {*named, *filter(None, (self.id_column, self.rater_column, self.reply_column))}
 
 
 def find_layout(
@@ -91,27 +82,22 @@ def find_layout(
     """Return the layout of the file's sheet, which has these columns.
 
     `own_id` is the id column of the run's cases file, and `mapping` has the columns that the user gave for inputs
-    there. Raises UsageError if a score is missing or its evaluator is ambiguous.
+    there. Raises UsageError if a score is missing or ambiguous.
     """
     sheet = _Columns(columns, file.path.name)
     # Random ids come first: each stands for one case with one text, whatever other ids the sheet has.
     ids = (*HANDOUT_IDS, *((own_id,) if own_id else ()), *names_of("ids"), "case")
     id_column = sheet.named(file.id_column) if file.id_column else sheet.first(ids)
     reply_column = sheet.first(names_of("replies")) if file.kind == "hosted" and not file.scores else None
-    scored = [] if reply_column else _scores(sheet, rubric, file)
+    scores = {} if reply_column else _scores(sheet, rubric, file)
     rater_column = sheet.first(names_of("raters"))
-    rater_column = None if rater_column in [column for _, column in scored] else rater_column
-    evaluators = _evaluators(sheet, rubric, file, scored)
-    if len(evaluators) > 1 and rater_column:
-        said = f"{sheet.source} has a column of raters and columns of several evaluators"
-        raise UsageError(said, "Name one column with --score.")
-    found = RatingLayout(id_column, rater_column, reply_column, evaluators, {}, ())
+    rater_column = None if rater_column in scores.values() else rater_column
+    found = RatingLayout(id_column, rater_column, reply_column, scores, _notes(sheet, rubric, file, scores))
     free = [name for name in columns if name not in found.used]
     # A sheet that was handed out names its texts as the rubric does, whatever the cases file calls them.
     inputs = columns_present(list(rubric.inputs), free, {} if found.handed_out else mapping)
     asked = {*inputs.values(), *(rubric.inputs if found.handed_out else ())}
-    unread = tuple(name for name in free if name not in asked)
-    return RatingLayout(id_column, rater_column, reply_column, evaluators, inputs, unread)
+    return replace(found, inputs=inputs, unread=tuple(name for name in free if name not in asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +119,21 @@ class _Columns:
         return column
 
 
-def _scores(sheet: _Columns, rubric: Rubric, file: RatingsFile) -> list[tuple[str, str]]:
-    """Return each score with its column. Raises UsageError."""
+def _scores(sheet: _Columns, rubric: Rubric, file: RatingsFile) -> dict[str, str]:
+    """Return the column of each score that the sheet has. Raises UsageError."""
     known = list(rubric.format.scores)
-    if file.scores:
-        return [_named_score(item, sheet, known) for item in file.scores]
-    found = [(score, column) for score in known if (column := sheet.first((score,)))]
+    named = [_named_score(item, sheet, known) for item in file.scores]
+    if len(dict(named)) < len(named):
+        said = f"several columns are named for the score {named[0][0]}"
+        raise UsageError(said, "Import one person's columns at a time: --rater NAME, and one --score for each score.")
+    found = dict(named) or {score: column for score in known if (column := sheet.first((score,)))}
     if not found and len(known) == 1 and (column := sheet.first(names_of("scores"))):
-        found = [(known[0], column)]
+        found = {known[0]: column}
     if not found:
         replies = ", and no column of raw replies called reply" if file.kind == "hosted" else ""
         raise UsageError(
             f"{sheet.source} has no column called {' or '.join(known)}{replies}",
-            f"Name each evaluator's column with --score. The columns are {', '.join(listed(sheet.columns))}.",
+            f"Name the rater's column with --score. The columns are {', '.join(listed(sheet.columns))}.",
         )
     return found
 
@@ -165,34 +153,12 @@ def _named_score(item: str, sheet: _Columns, known: Sequence[str]) -> tuple[str,
     return score, sheet.named(column)
 
 
-def _evaluators(
-    sheet: _Columns, rubric: Rubric, file: RatingsFile, scored: Sequence[tuple[str, str]]
-) -> tuple[Evaluator, ...]:
-    """Return the file's one rater, or evaluators who are called as their columns of one score. Raises UsageError."""
-    times = Counter(score for score, _ in scored)
-    if max(times.values(), default=1) == 1:
-        columns = [sheet.named(name) for name in file.comments] + [
-            column for name in (*rubric.format.fields, *names_of("notes")) if (column := sheet.first((name,)))
-        ]
-        notes: dict[str, str] = {}
-        for column in dict.fromkeys(columns):
+def _notes(sheet: _Columns, rubric: Rubric, file: RatingsFile, scores: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns of notes: those that the user named, and others called like notes or a field of the rubric."""
+    known = (sheet.first((name,)) for name in (*rubric.format.fields, *names_of("notes")))
+    notes: dict[str, str] = {}
+    for column in dict.fromkeys([*map(sheet.named, file.comments), *known]):
+        if column and column not in scores.values():
             own = next((name for name in rubric.format.fields if folded(name) == folded(column)), NOTES)
-            if column not in dict(scored).values():
-                notes[column if own in notes else own] = column
-        return (Evaluator("", dict(scored), notes),)
-    if len(times) > 1 or len(set(scored)) < len(scored):
-        said = "several evaluators have columns of several scores"
-        raise UsageError(said, "Import each evaluator alone: --rater NAME, and a --score SCORE=COLUMN for each score.")
-    comments = dict(_comment_of(item, sheet, [column for _, column in scored]) for item in file.comments)
-    return tuple(
-        Evaluator(column.strip(), {score: column}, {NOTES: comments[column]} if column in comments else {})
-        for score, column in scored
-    )
-
-
-def _comment_of(item: str, sheet: _Columns, evaluators: Sequence[str]) -> tuple[str, str]:
-    owner, sign, column = item.partition("=")
-    if not sign or same_column(owner, evaluators) is None:
-        said = f"it is unclear whose comments {item!r} are"
-        raise UsageError(said, f"Give --comment EVALUATOR=COLUMN, where EVALUATOR is {' or '.join(evaluators)}.")
-    return sheet.named(owner), sheet.named(column)
+            notes[column if own in notes else own] = column
+    return notes

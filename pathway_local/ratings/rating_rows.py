@@ -1,19 +1,18 @@
-"""Reads the ratings in a sheet row by row: each evaluator's rating of a case, or why a row can't be read."""
+"""Reads the ratings in a sheet row by row: a rating of a case, or why the row can't be read."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from pathway_local.case import fingerprint
 from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import read_reply
-from pathway_local.ratings.rating_layout import Evaluator, RatingLayout
+from pathway_local.ratings.rating_layout import RatingLayout
 from pathway_local.ratings.score_text import NO_SCORE, is_number, read_score, scale_text
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.row import Row, flaw, is_cut, shown
-from pathway_local.verdict import NO_TOKENS, Outcome, Score, Tokens, Value, Verdict
+from pathway_local.verdict import Outcome, Score, Value, Verdict
 
 NAME_LIMIT = 100
 
@@ -31,7 +30,7 @@ class Rating:
     """An outcome from a file, and everything in the file that identifies its case.
 
     `where` is the place in the file, `id` and `number` name the case, `text_hash` is the fingerprint of those of its
-    texts that the file holds (empty if none), `rater` the evaluator (empty if the file names none). `replied`: it was
+    texts that the file holds (empty if none), `rater` who rated (empty if the file says nothing). `replied`: it was
     read from a raw reply; `judge` is the service and the model that gave it.
     """
 
@@ -43,7 +42,6 @@ class Rating:
     outcome: Outcome
     replied: bool = False
     judge: tuple[str, str] = ("", "")
-    tokens: Tokens = NO_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +86,15 @@ class RatingRows:
         self.layout, self.rubric, self.key = layout, rubric, key
         self.blanks = 0
 
-    def read(self, row: Row, where: str) -> Iterator[Rating | Problem]:
-        """Yield a row's ratings, at most one for each evaluator, or its problems; `where` is its place in the file."""
+    def read(self, row: Row, where: str) -> Rating | Problem | None:
+        """Return a row's rating, or its problem; None if the row has no rating. `where` is its place in the file."""
         reason = row.problem or self._flaw(row)
-        if reason:
-            yield Problem(where, reason)
-            return
-        for evaluator in self.layout.evaluators:
-            try:
-                rating = self._rating(row, evaluator, where)
-            except ReplyError as error:
-                yield Problem(where, str(error))
-                continue
-            if rating is None:
-                self.blanks += 1
-            else:
-                yield rating
+        try:
+            rating = None if reason else self._rating(row, where)
+        except ReplyError as error:
+            reason = str(error)
+        self.blanks += not reason and rating is None
+        return Problem(where, reason) if reason else rating
 
     def _flaw(self, row: Row) -> str:
         for column in self.layout.used:
@@ -111,17 +102,16 @@ class RatingRows:
                 return f"its {shown(column)} holds {found}"
         return ""
 
-    def _rating(self, row: Row, evaluator: Evaluator, where: str) -> Rating | None:
-        """Return one evaluator's rating; None if the cell is empty. Raises ReplyError."""
+    def _rating(self, row: Row, where: str) -> Rating | None:
         cells, layout = row.cells, self.layout
         if layout.reply_column:
             reply = cells.get(layout.reply_column, "")
             outcome = read_reply(reply, self.rubric.format) if reply.strip() else None
         else:
-            outcome = self._scored(row, evaluator)
+            outcome = self._scored(row)
         if outcome is None:
             return None
-        rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else evaluator.name
+        rater = cells.get(layout.rater_column, "").strip() if layout.rater_column else ""
         if layout.rater_column and not rater:
             raise ReplyError("its rater is missing")
         if rater and not is_name(rater):
@@ -132,23 +122,23 @@ class RatingRows:
         replied = bool(layout.reply_column)
         return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
 
-    def _scored(self, row: Row, evaluator: Evaluator) -> Verdict | None:
+    def _scored(self, row: Row) -> Verdict | None:
         scores: dict[str, Score] = {}
         undecided: list[str] = []
-        for name, column in evaluator.scores.items():
+        for name, column in self.layout.scores.items():
             text = row.cells.get(column, "").strip()
             if _says_cant_say(text) and not has_cant_say(self.rubric.format.scores[name]):
                 undecided.append(CANT_SAY_MARK + name)
             elif text:
-                scores[name] = self._score(name, text, evaluator)
+                scores[name] = self._score(name, text)
         notes: dict[str, Value] = {
-            name: text for name, column in evaluator.notes.items() if (text := row.cells.get(column, "").strip())
+            name: text for name, column in self.layout.notes.items() if (text := row.cells.get(column, "").strip())
         }
         if not scores and not undecided and not notes:
             return None
         return Verdict(scores, notes, (*(() if scores else (UNSCORED,)), *undecided))
 
-    def _score(self, name: str, text: str, evaluator: Evaluator) -> Score:
+    def _score(self, name: str, text: str) -> Score:
         field = self.rubric.format.scores[name]
         try:
             value = read_score(text, field)
@@ -162,7 +152,7 @@ class RatingRows:
             if said == NO_SCORE:
                 said += f" from {scale_text(field)}"
                 said += "" if has_cant_say(field) else f"; write {CANT_SAY} if it could not be judged"
-            raise ReplyError(f"{evaluator.name or 'the rater'}'s {name}: {said}") from None
+            raise ReplyError(f"{name}: {said}") from None
 
     def _text_hash(self, row: Row) -> str:
         # A cell that a spreadsheet has cut, or that is empty like those of a merged area, says nothing of the case.

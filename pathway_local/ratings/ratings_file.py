@@ -17,7 +17,7 @@ from pathway_local.runs.run_rubrics import rubric_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.row import Row, shown
-from pathway_local.verdict import Failure, Outcome, Tokens, Verdict
+from pathway_local.verdict import Failure, Outcome, Verdict
 
 
 class RatingsReading:
@@ -70,8 +70,7 @@ class RatingsReading:
             yield from (self._result(row, place) for row, place in filled)
             return
         rows = RatingRows(self._layout(), self.rubric, self.run.key)
-        for row, place in filled:
-            yield from rows.read(row, place)
+        yield from filter(None, (rows.read(row, place) for row, place in filled))
         self.blanks = rows.blanks
 
     def _result(self, row: Row, where: str) -> Rating | Problem:
@@ -84,11 +83,11 @@ class RatingsReading:
             known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini, one reply for each request"
             raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known} can be read.") from None
         judge = (found.service, found.model)
-        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge, found.tokens)
+        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge)
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)
-        missing = set(self.rubric.format.scores) - {name for each in layout.evaluators for name in each.scores}
+        missing = set(self.rubric.format.scores) - layout.scores.keys()
         if missing and not layout.reply_column:
             self.notices.append(f"no column holds the score {', '.join(sorted(missing))}")
         if layout.unread:
@@ -146,4 +145,4 @@ def _rating(own: Mapping[Order, Rating], rubric: Rubric) -> Rating:
         one = Failure(ONE_ORDER, f"the file has no reply on the order {missing}")
         outcome = next((each.outcome for each in found.values() if isinstance(each.outcome, Failure)), one)
     first, *_ = found.values()
-    return replace(first, outcome=outcome, tokens=sum((each.tokens for each in found.values()), Tokens()))
+    return replace(first, outcome=outcome)

@@ -216,6 +216,8 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
             yield Note("off_scale", {"rubric": group.rubric, "score": score.name, "level": str(value), "label": label})
         if score.between:
             yield Note("between", {**shared, "score": score.name, "count": score.between.total()})
+        if 0 < score.confidences < score.n:
+            yield Note("confident", {**shared, "score": score.name, "count": score.confidences, "n": score.n})
     for part in parts.get((group.rater, group.rubric), ()):
         yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
