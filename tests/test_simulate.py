@@ -1,6 +1,7 @@
 """A small part of the simulation: intervals cover the truth, places and promises hold about as often as they say."""
 
 import pytest
+
 from simulate import how_often, rows
 
 SMALL = {
