@@ -15,8 +15,8 @@ from safetensors.numpy import load_file, save_file
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _cause
-from pathway_local.engines.host import start_error
 from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.start_error import start_error
 from pathway_local.engines.transformers import TRANSFORMERS, TransformersEngine
 from pathway_local.errors import WeightsMissing
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling

@@ -23,12 +23,11 @@ FILES = dict(re.findall(r"^```(?:text|yaml) (\S+(?<!jsonl))\n(.*?)^```$", PAGE, 
 NAMED = {
     "skeleton.txt": ("Muddled", "Passable", "Clear"),
     "levels.yaml": ("rude", "neutral", "polite"),
-    "clearer.prompty": ("second", "first"),
     "own.prompty": ("misses it", "touches it", "fits"),
 }
 """The names that each file gives its levels, lowest first."""
 
-NAMELESS = {"halves.txt", "loop.prompty", "plain.txt", "beside.yaml"}
+NAMELESS = {"halves.txt", "loop.prompty"}
 
 
 @pytest.fixture

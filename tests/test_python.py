@@ -20,7 +20,9 @@ from pydantic import BaseModel, Field
 
 import pathway_local as pl
 from benchmark import instant_engine
+from pathway_local.errors import CasesError, UsageError
 from pathway_local.runs.run_file import RunFile
+from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet, sheet_or_path
 
 ROOT = Path(__file__).parents[1]
@@ -164,6 +166,28 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
     for bad in (Odd(), [Odd()], {1, 2}, recursive, b"\xff", [float("nan")], 10**5000):
         [row] = InMemorySheet([{"a": bad, "b": ""}]).rows()
         assert "that is no text" in row.bad_cells["a"]
+
+
+def test_a_data_frame_s_named_index_is_the_id() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"question": ["q", "r"], "answer": ["a", "b"], "id": ["x", "x"]}, index=["k1", "k2"])
+    needed = {"r": ("question", "answer")}
+    assert CasesFile(sheet_or_path(frame), needed).id_column == "id"  # type: ignore[arg-type]
+    frame.index.name = "case"
+    assert [case.id for case in CasesFile(sheet_or_path(frame), needed)] == ["k1", "k2"]  # type: ignore[arg-type]
+    frame.index.name = "id"
+    with pytest.raises(CasesError, match="an index of the name of a column"):
+        sheet_or_path(frame)
+
+
+@pytest.mark.parametrize("kind", ["Interval", "Period", "set", "bytes"])
+def test_a_column_that_can_not_be_kept_is_refused_by_name(kind: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    value = {"Interval": pandas.Interval(0, 1), "Period": pandas.Period("2026-01"), "set": {1}, "bytes": b"\xff"}[kind]
+    sheet = InMemorySheet([{"question": "q", "answer": "a", "at": value}])
+    cases = CasesFile(sheet, {"r": ("question", "answer")})
+    with pytest.raises(UsageError, match=f"at holds a value of type {kind} that is no text"):
+        cases.metadata_column("at")
 
 
 def test_missing_values_of_pandas_are_empty() -> None:

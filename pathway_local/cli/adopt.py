@@ -60,7 +60,10 @@ def adopt(
         asks
         and typer.confirm("Is this the reply that you want, and is a higher value, or a later word, better?", err=True)
     ):
-        raise UsageError("nothing was written: nobody has said yes to this example", "If it is right, add --yes.")
+        raise UsageError(
+            "nothing was written: nobody has said yes to this example",
+            "Add --yes if it is right, and a higher value, or a later word, is better.",
+        )
     with output_file(out, force=force) as written:
         written.write(text.encode())
     notice(f"wrote {out}")

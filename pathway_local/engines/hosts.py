@@ -1,10 +1,11 @@
 """The engines of one judge, used as one: a pass waits here until an engine has room, and none is lost if one dies."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from pathway_local.engines.host import Host, Notify
 from pathway_local.engines.process import LOOK, Gone, wait_for
@@ -23,6 +24,20 @@ LOADED = 0.1
 """Seconds after which we look whether an engine is loaded again, while others work."""
 
 _LEAVE_OUT = "Verdicts so far are stored, those cases as failures: leave them out if this happens again."
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A pass that no engine holds or that one holds now, and what is known of it.
+
+    `strikes` counts the deaths at which an engine held it, `died_in` is the engine of the last one, and `prefers` the
+    one whose prefix cache has its prompt.
+    """
+
+    item: Pass
+    strikes: int = 0
+    died_in: Host | None = None
+    prefers: Host | None = None
 
 
 class Hosts:
@@ -58,11 +73,10 @@ class Hosts:
         self.notify, self.stopped = notify, stopped
         self._names = {host: f"engine {number}" for number, host in enumerate(hosts, 1)}
         self.hosts = list(hosts)
-        self._waiting: deque[Pass] = deque()
+        self._waiting: deque[Waiting] = deque()
+        self._held: dict[str, Waiting] = {}
         self._done: list[PassResult] = []
         self._in_flight = 0
-        self._strikes: Counter[str] = Counter()
-        self._died_with: dict[str, Host] = {}
         self._engine_of: dict[str, Host] = {}
         self._error: EngineError | None = None
         self._closing = False
@@ -85,10 +99,8 @@ class Hosts:
     def submit(self, item: Pass) -> None:
         """Enqueue a pass and return at once."""
         self._in_flight += 1
-        if item.continues:
-            self._waiting.appendleft(item)
-        else:
-            self._waiting.append(item)
+        one = Waiting(item, prefers=self._engine_of.get(item.after))
+        self._waiting.appendleft(one) if item.continues else self._waiting.append(one)
         self._deal()
 
     def results(self) -> list[PassResult]:
@@ -146,28 +158,28 @@ class Hosts:
                 self._restart(host)
         while self._waiting and ready:
             host = min(ready, key=lambda each: len(each.held))
-            if item := self._next_for(host):
-                host.send(item)
+            if one := self._next_for(host):
+                self._held[one.item.id] = one
+                host.send(one.item)
             else:
                 ready.remove(host)
 
-    def _next_for(self, host: Host) -> Pass | None:
+    def _next_for(self, host: Host) -> Waiting | None:
         """Take the first pass from the queue that the engine may get now."""
-        if len(host.held) >= host.most or (self._strikes and any(self._strikes[name] > 1 for name in host.held)):
-            return None
-        for at, item in enumerate(self._waiting):
-            if self._may_get(host, item):
-                if host.held and self._strikes[item.id] > 1:
+        if len(host.held) >= host.most or any(self._held[name].strikes > 1 for name in islice(host.held, 1)):
+            return None  # a pass with two strikes is alone in its engine
+        for at, one in enumerate(self._waiting):
+            if self._may_get(host, one):
+                if host.held and one.strikes > 1:
                     return None  # it runs alone, once the others are done
                 del self._waiting[at]
-                return item
+                return one
         return None
 
-    def _may_get(self, host: Host, item: Pass) -> bool:
-        before = self._died_with.get(item.id)
-        if before in self.hosts and len(self.hosts) > 1:
-            return (host is before) == (self._strikes[item.id] > 1)
-        return self._engine_of.get(item.after, host) is host
+    def _may_get(self, host: Host, one: Waiting) -> bool:
+        if one.died_in in self.hosts and len(self.hosts) > 1:
+            return (host is one.died_in) == (one.strikes > 1)
+        return one.prefers not in self.hosts or one.prefers is host
 
     def _receive(self) -> None:
         """Wait until an engine says something, for a second at most, and take what has arrived."""
@@ -204,9 +216,8 @@ class Hosts:
 
     def _take(self, host: Host, results: list[PassResult]) -> None:
         self._done += results
-        for result in results if self._strikes else ():
-            del self._strikes[result.id]
-            self._died_with.pop(result.id, None)
+        for result in results:
+            del self._held[result.id]
         if len(self._names) > 1:
             self._engine_of.update((result.id, host) for result in results)
             while len(self._engine_of) > REMEMBERED:
@@ -215,28 +226,30 @@ class Hosts:
     def _handle_exit(self, host: Host, how: str) -> None:
         """Clean up after a death, count strikes, and put the passes in flight back in front of the queue."""
         ended, held, memory = host.end()
+        ones = [self._held.pop(item.id) for item in held]
         # Its prefix cache is gone.
         self._engine_of = {name: each for name, each in self._engine_of.items() if each is not host}
+        for one in (*ones, *self._waiting, *self._held.values()):
+            one.prefers = None if one.prefers is host else one.prefers
         if memory and len(held) > 1:
             host.most = len(held) // 2
             told = f"memory ran out with {len(held)} requests in flight: continuing with {host.most} at a time"
         else:
             told = f"the engine {how or ended} with {len(held)} requests in flight: restarting it"
-            held = self._struck(host, held)
+            ones = self._struck(host, ones)
         self._tell(host, told)
-        self._waiting.extendleft(reversed(held))
+        self._waiting.extendleft(reversed(ones))
 
-    def _struck(self, host: Host, held: list[Pass]) -> list[Pass]:
+    def _struck(self, host: Host, held: list[Waiting]) -> list[Waiting]:
         """Count a strike for each pass and return those to retry; a pass alone at its second strike is the culprit."""
-        self._strikes.update(item.id for item in held)
-        self._died_with.update((item.id, host) for item in held)
-        if len(held) != 1 or self._strikes[held[0].id] < 2:
+        for one in held:
+            one.strikes, one.died_in = one.strikes + 1, host
+        if len(held) != 1 or held[0].strikes < 2:
             return held
-        [culprit] = held
-        del self._strikes[culprit.id], self._died_with[culprit.id]
-        others = (item.id for item in self._waiting if self._died_with.get(item.id) is host)
-        self._strikes.update({name: -1 for name in others if self._strikes[name] > 1})
-        self._done.append(PassResult(culprit.id, finish="error", error="the engine died twice while it held this case"))
+        for one in self._waiting:
+            one.strikes -= one.died_in is host and one.strikes > 1
+        culprit = held[0].item.id
+        self._done.append(PassResult(culprit, finish="error", error="the engine died twice while it held this case"))
         host.culprits += 1
         # Take the next pass from the end of the queue: bad rows often lie side by side, and CULPRITS neighbours in a
         # row would look like an engine that any case kills.

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import VLLM_REMEDIES, WINDOW, EngineKind, LoadPlan
+from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import (
     CPU_PART,
@@ -77,7 +77,6 @@ class Vllm(EngineKind):
     packages = (*builds, "outlines", "llguidance", "transformers", "torch")
     tested = ("0.32.",)
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
-    remedies = VLLM_REMEDIES
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
         """Return the judge's settings, checked against the installed vLLM, with `auto` made a number of GPUs."""

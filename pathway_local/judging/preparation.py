@@ -220,7 +220,7 @@ def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], No
 
 
 def _check_columns(cases: CasesFile, plan: Plan) -> None:
-    for name in plan.keep or ():
+    for name in cases.metadata if plan.keep is None else plan.keep:
         cases.metadata_column(name)
     if plan.truncate and plan.truncate not in cases.inputs:
         raise UsageError(

@@ -152,6 +152,8 @@ class CasesFile:
         if column not in self.metadata:
             what = "the column of the ids" if column == self.id_column else "an input of the rubric"
             raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
+        if holds := self._source.unkept.get(column):
+            raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
     def count(self) -> int | None:
@@ -180,7 +182,7 @@ class CasesFile:
         return found
 
     def _find_id_column(self) -> str | None:
-        named = (same_column(name, self.columns) for name in names_of("ids"))
+        named = (same_column(name, self.columns) for name in (self._source.own_id, *names_of("ids")) if name)
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:

@@ -28,14 +28,19 @@ class InMemorySheet(Sheet):
     has_lists = True
     path = NAME
 
-    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None) -> None:
+    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None, own_id: str = "") -> None:
         if not items:
             raise CasesError("the cases are empty", "Give one row or more.")
-        self._items = items
-        names = columns if columns is not None else dict.fromkeys(key for row in self.rows() for key in row.cells)
+        self._items, self.own_id = items, own_id
+        found: dict[str, None] = {}
+        unkept: dict[str, str] = {}
+        for row in self.rows():
+            found |= dict.fromkeys([*row.cells, *row.bad_cells])
+            unkept = {**row.bad_cells, **unkept}
+        names = columns if columns is not None else list(found)
         if not names:
             raise CasesError("no item of the cases is a dict with columns", _HINT)
-        self.columns = column_names(NAME, list(names))
+        self.columns, self.unkept = column_names(NAME, names), unkept
 
     def rows(self) -> Iterator[Row]:
         """Yield every item as a row."""
@@ -59,7 +64,12 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
         return Path(cases)
     table: Any = cases
     if hasattr(table, "itertuples") and hasattr(table, "columns"):
-        return _sheet(list(table.columns), table.itertuples(index=False, name=None))
+        named = [name for name in getattr(table.index, "names", ()) if name is not None]
+        if set(named) & set(table.columns):
+            raise CasesError("the table has an index of the name of a column", "Rename it.")
+        whole = table.reset_index() if named else table
+        own_id = named[0] if len(named) == 1 else ""
+        return _sheet(list(whole.columns), whole.itertuples(index=False, name=None), own_id)
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -73,12 +83,12 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
     raise UsageError(f"the cases are a {type(cases).__name__}", _HINT)
 
 
-def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]]) -> InMemorySheet:
+def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]], own_id: str = "") -> InMemorySheet:
     names = [name for name in columns if isinstance(name, str)]
     if len(names) < len(columns):
         raise CasesError("the table has a column whose name is not text", "Name its columns.")
     column_names(NAME, names)  # of columns with one name, a dict would keep only one
-    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names)
+    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names, own_id)
 
 
 def _values(column: Any) -> list[object]:

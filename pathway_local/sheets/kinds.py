@@ -41,7 +41,8 @@ class Sheet(ABC):
     `notes` say which choices were made in reading it; `unit` is the unit of `Row.line`, "line" or "row";
     `others` are the titles of the further sheets of its file that a user sees;
     `header_row` is the row that names its columns, 0 if none does; `hidden` are the columns that a user does not see;
-    `has_lists` says whether its cells have types, so that a list is no text.
+    `has_lists` says whether its cells have types, so that a list is no text. Of a table in Python, `own_id` is the name
+    of its index, and `unkept` has the columns that can't be kept, each with what it holds.
     """
 
     unit: str
@@ -51,6 +52,8 @@ class Sheet(ABC):
     others: tuple[str, ...] = ()
     header_row = 0
     hidden: frozenset[str] = frozenset()
+    own_id = ""
+    unkept: Mapping[str, str] = {}
     has_lists = False
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date, datetime, time
 from itertools import count
 from pathlib import Path
@@ -138,41 +138,20 @@ def _write(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[str, C
 
 
 def _arrow_column(values: Sequence[CellValue]) -> pa.Array | pa.ChunkedArray:
-    """Return a column of the type that holds all the values; of texts if none does."""
-    kind = _arrow_type([value for value in values if value is not None])
-    if kind is None:
-        return pa.array([None if value is None else storable(_as_text(value)) for value in values], pa.string())
-    if pa.types.is_temporal(kind):
-        # The midnights of a column of points in time are read as dates.
-        days = pa.types.is_timestamp(kind)
-        return pa.array([datetime.combine(v, time()) if days and type(v) is date else v for v in values], kind)
-    return pa.array([finite(value) for value in values], kind)
-
-
-def _arrow_type(values: Sequence[CellValue]) -> pa.DataType | None:
-    """Return the type of a column with these values; None if they are texts, mixed, or too large for a type."""
-    kinds = {float if isinstance(value, float) else type(value) for value in values}
-    aware = {bool(getattr(value, "tzinfo", None)) for value in values}
-    if kinds == {bool}:
-        return pa.bool_()
-    largest = 2**53 if float in kinds else 2**63  # a float holds no larger integer exactly
-    if kinds and kinds <= {int, float} and all(abs(value) < largest for value in values if isinstance(value, int)):
-        return pa.float64() if float in kinds else pa.int64()
-    if kinds == {list} and all(isinstance(item, str) for value in values if isinstance(value, list) for item in value):
-        return pa.list_(pa.string())
-    if kinds == {date}:
-        return pa.date32()
-    if kinds == {time} and aware == {False}:
-        return pa.time64("us")
-    if kinds == {datetime} and aware == {True}:
-        return pa.timestamp("us", tz="UTC")
-    return pa.timestamp("us") if kinds and kinds <= {date, datetime} and aware == {False} else None
+    """Return a column of the type that Arrow finds for values of one type, or numbers; of texts for all others."""
+    kinds = {type(value) for value in values if value is not None}
+    zones = {bool(getattr(value, "tzinfo", None)) for value in values if value is not None}
+    if kinds == {date, datetime}:  # midnights of a column of points in time are read as dates
+        values, kinds = [datetime.combine(v, time()) if type(v) is date else v for v in values], {datetime}
+    fits = kinds <= {int, float} or (len(kinds) == 1 and kinds <= {bool, list, date, datetime, time})
+    if kinds and fits and len(zones) == 1 and (kinds, zones) != ({time}, {True}):
+        with suppress(pa.ArrowException, OverflowError):
+            return pa.array([finite(value) if isinstance(value, float | list) else value for value in values])
+    return pa.array([None if value is None else storable(_as_text(value)) for value in values], pa.string())
 
 
 def _as_text(value: CellValue) -> str:
-    if isinstance(value, str):
-        return value
-    return plain_text(value) if isinstance(value, date | time) else json_text(value)
+    return plain_text(value) if isinstance(value, str | date | time) else json_text(value)
 
 
 PARQUET = SheetKind(ParquetSheet, _write, write_with_origin=_write)
