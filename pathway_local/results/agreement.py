@@ -15,7 +15,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import Estimate, IntArray
+from pathway_local.statistics.figure import Estimate, IntArray, Interval
 
 ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
@@ -73,7 +73,7 @@ class ScoreAgreement:
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
-        self.warnings = [*mistakes(matrix, compared)]
+        self.warnings = [*mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
         self.corrected = _corrected(whole, self.people)
 
 
@@ -110,6 +110,16 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         rater = matrix.raters[place]
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
+
+
+def _reversed(matrix: RatingsMatrix, pairs: Sequence[RaterPair]) -> Iterator[Note]:
+    """Ask about two raters who surely order the cases oppositely: one may have read the scale the wrong way round."""
+    for pair in pairs:
+        found = pair.agreement.figures.get("spearman")
+        if found and isinstance(found.interval, Interval) and found.interval.high < 0:
+            first, second = pair.names
+            told = {"first": first, "second": second, "value": found.value, "low": matrix.levels[0]}
+            yield Note("reversed", told, "warning")
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
