@@ -12,7 +12,7 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 
 VALUES = "values"
 CEILINGS = {
-    VALUES: 789,
+    VALUES: 793,
     "system": 799,
     "rubrics": 3923,
     "sheets": 2836,
@@ -27,14 +27,14 @@ CEILINGS = {
     "words": 203,
     "ratings": 2741,
     "scores": 494,
-    "results": 4955,
+    "results": 4970,
     "output": 869,
     "pages": 1041,
     "viewer": 807,
     "checks": 513,
     "api": 391,
     "declare": 558,
-    "cli": 3294,
+    "cli": 3335,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
