@@ -24,8 +24,8 @@ from xdist.scheduler import LoadScopeScheduling
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 
 from benchmark import instant_engine
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.judges import limited_process, limits
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
@@ -190,11 +190,11 @@ def desk(tmp_path: Path, tiny_judge: Path) -> Desk:
 
 
 @pytest.fixture(scope="session")
-def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+def vllm_host(tiny_judge: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
     """Real vLLM in its sealed process, with the tiny judge in float32: loaded once, by one of the workers."""
     if run := os.environ.get("PYTEST_XDIST_TESTRUNUID"):
         (tmp_path_factory.getbasetemp().parent / f"vllm-{run}").touch(exist_ok=False)
-    with closing(Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 8192))])) as host:
+    with closing(Engines([SupervisedEngine("vllm", EngineConfig(str(tiny_judge), "float32", 8192))])) as host:
         yield host
 
 

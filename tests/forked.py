@@ -25,7 +25,7 @@ from typed import RUBRIC
 
 from pathway_local.cli import main
 from pathway_local.cli.command_line import COMMANDS, MODULES
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.judges.judge_spec import Chat, JudgeSpec
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import job, preparation
@@ -117,7 +117,7 @@ class _EngineHere(EngineCache):
     def tokenizer(self, judge: JudgeSpec) -> JudgeTokenizer:
         return self._only
 
-    def engine(self, kind: str, config: EngineConfig, *_: Any) -> Hosts:
+    def engine(self, kind: str, config: EngineConfig, *_: Any) -> Engines:
         engine: Any = scripted_engine.load(config)
         engine.seal = Seal()
         return engine  # type: ignore[no-any-return]

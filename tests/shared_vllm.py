@@ -11,12 +11,12 @@ import pytest
 from typed_here import Said, leave_alone
 
 from pathway_local.cli import main
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.passes import EngineConfig
 
 
-def type_with(host: Hosts, folder: Path, *arguments: object) -> Said:
+def type_with(host: Engines, folder: Path, *arguments: object) -> Said:
     """Type a command in this folder whose judge is the one that the host has loaded."""
 
     def engine(
@@ -27,7 +27,7 @@ def type_with(host: Hosts, folder: Path, *arguments: object) -> Said:
         notify: Callable[[str], None],
         stopped: Callable[[], bool],
         *_: Any,
-    ) -> Hosts:
+    ) -> Engines:
         known = host.hosts[0]._config
         assert kind == "vllm" and config.dtype in ("auto", known.dtype) and config.max_model_len <= known.max_model_len
         assert all(known.settings.get(name, value) == value for name, value in config.settings.items())

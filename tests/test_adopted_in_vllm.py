@@ -11,7 +11,7 @@ from adopting import adopted_text
 from shared_vllm import type_with
 from test_prompt_corpus import CORPUS
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric
 
@@ -90,7 +90,7 @@ class Judged:
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Hosts) -> Judged:
+def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Engines) -> Judged:
     """Two cases, one of them hostile, under all these rubrics in one run."""
     folder = tmp_path_factory.mktemp("adopted")
     sources = [OWN / name for name in PROMPTS] + (sorted(ORIGINALS.iterdir()) if ORIGINALS.is_dir() else [])

@@ -229,12 +229,13 @@ def test_the_command_finds_the_entries_about_a_file(judged: Desk) -> None:
     assert "can't be read" in judged.typed("runs", "audit", "may.run", "--file", "missing.csv", code=2).stderr
 
 
-def test_facts_are_told_in_words() -> None:
+def test_facts_are_told_without_hashes_of_the_content() -> None:
+    done = {"job": 1, "status": "done", "judged": 7, "skipped": 0, "content left": "0f"}
     entries = {
-        "done: 7 judged, 0 skipped": {"job": 1, "status": "done", "judged": 7, "skipped": 0, "content left": "0f"},
-        "cases changed": {"job": 1, "cases_changed": True},
+        '"status": "done", "judged": 7, "skipped": 0': done,
         "judge 'my cases.csv'": {"command": ["pathway-local", "judge", "my cases.csv"]},
-        "written rate.xlsx": {"job": 2, "written": {"file": "rate.xlsx", KEYED: "0f"}},
+        "3 of ann, 4 of bob": {"command": ["pathway-local", "runs"], "removed": {"ann": 3, "bob": 4}},
+        '"file": "rate.xlsx"': {"file": "rate.xlsx", KEYED: "0f"},
     }
     for said, facts in entries.items():
         assert what_of(TrailEntry(1, "", "job goes on", {}, facts, "")) == said

@@ -8,7 +8,7 @@ import pytest
 from shared_vllm import type_with
 from typed import Desk
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.rubrics.rubric_file import load_rubric
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def test_the_pages_judge_commands_do_what_they_show(desk: Desk) -> None:
 
 @pytest.fixture(scope="module")
 def judged(
-    tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Hosts
+    tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host: Engines
 ) -> tuple[str, dict[str, dict[str, str]]]:
     """What the command said of four rows, and each row of verdicts by its case."""
     desk = Desk(tmp_path_factory.mktemp("rows") / "d", tiny_judge)

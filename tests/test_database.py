@@ -21,6 +21,7 @@ from sample_run import VERDICT, case, full_run, new_run, stored
 
 from pathway_local.errors import RunDamaged, RunFileError, RunLocked
 from pathway_local.runs import database
+from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import PAGE_BYTES, RunFile
 from pathway_local.verdict import Score, Verdict
 
@@ -294,7 +295,7 @@ def test_a_disk_that_fails_reaches_the_caller_and_loses_nothing_else(path: Path,
 
 @pytest.mark.parametrize("checked", [0, database.CHECKED_BYTES])
 @pytest.mark.parametrize("where", ["WHERE case_id <> 'c7'", "WHERE case_id NOT IN ('c7', 'c8')"])
-def test_an_index_that_lacks_rows_is_damage_however_large_the_file_is(
+def test_an_index_that_lacks_rows_hides_none_and_is_found(
     path: Path, checked: int, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The entries of an index are those that its declaration names, so another declaration for a moment loses some."""
@@ -312,13 +313,21 @@ def test_an_index_that_lacks_rows_is_damage_however_large_the_file_is(
         db.execute("PRAGMA writable_schema = ON")
         db.execute("DELETE FROM sqlite_master WHERE name = 'fewer'")
     db.close()
-    for opened in (RunFile.open, RunFile.read):
+    with pytest.raises(RunDamaged):
+        RunFile.open(path)
+    if checked:
         with pytest.raises(RunDamaged):
-            opened(path)
+            RunFile.read(path)
+    else:
+        with RunFile.read(path) as read:
+            assert [record.case_id for record in read.records(cases=["c7"])] == ["c7"]
+            assert len(list(read.records())) == 200
+            with pytest.raises(RunDamaged):
+                check_content(read.database)
 
 
 def test_cases_alone_have_an_index_beside_their_table(run: RunFile) -> None:
-    """`database` checks that one, however large the file is: a further index needs the same."""
+    """A writer checks that one, however large the file is; a reader does not use it. A further one needs the same."""
     own = "(SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID')"
     query = f"SELECT tbl_name FROM sqlite_master WHERE type = 'index' AND tbl_name NOT IN {own}"
     assert run.database.rows(query) == [("cases",)]

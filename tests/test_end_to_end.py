@@ -10,7 +10,7 @@ import pytest
 from shared_vllm import type_with
 from typed_here import Run, rows, typing_in
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = ROOT / "tests" / "hand_written_samples" / "pathway-answer.csv"
@@ -28,7 +28,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 
 @pytest.fixture(scope="module")
-def judged(folder: Path, tiny_judge: Path, vllm_host: Hosts) -> Path:
+def judged(folder: Path, tiny_judge: Path, vllm_host: Engines) -> Path:
     """A run of the sample answers under two rubrics in one pass, the second one fed by aliases."""
     done = type_with(
         vllm_host, folder, "judge", ANSWERS, "--rubric", "pathway-answer", "--rubric", "gold-answer",

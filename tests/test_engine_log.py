@@ -12,9 +12,9 @@ import pytest
 from reply_script import LOADING, MARK
 from typed import Desk
 
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.engines.process import Output
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import OutOfMemory
 from pathway_local.passes import EngineConfig
 from pathway_local.runs.run_file import RunFile
@@ -103,4 +103,4 @@ def test_too_little_memory_for_workers_is_told(tiny_judge: Path, monkeypatch: py
     monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
     settings = {"kv_cache_memory_bytes": 10**15, "tensor_parallel_size": 2}
     with pytest.raises(OutOfMemory, match=r"is less than requested memory for kv \(931322\.57"):
-        Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))])
+        Engines([SupervisedEngine("vllm", EngineConfig(str(tiny_judge), "float32", 2048, settings))])

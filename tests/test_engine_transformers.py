@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from tiny_judge import PAD
 
 from pathway_local.engines.child import _cause
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.engines.start_error import start_error
 from pathway_local.engines.transformers import TRANSFORMERS, TransformersEngine
 from pathway_local.errors import WeightsMissing
@@ -34,12 +34,12 @@ def engine(tiny_judge: Path) -> TransformersEngine:
     return TransformersEngine(EngineConfig(str(tiny_judge), "float32", 2048))
 
 
-def _run(engine: Hosts | TransformersEngine, passes: Iterable[Pass]) -> dict[str, PassResult]:
+def _run(engine: Engines | TransformersEngine, passes: Iterable[Pass]) -> dict[str, PassResult]:
     for item in passes:
         engine.submit(item)
     found: dict[str, PassResult] = {}
     # A host waits for results itself; the engine alone is stepped, as its process does.
-    while some := engine.results() if isinstance(engine, Hosts) else engine.step():
+    while some := engine.results() if isinstance(engine, Engines) else engine.step():
         found |= {result.id: result for result in some}
     return found
 
@@ -55,7 +55,7 @@ def _gap(engine: TransformersEngine, item: Pass, one: PassResult, other: PassRes
     return float(abs(logits[ones[at]] - logits[others[at]]))
 
 
-def test_at_temperature_0_it_gives_what_vllm_gives(vllm_host: Hosts, engine: TransformersEngine, make: Maker) -> None:
+def test_at_temperature_0_it_gives_what_vllm_gives(vllm_host: Engines, engine: TransformersEngine, make: Maker) -> None:
     passes = [make.judging(kind, case) for case in range(9) for kind in FORMATS]
     passes += [Pass(f"free-{case}", make.ids(f"Case {case}"), None, 12) for case in range(4)]
     ours, theirs = _run(engine, passes), _run(vllm_host, passes)
@@ -67,7 +67,7 @@ def test_at_temperature_0_it_gives_what_vllm_gives(vllm_host: Hosts, engine: Tra
     assert all(ours[item.id].finish == theirs[item.id].finish for item in passes if item not in apart)
 
 
-def test_its_log_probabilities_are_vllms(vllm_host: Hosts, engine: TransformersEngine, make: Maker) -> None:
+def test_its_log_probabilities_are_vllms(vllm_host: Engines, engine: TransformersEngine, make: Maker) -> None:
     passes = [make.probing(case, Sampling(temperature=case / 10, seed=1)) for case in range(10)]
     strange = make.tokenizer.token_to_id("a")
     passes.append(replace(passes[0], id="strange", logprob_ids=(*passes[0].logprob_ids, strange)))

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from tiny_judge import PAD
 
 from pathway_local.engines.engine import CPU_HANG_LIMIT
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.engines.vllm import (
     CORE_APART,
     CPU_BLOCK,
@@ -43,7 +43,7 @@ def make(tiny_judge: Path) -> Maker:
     return Maker(tiny_judge)
 
 
-def _run(host: Hosts, passes: Iterable[Pass]) -> dict[str, PassResult]:
+def _run(host: Engines, passes: Iterable[Pass]) -> dict[str, PassResult]:
     for item in passes:
         host.submit(item)
     found: dict[str, PassResult] = {}
@@ -52,7 +52,7 @@ def _run(host: Hosts, passes: Iterable[Pass]) -> dict[str, PassResult]:
     return found
 
 
-def test_formats_of_all_kinds_in_one_batch_end_by_themselves_and_are_readable(vllm_host: Hosts, make: Maker) -> None:
+def test_formats_of_all_kinds_in_one_batch_end_by_themselves_and_are_readable(vllm_host: Engines, make: Maker) -> None:
     hot = [
         make.judging(kind, case, Sampling(temperature=1.0, seed=case)) for case in range(SAMPLES) for kind in FORMATS
     ]
@@ -64,7 +64,7 @@ def test_formats_of_all_kinds_in_one_batch_end_by_themselves_and_are_readable(vl
     assert len({result.ids for result in found.values()}) > 2 * SAMPLES
 
 
-def test_a_seed_draws_the_same_again_and_another_seed_something_else(vllm_host: Hosts, make: Maker) -> None:
+def test_a_seed_draws_the_same_again_and_another_seed_something_else(vllm_host: Engines, make: Maker) -> None:
     item = make.judging("json", 1, Sampling(temperature=1.0, top_p=0.95, top_k=50, seed=7))
     again = replace(item, id="again")
     other = replace(item, id="other", sampling=Sampling(temperature=1.0, top_p=0.95, top_k=50, seed=8))
@@ -72,7 +72,7 @@ def test_a_seed_draws_the_same_again_and_another_seed_something_else(vllm_host: 
     assert found[item.id].ids == found["again"].ids != found["other"].ids
 
 
-def test_log_probabilities_are_those_of_the_legal_ids_before_temperature(vllm_host: Hosts, make: Maker) -> None:
+def test_log_probabilities_are_those_of_the_legal_ids_before_temperature(vllm_host: Engines, make: Maker) -> None:
     cold, hot = make.probing(1), replace(make.probing(1, Sampling(temperature=2.0, seed=1)), id="hot")
     found = _run(vllm_host, [cold, hot])
     result = found[cold.id]
@@ -83,14 +83,14 @@ def test_log_probabilities_are_those_of_the_legal_ids_before_temperature(vllm_ho
     assert found["hot"].logprobs[0] == pytest.approx(first, abs=1e-4)
 
 
-def test_an_id_that_the_grammar_forbids_is_impossible(vllm_host: Hosts, make: Maker) -> None:
+def test_an_id_that_the_grammar_forbids_is_impossible(vllm_host: Engines, make: Maker) -> None:
     item = make.probing(2)
     strange = make.tokenizer.token_to_id("a")
     found = _run(vllm_host, [replace(item, logprob_ids=(*item.logprob_ids, strange))])
     assert found[item.id].logprobs[0][strange] == -math.inf
 
 
-def test_shares_among_named_ids_are_the_same_with_and_without_a_grammar(vllm_host: Hosts, make: Maker) -> None:
+def test_shares_among_named_ids_are_the_same_with_and_without_a_grammar(vllm_host: Engines, make: Maker) -> None:
     ids = tuple(range(300, 300 + MOST_NAMED))
     held = Pass("held", make.ids("Judge."), f"start: <[300-{ids[-1]}]>\n", 1, logprob_ids=ids)
     more = replace(held, id="more", logprob_ids=(*ids, ids[-1] + 1))
@@ -102,7 +102,7 @@ def test_shares_among_named_ids_are_the_same_with_and_without_a_grammar(vllm_hos
     assert found["more"].finish == "error"
 
 
-def test_each_token_of_a_reply_has_its_log_probabilities(vllm_host: Hosts, make: Maker) -> None:
+def test_each_token_of_a_reply_has_its_log_probabilities(vllm_host: Engines, make: Maker) -> None:
     digits = make.probing(3).logprob_ids
     item = Pass("said", make.ids("Judge this.\n**Score:** "), 'start: /[1-5]/ "!"\n', 9, logprob_ids=digits)
     result = _run(vllm_host, [item])["said"]
@@ -111,7 +111,7 @@ def test_each_token_of_a_reply_has_its_log_probabilities(vllm_host: Hosts, make:
     assert sum(map(math.exp, score.values())) == pytest.approx(1, abs=1e-4)
 
 
-def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Hosts, make: Maker) -> None:
+def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Engines, make: Maker) -> None:
     shared = tuple(range(300, 1200))
     first = Pass("first", (*shared, *make.ids("first case")), DIGIT, 1)
     second = Pass("second", (*shared, *make.ids("another case")), DIGIT, 1)
@@ -120,13 +120,13 @@ def test_the_prefix_cache_skips_what_prompts_share(vllm_host: Hosts, make: Maker
     assert len(shared) - CPU_BLOCK < found["second"].cached_tokens <= len(shared)
 
 
-def test_a_pass_that_continues_comes_before_those_that_begin(vllm_host: Hosts, make: Maker) -> None:
+def test_a_pass_that_continues_comes_before_those_that_begin(vllm_host: Engines, make: Maker) -> None:
     begin = [Pass(f"begins-{at}", make.ids(f"Judge {at}."), None, 20) for at in range(3 * CPU_SEQUENCES)]
     order = list(_run(vllm_host, [*begin, replace(make.probing(4), id="continues", after="0")]))
     assert order.index("continues") <= 2 * CPU_SEQUENCES, "what is in the batch, and at most one batch more"
 
 
-def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm_host: Hosts, make: Maker) -> None:
+def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm_host: Engines, make: Maker) -> None:
     good = make.judging("tags", 3)
     bad = {
         "grammar": replace(good, id="grammar", grammar='start: "a student\'s secret" ('),
@@ -145,7 +145,7 @@ def test_a_refused_pass_fails_alone_and_its_error_tells_nothing_of_the_case(vllm
     assert str(len(good.ids) * 1600) in long
 
 
-def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Hosts, make: Maker) -> None:
+def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Engines, make: Maker) -> None:
     end = make.tokenizer.token_to_id(PAD)
     stopped = Pass("stopped", make.ids("Judge."), f'start: "a" <[{end}]>\n', 9, stop_ids=(end,))
     ended = Pass("ended", make.ids("Judge."), 'start: "a"\n', 9)
@@ -158,7 +158,7 @@ def test_what_ends_a_pass_is_told_and_left_out(vllm_host: Hosts, make: Maker) ->
     assert (found["brim"].finish, len(found["brim"].ids)) == ("length", 3)
 
 
-def test_facts_say_what_was_loaded(vllm_host: Hosts) -> None:
+def test_facts_say_what_was_loaded(vllm_host: Engines) -> None:
     facts = vllm_host.facts
     assert (facts.engine, facts.max_model_len, facts.dtype, facts.device) == ("vllm", 8192, "float32", "cpu")
     assert facts.note == "", "we correct the core of this version"
@@ -166,12 +166,12 @@ def test_facts_say_what_was_loaded(vllm_host: Hosts) -> None:
     assert facts.version.startswith("0.")
 
 
-def test_outlines_cache_is_never_opened(vllm_host: Hosts) -> None:
-    assert not Path(_caches()["OUTLINES_CACHE_DIR"]).exists()
+def test_outlines_cache_is_never_opened(vllm_host: Engines) -> None:
+    assert not list(Path(_caches()["OUTLINES_CACHE_DIR"]).iterdir())
 
 
 @pytest.mark.soak
-def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Hosts, make: Maker) -> None:
+def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Engines, make: Maker) -> None:
     for case in range(30):
         vllm_host.submit(make.judging("sections", case))
     first = vllm_host.results()
@@ -186,7 +186,7 @@ def test_killed_among_cases_it_starts_again_and_loses_none(vllm_host: Hosts, mak
 def test_passes_that_a_small_cache_makes_vllm_preempt_all_end_readable(tiny_judge: Path, make: Maker) -> None:
     """vLLM computes a preempted pass anew, with its seed, and goes on where it was."""
     config = EngineConfig(str(tiny_judge), "float32", 2048, {"kv_cache_memory_bytes": 2_500_000})
-    with closing(Hosts([Host("vllm", config)])) as host:
+    with closing(Engines([SupervisedEngine("vllm", config)])) as host:
         hot = [
             make.judging(kind, case, Sampling(temperature=1.0, seed=case))
             for case in range(2 * SAMPLES)
@@ -203,7 +203,7 @@ def test_a_killed_core_in_its_own_process_is_noticed_and_nothing_is_lost(
     tiny_judge: Path, make: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(CORE_APART, "1")
-    with closing(Hosts([Host("vllm", EngineConfig(str(tiny_judge), "float32", 2048))])) as host:
+    with closing(Engines([SupervisedEngine("vllm", EngineConfig(str(tiny_judge), "float32", 2048))])) as host:
         for case in range(30):
             host.submit(make.judging("sections", case))
         first = host.results()

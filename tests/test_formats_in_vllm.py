@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from walks import Walker
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import GREEDY, Pass, Sampling
@@ -61,7 +61,7 @@ Drawn = dict[str, list[tuple[Request, Completion]]]
 
 
 def drawn(
-    host: Hosts,
+    host: Engines,
     tokenizer: JudgeTokenizer,
     counts: Sequence[tuple[Rubric, int]],
     sampling: Sampling,
@@ -86,7 +86,7 @@ def drawn(
 
 
 @pytest.fixture(scope="module")
-def samples(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> tuple[dict[str, Rubric], Drawn]:
+def samples(vllm_host: Engines, tokenizer: JudgeTokenizer) -> tuple[dict[str, Rubric], Drawn]:
     """The rubrics by name, and replies under them."""
     rubrics = {name: rubric_with(name, tokens=16) for name in builtin_names()}
     rubrics["claims"] = parse_rubric(CLAIMS, "claims")
@@ -137,7 +137,7 @@ def test_long_texts_that_their_budget_closed_are_marked_and_short_ones_are_not(
     assert len(lengths[False]) + len(lengths[True]) == CUT
 
 
-def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Engines, tokenizer: JudgeTokenizer) -> None:
     """At temperature 0, where a value has one spelling only: here it stands right behind a tag, without a blank."""
     rubric = rubric_with("groundedness", tokens=8)
     for _, completion in drawn(vllm_host, tokenizer, [(rubric, 10)], GREEDY, "score")[rubric.name]:
@@ -148,7 +148,7 @@ def test_the_likeliest_value_is_the_one_that_is_written(vllm_host: Hosts, tokeni
         assert shares[value] > max(shares.values()) - 1e-3
 
 
-def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Engines, tokenizer: JudgeTokenizer) -> None:
     walker = Walker(tokenizer.grammar_tokenizer)
     writer = PromptWriter(rubric_with("gold-answer", tokens=8), tokenizer, Chat(), context=CONTEXT)
     [prompt] = writer.write([dict.fromkeys(writer.rubric.inputs, "x")])
@@ -164,7 +164,7 @@ def test_generated_ids_are_what_the_grammar_lets_through(vllm_host: Hosts, token
         assert walker.accepts(grammar, result.ids)
 
 
-def test_whole_budgets_end_too(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_whole_budgets_end_too(vllm_host: Engines, tokenizer: JudgeTokenizer) -> None:
     texts = {name: load_rubric(name).text for name in ("pathway-answer", "groundedness")}
     counts = [(parse_rubric(INSTRUCTIONS.sub("user:\n", text), name), WHOLE) for name, text in texts.items()]
     for found in drawn(vllm_host, tokenizer, counts, Sampling(1.0)).values():

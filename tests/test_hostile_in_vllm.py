@@ -13,7 +13,7 @@ from typing import get_args
 
 import pytest
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Pool, Request
 from pathway_local.passes import Sampling
@@ -101,7 +101,7 @@ def prompts(rubric: Rubric, detail: Detail, tokenizer: JudgeTokenizer) -> list[P
     return found
 
 
-def test_hostile_texts_break_no_format_and_change_no_other_id(vllm_host: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_hostile_texts_break_no_format_and_change_no_other_id(vllm_host: Engines, tokenizer: JudgeTokenizer) -> None:
     """All of them in one batch: that takes the fewest steps."""
     asked: dict[str, tuple[Rubric, Prompt]] = {}
     pool = Pool(lambda: vllm_host, tokenizer, CONTEXT)

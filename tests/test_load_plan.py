@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
 from pathway_local.errors import EngineError
 from pathway_local.judges import placement
@@ -164,7 +164,7 @@ def test_a_job_keeps_to_the_context_for_which_its_engine_has_memory(
 ) -> None:
     load = EngineCache.engine
 
-    def shorter(*given: Any) -> Hosts:
+    def shorter(*given: Any) -> Engines:
         found = load(*given)
         found.facts = replace(found.facts, max_model_len=3000)
         return found

@@ -10,8 +10,8 @@ import pytest
 from families import of_transformers
 from real_model import make_real_model
 
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.judging.pool import Completion, Pool, Request
 from pathway_local.passes import EngineConfig
@@ -69,12 +69,12 @@ def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, folder: Pat
 
 
 @pytest.fixture(scope="module", params=["vllm", "transformers"])
-def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Hosts]:
-    with closing(Hosts([Host(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))])) as host:
+def engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Engines]:
+    with closing(Engines([SupervisedEngine(request.param, EngineConfig(str(folder), "bfloat16", CONTEXT))])) as host:
         yield host
 
 
-def test_it_judges_under_every_rubric(engine: Hosts, tokenizer: JudgeTokenizer) -> None:
+def test_it_judges_under_every_rubric(engine: Engines, tokenizer: JudgeTokenizer) -> None:
     """Nothing fails, no text holds a part of the layout, and every score has its probabilities and their mass."""
     kind = engine.facts.engine
     pool, judged = Pool(lambda: engine, tokenizer, CONTEXT), dict[str, tuple[str, Prompt]]()

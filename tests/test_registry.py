@@ -118,12 +118,12 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
         (
             "mine:\n  source: a/b\n  contxt: 5\n",
             "line 3, column 3: mine.contxt: no such key",
-            "Did you mean 'context'?",
+            "lists all keys",
         ),
         (
             "mine:\n  source: a/b\n  thinking:\n    end: x\n    of_by: {}\n",
             "line 5, column 5: mine.thinking.of_by",
-            "'off_by'",
+            "lists all keys",
         ),
         ("mine: {context: 5}\n", "line 1, column 1: mine lacks its source", "source:"),
         ("mine:\n  source: a/b\n  context: many\n", "line 3, column 3: mine.context: should be a valid integer", ""),
@@ -151,7 +151,7 @@ def test_an_empty_file_adds_nothing(tmp_path: Path) -> None:
         ("mine: {source: a/b\n", "line 2", ""),
         ("\x00", "mine.yaml", ""),
         ("[" * 5000, "mine.yaml", ""),
-        ("a: " + "x" * 300_000, "larger than", ""),
+        ("a: " + "x" * 3_000_000, "characters are too many", ""),
     ],
 )
 def test_mistakes_are_named_with_file_line_and_key(tmp_path: Path, text: str, message: str, hint: str) -> None:

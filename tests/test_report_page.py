@@ -1,13 +1,15 @@
 """`pathway-local report`: the page says what the run holds, warns of what a reader must not miss, and holds no text."""
 
 import re
+import shutil
 import string
+import subprocess
 from pathlib import Path
 
 import pytest
 from agreement_run import answers_run, write_cases
 from html_page import PageParser, check_harmless
-from rated_run import TINY, TWO, add, cases, judged_run, said
+from rated_run import TINY, TWO, add, cases, judged_run, said, several_run
 from typed_here import Run
 from typed_here import rows as rows_of
 
@@ -16,12 +18,15 @@ from pathway_local.errors import UsageError
 from pathway_local.judges.registry import load_registry
 from pathway_local.note import Note
 from pathway_local.pages.page import warnings
+from pathway_local.rater import Rater
+from pathway_local.ratings.samples import samples
 from pathway_local.results.summary import SummaryOptions, summary, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import ENGINES
+from pathway_local.runs.record import CaseOutcome
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -51,7 +56,10 @@ def test_a_report_has_every_part_and_the_figures_of_the_commands(run: Run, tmp_p
         _, scores, *_ = summary(Scores(made), SummaryOptions())
     [mean] = [row["mean"] for row in scores.rows if row["rater"] == "demo"]
     assert isinstance(mean, Estimate)
-    assert f"demo scored 312 of 320 cases under helpful: {mean.value:.2f} on average" in page.said
+    assert "helpful score: how good the answers are (bad: 1, 2; mean by demo)" in page.said
+    assert "People would call about 18% (13% to 24%) of these answers bad" in page.said
+    assert "Next: do not let the judge decide alone." in page.said
+    assert f"demo: {mean.value:.2f}" in page.said
     [value, _] = [row["corrected"]["value"] for row in rows_of(run("agreement", "may.run", "--json").out, "corrected")]
     assert f"Under helpful, people would give these 320 cases {value:.2f} on average (95% interval " in page.said
     assert "and people's 120 labels (sample with seed 7)." in page.said
@@ -115,7 +123,7 @@ def test_what_holds_for_a_rater_is_said_once_and_not_of_each_group(run: Run, tmp
         cut = Verdict({"score": Score(2)}, {}, ("cut:reason",))
         add(made, "demo", {case.id: cut for case in rows}, rows=rows)
     page = reported(run, "--by", "audience", "--min-group", 1).said
-    assert page.count("marked cut:reason") == 1 and "guest, demo" in page
+    assert page.count("marked cut:reason") == 1 and "marked" in page
     found = run("summary", "may.run", "--by", "audience", "--min-group", 1).words
     assert "tiny score by audience, rater: demo audience" in found
     assert found.count("8 marked cut:reason: that is 100% of the verdicts") == found.count("marked cut:reason") == 1
@@ -293,10 +301,10 @@ def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_pa
         add(made, "panel", {case.id: Verdict({}, {"score_mean": 2.5}) for case in cases(WIDE)}, WIDE, "panel")
     page = reported(run)
     assert "demo scored 3 of 4 cases under tone; most frequent: Warm (67%)." in page.said
-    assert "demo scored 3 of 4 cases under wide: 1.33 on average, on a scale from 0 to 100" in page.said
+    assert "wide score: how good the answers are (bad: 0–49; mean by demo)" in page.said
     assert "0–4 4 · 100%" in page.said and "2.50" in page.said
     bars = [each["aria-label"].partition(":")[0] for each in page.of("svg")]
-    assert bars[:4] == ["tone, demo", "wide, demo", "tone, ann", "wide, ann"]
+    assert bars[:4] == ["demo, tone", "demo, wide", "ann, tone", "ann, wide"]
 
 
 def read_words(name: str) -> dict[str, dict[str, object]]:
@@ -335,10 +343,7 @@ def test_every_language_writes_its_numbers_on_its_paper(name: str, run: Run, tmp
     answers_run(tmp_path / "may.run")
     page, say = reported(run, "--lang", name, "--by", "chatbot"), Language(name)
     assert page.of("html") == [{"lang": name}]
-    mean = say.number(3.64)
-    values = {"rater": "demo", "scored": 312, "cases": 320, "rubric": "helpful", "mean": mean, "low": 1, "high": 5}
-    found = say.text("notes", "mean_finding_alone", values)
-    assert " ".join(found.partition(mean)[0].split()) + f" {mean}" in page.said
+    assert say.note(Note("next_people")) in page.said and say.number(3.64) in page.said
     own = " ".join(page.own_words)
     assert say.number(0.57) in own and (name == "en" or not re.search(r"\d\.\d\d\b", own))
     assert page.styles[0].endswith(f"@page {{ size: {'letter' if name == 'en' else 'A4'} }}\n")
@@ -378,3 +383,48 @@ def test_a_page_stays_small_however_many_cases_and_groups_there_are(run: Run, tm
     page = reported(run, "--by", "bot", "--min-group", 1)
     assert Path("may.html").stat().st_size < 100_000
     assert "The chart leaves out 2,960 further rows." in page.said and "has 2,900 more rows" in page.said
+
+
+def test_the_first_page_answers_three_questions_before_all_else(run: Run, tmp_path: Path) -> None:
+    """How good each chatbot is, whether the judge can be trusted, what to do; then at most three warnings."""
+    several_run(tmp_path / "may.run", labelled=True)
+    text = reported(run, "--between", "bot").said
+    parts = [
+        "tiny score: how good the answers are (bad: 1, 2; mean by demo)", "Alfa", "Beta", "Gama",
+        "ann would call about", "Next: ", "Before you rely on it", "Judged", "Bad answers",
+    ]  # fmt: skip
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    rows = rows_of(run("compare", "may.run", "--between", "bot", "--json").out, "bad")
+    for row in rows:
+        share = Language("en").share(row["bad_by_people"]["value"])
+        assert re.search(rf"{row['group']} {row['cases']} {share} ", text), row
+    markup = Path("may.html").read_text(encoding="utf-8")
+    header = markup[markup.index('class="warnings"') : markup.index('class="facts"')]
+    assert 1 <= header.count("<li>") <= 3 and "\\n" not in text and str(tmp_path) not in markup
+
+
+def test_a_chatbot_that_never_answered_is_on_the_first_page(run: Run, tmp_path: Path) -> None:
+    every = [*cases(ids=[f"t-{n}" for n in range(12)], chatbot="TutorIA"), *cases(ids=["m-1", "m-2"], chatbot="Mudo")]
+    with judged_run(tmp_path / "may.run", rows=every[:12]) as made:
+        add(made, "demo", {row.id: Failure("missing-input", "it has no answer") for row in every[12:]}, rows=every[12:])
+    assert re.search(r"Mudo 0 not defined \(1\).* TutorIA 12 .* \(1\) not defined, because", reported(run).said)
+
+
+@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium")
+def test_a_study_of_three_chatbots_takes_at_most_eight_pages_of_a4(run: Run, tmp_path: Path) -> None:
+    several_run(tmp_path / "may.run", {"Lucía": 0, "TutorIA": 0.2, "Campus Virtual": -1}, labelled=True, questions=100)
+    with RunFile.open(tmp_path / "may.run") as made:
+        labels = [*made.records("ann")]
+        rows = [Case(each.case_id, {}, each.metadata, each.row) for each in labels]
+        again = {each.case_id: each.outcome for each in labels}
+        rater = made.add_rater(Rater("Íñigo Sáenz", "human", "tiny", {}))
+        told = [CaseOutcome(row.ref(each.case_hash), again[row.id]) for row, each in zip(rows, labels, strict=True)]
+        made.put_all(rater, told, keep=None, sheet=max(samples(made, "tiny")[-1].jobs))
+    reported(run, "--between", "bot", "--by", "bot", "--lang", "es")
+    subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+         "--print-to-pdf=may.pdf", "may.html"],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    assert 2 <= len(re.findall(rb"/Type\s*/Page[^s]", Path("may.pdf").read_bytes())) <= 8

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.errors import SealError
 from pathway_local.passes import Pass
 from pathway_local.sealing import seal
@@ -198,7 +198,7 @@ def test_the_strongest_seal_under_which_cuda_starts_is_taken(
     assert ("cuInit returns 304" in why) == (level != "namespace+filter+files")
 
 
-def test_this_process_stays_outside(vllm_host: Hosts) -> None:
+def test_this_process_stays_outside(vllm_host: Engines) -> None:
     """vLLM has loaded and answers in there; here nothing has changed."""
     vllm_host.submit(Pass("alive", (5, 6, 7), None, 1))
     assert [result.id for result in vllm_host.results()] == ["alive"]

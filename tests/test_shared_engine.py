@@ -12,7 +12,7 @@ from reply_script import JUDGE, SECONDS
 from typed import Desk
 
 import pathway_local as pl
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
 from pathway_local.passes import Pass
 from pathway_local.verdict import Value
 
@@ -72,13 +72,13 @@ def test_no_two_passes_of_an_engine_share_an_id(
     judge: Judge, engine: pl.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids: list[str] = []
-    submit = Hosts.submit
+    submit = Engines.submit
 
-    def noted(host: Hosts, item: Pass) -> None:
+    def noted(host: Engines, item: Pass) -> None:
         ids.append(item.id)
         submit(host, item)
 
-    monkeypatch.setattr(Hosts, "submit", noted)
+    monkeypatch.setattr(Engines, "submit", noted)
     for name in ("one", "two"):
         judge(name, range(3), engine)
     assert len(set(ids)) == len(ids) >= 12

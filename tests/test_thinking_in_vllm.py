@@ -10,8 +10,8 @@ from shared_vllm import type_with
 from tiny_judge import write_model
 from typed import Desk
 
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.judges.judge_spec import Chat, JudgeSpec, chat_of
 from pathway_local.judges.registry import complete
 from pathway_local.judging.pool import Completion, Pool, Replay, Request
@@ -54,13 +54,13 @@ def folder(family: Family, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def host(folder: Path) -> Iterator[Hosts]:
+def host(folder: Path) -> Iterator[Engines]:
     """Real vLLM that has loaded it."""
-    with closing(Hosts([Host("vllm", EngineConfig(str(folder), "float32", CONTEXT))])) as loaded:
+    with closing(Engines([SupervisedEngine("vllm", EngineConfig(str(folder), "float32", CONTEXT))])) as loaded:
         yield loaded
 
 
-def drawn(family: Family, folder: Path, host: Hosts) -> list[Completion]:
+def drawn(family: Family, folder: Path, host: Engines) -> list[Completion]:
     """Replies of many draws, each with a seed of its own, at temperature 1."""
     draws = DRAWS.get(family.name, FEWER)
     system = "fold" if family.folds_system else "native"
@@ -82,7 +82,7 @@ def drawn(family: Family, folder: Path, host: Hosts) -> list[Completion]:
     return found
 
 
-def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host: Hosts, tiny_judge: Path) -> None:
+def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host: Engines, tiny_judge: Path) -> None:
     """The tiny judge has no mark: one of the tokens that a seed draws serves as one."""
     tokenizer = JudgeTokenizer(tiny_judge)
     writer = PromptWriter(load_rubric("groundedness"), tokenizer, Chat(), context=CONTEXT, detail="score")
@@ -110,7 +110,7 @@ def test_a_thought_ends_by_its_mark_or_its_budget_and_a_reply_follows(vllm_host:
         assert whole.startswith(completion.thinking) and (completion.thinking == whole) == completion.thinking_cut
 
 
-def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, host: Hosts) -> None:
+def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, host: Engines) -> None:
     found = drawn(family, folder, host)
     draws = DRAWS.get(family.name, FEWER)
     assert len(found) == draws
@@ -132,7 +132,7 @@ def judging(judge: Path, *arguments: object) -> list[object]:
 
 
 def test_the_command_with_a_folder_that_no_registry_knows(
-    family: Family, folder: Path, host: Hosts, tmp_path: Path
+    family: Family, folder: Path, host: Engines, tmp_path: Path
 ) -> None:
     done = type_with(host, tmp_path, *judging(folder, BUDGET))
     if family.name == "gemma":  # its template has no switch: only an entry in a registry can say that it thinks

@@ -1,5 +1,6 @@
 """`pathway-local runs`: what is done with a run as a whole, from its audit trail to purging it."""
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -19,7 +20,6 @@ from pathway_local.rater import PanelRule
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
-from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of, undo_import
 from pathway_local.runs.purge import purge as purge_run
@@ -27,21 +27,20 @@ from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
 from pathway_local.runs.split import MOST, split_run
-from pathway_local.sealing.seal import Seal
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.system.private_file import left_parts
-from pathway_local.verdict import Value
 
-STAYS = (
-    "names of raters and of files, in its audit trail and with its jobs; the rubrics",
-    "the commands in its audit trail, values of --between, --where and --case left out",
-)
+STAYS = """the run keeps:
+  names of raters and of files, in its audit trail and with its jobs; the rubrics
+  the commands in its audit trail, values of --between, --where and --case left out"""
 
-OUT_OF_REACH = (
-    "the cases file, and every copy or backup of it or of the run",
-    "rating sheets, batch files and sheets that verdicts were written into",
-    "what the disk keeps of blocks that it has freed: only an encrypted disk protects that",
-)
+OUT_OF_REACH = """remove these yourself, they are out of reach:
+  the cases file, and every copy or backup of it or of the run
+  rating sheets, batch files and sheets that verdicts were written into
+  what the disk keeps of blocks that it has freed: only an encrypted disk protects that"""
+
+SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdicts, ratings and failures"}
+"""How a person knows what a run calls so."""
 
 
 def purge(
@@ -68,34 +67,21 @@ def purge(
     with RunFile.read(run, None) as read:
         chosen = choose_cases(read, ids, values) if case or where else []
         files = exported(read)
-    some = f"everything about {_cases_counted(len(chosen))}" if chosen else ""
-    named = some or ("everything about its cases" if everything else "everything that raters wrote")
+    counted = "one case" if len(chosen) == 1 else f"{len(chosen):,} cases" if chosen else "its cases"
+    named = "everything that raters wrote" if text else f"everything about {counted}"
     if not yes:
         question = f"Remove {named} from {run}? This can't be undone."
         need_consent(question, "nothing was removed", "Give --yes; this can't be undone.")
     what: What = "all" if everything else TEXT
     removed = purge_cases(run, ids, values, sys.argv, notice) if chosen else purge_run(run, what, sys.argv, notice)
-    told = {SAID.get(name, name): count for name, count in removed.items() if count}
-    talk.say(f"removed: {', '.join(f'{count} {name}' for name, count in told.items()) or 'nothing'}")
-    if everything:
-        talk.say("the run keeps:")
-        for kept in STAYS:
-            talk.say(kept, indent=2)
-    talk.say("remove these yourself, they are out of reach:")
-    for place in OUT_OF_REACH:
-        talk.say(place, indent=2)
+    told = [f"{count} {SAID.get(name, name)}" for name, count in removed.items() if count]
+    talk.say(f"removed: {', '.join(told) or 'nothing'}")
+    for line in f"{STAYS}\n{OUT_OF_REACH}".splitlines() if everything else OUT_OF_REACH.splitlines():
+        talk.say(line)
     if files:
         talk.say(f"written from this run: {', '.join(files)}", indent=2)
     for part in left_parts(run.absolute().parent):
         talk.say(f"half-written by a command that was killed or is still writing: {part}", indent=2)
-
-
-SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdicts, ratings and failures"}
-"""How a person knows what a run calls so."""
-
-
-def _cases_counted(cases: int) -> str:
-    return "one case" if cases == 1 else f"{cases:,} cases"
 
 
 LONGEST = 60
@@ -151,36 +137,15 @@ def _row(entry: TrailEntry) -> list[str]:
 
 def what_of(entry: TrailEntry) -> str:
     """Return the most important facts in a few words; --json prints all."""
-    facts = entry.facts
-    command = facts.get("command")
-    if isinstance(removed := facts.get("removed"), dict):
+    command, removed = entry.facts.get("command"), entry.facts.get("removed")
+    if isinstance(removed, dict):
         said = ", ".join(f"{count} of {rater}" for rater, count in removed.items())
     elif isinstance(command, list):
         said = shlex.join(map(str, command[1:]))
-    elif isinstance(engines := facts.get(ENGINES), list) and engines and isinstance(engine := engines[-1], dict):
-        seal = Seal.recorded(engine.get("seal"))
-        said = f"{engine.get('engine')} {engine.get('version')} with {engine.get('judge')}, sealed: {seal}"
     else:
-        told = {name: value for name, value in facts.items() if name not in (*HASHES, "job", "status")}
-        said = ", ".join(_sentence(name.replace("_", " "), value) for name, value in told.items())
-        said = ": ".join(part for part in (str(facts.get("status", "")), said) if part)
+        told = {name: value for name, value in entry.facts.items() if name not in (*HASHES, "job", KEYED)}
+        said = json.dumps(told, ensure_ascii=False).removeprefix("{").removesuffix("}")
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
-
-
-def _sentence(name: str, value: Value) -> str:
-    """Return a fact as people write it, without hashes: 5 judged, cases changed, written rate.xlsx."""
-    match value:
-        case bool():
-            return name if value else f"not {name}"
-        case int():
-            return f"{value:,} {name}"
-        case dict():
-            parts = [_sentence(inner, each) for inner, each in value.items() if inner not in ("sha256", KEYED, "file")]
-            return " ".join([name, *([str(value["file"])] if "file" in value else []), *parts])
-        case list():
-            named = [each.get("file") if isinstance(each, dict) else each for each in value]
-            return f"{name} {', '.join(str(each) for each in named if each is not None)}"
-    return f"{name} {value}"
 
 
 EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")

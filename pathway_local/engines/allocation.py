@@ -14,7 +14,7 @@ from pathway_local.system.machine import Machine, uses_gpu
 
 
 @dataclass(frozen=True, slots=True)
-class Engines:
+class Allocation:
     """The engines to load for a judge: on this number of `gpus`, or "all"; or `number` engines on a processor."""
 
     gpus: str = ""
@@ -75,4 +75,4 @@ class Engines:
         return LoadPlan(settings, (*several, *fullest.notes), gpus)
 
 
-ONE_ENGINE: Engines = Engines()
+ONE_ENGINE: Allocation = Allocation()

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from pathway_local.errors import RegistryError, UnknownName, UsageError, WeightsMissing
 from pathway_local.judges.chat_template import read_template
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Keys, RegistryEntry
+from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, RegistryEntry
 from pathway_local.judges.model_config import Config, context, text_config
 from pathway_local.judges.weights import (
     check_folder,
@@ -79,7 +78,6 @@ def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
 USUAL_JUDGE = "demo"
 """The judge if none is named."""
 
-MAX_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 
@@ -218,19 +216,11 @@ def _read(path: Path) -> _File:
     try:
         if not path.is_file():
             raise RegistryError(f"there is no file {path}", "Give --models an existing YAML file.")
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise RegistryError(f"{path} is larger than {MAX_BYTES // 1024} KiB", "A registry is a small file.")
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise RegistryError(f"{path} is not UTF-8 text", "Save it as UTF-8.") from None
+        text = path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "its name can't be used"
-        raise RegistryError(f"{path} can't be read: {reason}", "Check its name and permissions.") from None
-    tree = load_yaml(text, str(path), RegistryError)
-    if tree is None:
-        tree = {}
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text, or its name can't be used"
+        raise RegistryError(f"{path} can't be read: {reason}", "Correct it, or its permissions.") from None
+    tree = load_yaml(text, str(path), RegistryError) or {}
     if not isinstance(tree, Mapping):
         raise RegistryError(f"{path} holds no entries", "Write lines like `name: {source: /folder/of/the/model}`.")
     return _File(path, tree, text)
@@ -256,14 +246,9 @@ def _explained(name: str, files: Sequence[_File], error: ValidationError) -> Reg
     file = next((each for each in reversed(files) if key in dict(each.entries())[name]), files[-1])
     at = f"{file.where(name, *path)}: {'.'.join(map(_plain, (name, *path)))}"
     if kind == "extra_forbidden":
-        parts: list[type[Keys]] = [RegistryEntry, *Keys.__subclasses__()]
-        known = {key for part in parts for key in part.model_fields}
-        near = get_close_matches(str(path[-1]), sorted(known), n=1, cutoff=0.5)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
-        hint = f"{meant}The comment at the top of {shipped('models.yaml')} lists all keys."
-        return RegistryError(f"{at}: no such key", hint)
-    if kind == "missing":
-        return RegistryError(f"{at}: missing", "Add it.")
+        return RegistryError(
+            f"{at}: no such key", f"The comment at the top of {shipped('models.yaml')} lists all keys."
+        )
     return RegistryError(f"{at}: {said}", "Put it in quotes." if kind == "string_type" else "Correct it there.")
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Self
 
-from pathway_local.engines.allocation import Engines
+from pathway_local.engines.allocation import Allocation
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import weights_folder
@@ -30,8 +30,8 @@ class EngineCache:
     def __init__(self) -> None:
         self._process, self._turn, self._thread = os.getpid(), Lock(), 0
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
-        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Hosts] | None = None
-        self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Engines], LoadPlan]] = []
+        self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Engines] | None = None
+        self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Allocation], LoadPlan]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class EngineCache:
                 self.free()
 
     @property
-    def engine_now(self) -> Hosts | None:
+    def engine_now(self) -> Engines | None:
         """The loaded engine or engines, if any."""
         return self._engine[1] if self._engine else None
 
@@ -79,7 +79,7 @@ class EngineCache:
         return self._tokenizers[key]
 
     def load_plan(
-        self, kind: str, config: EngineConfig, seal: Wanted, engines: Engines, estimate: Callable[[], LoadPlan]
+        self, kind: str, config: EngineConfig, seal: Wanted, engines: Allocation, estimate: Callable[[], LoadPlan]
     ) -> LoadPlan:
         """Return the first estimate of how a judge is loaded; `config` names the judge's whole context.
 
@@ -104,7 +104,7 @@ class EngineCache:
         log: Path | None = None,
         gpus: tuple[str, ...] = ("",),
         loading: Callable[[], None] = lambda: None,
-    ) -> Hosts:
+    ) -> Engines:
         """Return the engine with that configuration; free another one first, since two may not fit into memory.
 
         `loading` is called before one is loaded. `log` receives everything that it prints while it loads. `gpus` are
@@ -116,8 +116,8 @@ class EngineCache:
         if self._engine is None:
             loading()
             own = (replace(config, gpus=each) for each in gpus)
-            hosts = [Host(kind, each, seal=seal, log=log) for each in own]
-            self._engine = wanted, Hosts(hosts, notify, stopped)
+            hosts = [SupervisedEngine(kind, each, seal=seal, log=log) for each in own]
+            self._engine = wanted, Engines(hosts, notify, stopped)
         engine = self._engine[1]
         engine.notify, engine.stopped = notify, stopped
         return engine

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
-from pathway_local.engines.allocation import ONE_ENGINE, Engines
+from pathway_local.engines.allocation import ONE_ENGINE, Allocation
 from pathway_local.engines.engine_list import engine_names
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail
@@ -258,7 +258,7 @@ class Plan:
         ),
     ] = ""
     engines: Annotated[
-        int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
+        int, Option("N", "Allocation side by side on a machine without a GPU.", MACHINE, least=1, most=64)
     ] = 1
     cluster: Annotated[
         str, Option("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.", MACHINE)
@@ -277,7 +277,7 @@ class Plan:
         Path | None, Option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
     ] = None
     kind: RunKind = ""
-    allocation: Engines = ONE_ENGINE
+    allocation: Allocation = ONE_ENGINE
 
     def __post_init__(self) -> None:
         """Find the engines that the options name. Raises UsageError if they contradict each other."""
@@ -286,7 +286,7 @@ class Plan:
         if self.cluster and (self.gpus or self.engines > 1):
             raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
         if (self.gpus, self.engines) != ("", 1) and self.allocation is ONE_ENGINE:
-            object.__setattr__(self, "allocation", Engines(self.gpus, self.engines))
+            object.__setattr__(self, "allocation", Allocation(self.gpus, self.engines))
 
 
 def options_of(plan: type[Plan] = Plan) -> dict[str, Option]:

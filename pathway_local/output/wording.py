@@ -81,10 +81,22 @@ class Wording:
         return said
 
     def row_name(self, table: Table, row: Mapping[str, Cell]) -> str:
-        """The words of a row in one line, without those of the title."""
-        words = (column for column in table.columns if column.kind in WORDS and column.name not in table.about)
-        columns = [column for column in words if _is_shown(row, column)]
-        return ", ".join(self._cell(table, column, row) for column in columns)
+        """What tells a row from the others in one line, the rater first; what all share stands in the title."""
+        words = [
+            column
+            for column in table.columns
+            if column.kind in WORDS and column.kind != "key" and column.name not in table.about
+        ]
+        apart = [column for column in words if len({str(each.get(column.name)) for each in table.rows}) > 1]
+        columns = sorted(apart or words, key=lambda column: column.kind not in ("rater", "raters"))
+        return ", ".join(self._cell(table, column, row) for column in columns if _is_shown(row, column))
+
+    def caption(self, table: Table) -> str:
+        """The title of a chart: the table's, and what all its rows share."""
+        words = [column for column in table.columns if column.kind in WORDS and column.name not in table.about]
+        shared = [column for column in words if len({str(each.get(column.name)) for each in table.rows}) == 1]
+        cells = [self._cell(table, column, table.rows[0]) for column in shared] if len(table.rows) > 1 else []
+        return ", ".join(filter(None, [self.title(table), *cells]))
 
     def _leaves_out(self, table: Table, column: Column, shown: Sequence[Column]) -> bool:
         """Whether a column beside others has no figure at all; a sentence below the table then says why."""

@@ -10,7 +10,7 @@ from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.system.visible import visible
 from pathway_local.words.language import Language
 
-LONGEST_LABEL = 36
+LONGEST_LABEL = 52
 """Characters of a label in a chart; the table behind it has all."""
 
 
@@ -166,7 +166,7 @@ def _stacks(table: Table, wording: Wording) -> Iterator[Figure]:
     ]
     if found and all(len(levels) <= MOST_LEVELS for _, levels in found):
         stacks = tuple(_stack(label, levels, wording.say) for label, levels in found[:MOST_MARKS])
-        yield Figure("stacks", wording.title(table), stacks=stacks, more=len(found) - len(stacks))
+        yield Figure("stacks", wording.caption(table), stacks=stacks, more=len(found) - len(stacks))
 
 
 def _stack(label: str, levels: Sequence[Level], say: Language) -> tuple[str, str, Sequence[Part]]:
@@ -196,7 +196,7 @@ def _marks(table: Table, wording: Wording) -> Iterator[Figure]:
     ticks = [(wording.say.number(value, 1), axis.at(value)) for value in ends]
     yield Figure(
         "marks",
-        wording.title(table),
+        wording.caption(table),
         marks=marks,
         ticks=ticks,
         around_zero=not table.scale,
@@ -216,7 +216,7 @@ def _matrix(table: Table, wording: Wording) -> Iterator[Figure]:
             ]
             for place, row in enumerate(rows)
         ]
-        yield Figure("matrix", wording.title(table), levels=[level.value for level in rows[0]], rows=shaded)
+        yield Figure("matrix", wording.caption(table), levels=[level.value for level in rows[0]], rows=shaded)
 
 
 def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
@@ -232,7 +232,7 @@ def _diagram(table: Table, wording: Wording) -> Iterator[Figure]:
     if dots:
         yield Figure(
             "diagram",
-            wording.title(table),
+            wording.caption(table),
             dots=dots,
             ticks=[(f"{end:g}", axis.at(end)) for end in (axis.low, axis.high)],
         )

@@ -6,7 +6,7 @@ Sections have charts, tables behind them, and what is to be said about each.
 import base64
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -148,11 +148,11 @@ MOST_ANSWERS = 6
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A table with its figures; one that is `folded` is closed until somebody opens it."""
+    """Tables of one kind with their figures; those that are `folded` are closed until somebody opens them."""
 
     lead: str
     figures: tuple[Figure, ...]
-    worded: Worded | None
+    worded: tuple[Worded, ...]
     folded: bool
 
 
@@ -188,22 +188,23 @@ def _section(key: str, tables: Sequence[Table], say: Language) -> Section:
     title = say.text("sections", key, {}) if say.has("sections", key) else key.replace("_", " ").capitalize()
     lead = say.text("leads", key, tables[0].about) if say.has("leads", key) else ""
     parts = [
-        _part(heading, list(together), say)
+        part_of(heading, list(together), say)
         for heading, together in groupby(tables, lambda each: " ".join(str(each.about[name]) for name in each.heading))
     ]
     return Section(key, title, lead, tuple(parts))
 
 
-def _part(heading: str, tables: Sequence[Table], say: Language) -> Part:
+def part_of(heading: str, tables: Sequence[Table], say: Language) -> Part:
+    """The tables below one heading, with what must be said about them; warnings stand at the top of the page."""
     wording = Wording(say)
-    blocks = tuple(block for each in tables if each.rows for block in _blocks(each, wording, say))
+    blocks = _together(tables, wording, say)
     columns = {column.name: (each, column) for each in tables for column in each.columns}
     readings = (
         f"{wording.head(each, column)}: {said}"
         for each, column in columns.values()
         if (said := wording.reading(column))
     )
-    notes = tuple(wording.notes(tables, "says", "note"))  # warnings stand at the top of the page
+    notes = tuple(wording.notes(tables, "says", "note"))
     return Part(
         visible(heading), tuple(wording.notes(tables, "answer")), blocks, tuple(wording.below()), notes, tuple(readings)
     )
@@ -234,8 +235,19 @@ def _score(table: Table) -> tuple[object, object] | None:
 
 def blocks(tables: Sequence[Table], say: Language) -> tuple[Block, ...]:
     """The tables with their charts, without what is to be said about them."""
-    wording = Wording(say)
-    return tuple(block for each in tables if each.rows for block in _blocks(each, wording, say))
+    return _together(tables, Wording(say), say)
+
+
+def _together(tables: Sequence[Table], wording: Wording, say: Language) -> tuple[Block, ...]:
+    """The blocks of tables; charts of one kind that follow each other share one, so that they stand side by side."""
+    found = list[Block]()
+    for block in (block for each in tables if each.rows for block in _blocks(each, wording, say)):
+        last = found[-1] if found else None
+        if last and last.figures and block.figures and last.figures[0].kind == block.figures[0].kind != "marks":
+            found[-1] = replace(last, figures=last.figures + block.figures, worded=last.worded + block.worded)
+        else:
+            found.append(block)
+    return tuple(found)
 
 
 def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
@@ -248,12 +260,12 @@ def _blocks(table: Table, wording: Wording, say: Language) -> Iterator[Block]:
     drawn = tuple(figures(told, wording))
     whole = wording.table(told)
     if table.detail or drawn:
-        yield Block(lead, drawn, None if table.chart == "matrix" and drawn else whole, folded=True)
+        yield Block(lead, drawn, () if table.chart == "matrix" and drawn else (whole,), folded=True)
         return
     brief = Wording(say, full=False).table(told)
-    yield Block(lead, (), brief, folded=False)
+    yield Block(lead, (), (brief,), folded=False)
     if brief.heads != whole.heads:
-        yield Block("", (), whole, folded=True)
+        yield Block("", (), (whole,), folded=True)
 
 
 def tables_page(name: str, run: str, tables: Sequence[Table], say: Language, command: Sequence[str], made: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.pages.page import page, sections, warnings
+from pathway_local.pages.page import page, part_of, sections, warnings
 from pathway_local.results.report import Report
 from pathway_local.runs.audit import recorded
 from pathway_local.runs.jobs import Job
@@ -16,6 +16,9 @@ from pathway_local.sealing.seal import Seal
 from pathway_local.system.visible import visible
 from pathway_local.verdict import Value
 from pathway_local.words.language import Language
+
+MOST_WARNINGS = 3
+"""Warnings on the first page; the others come behind the results."""
 
 LOGO_BYTES = 500_000
 LOGO_PIXELS = 4000
@@ -38,6 +41,7 @@ def report_page(
     `title` stands in place of the run's name. A `logo` is the address of an image that holds it. The appendix has
     commands, settings and hashes. The page holds no id and no text of a case.
     """
+    told = list(dict.fromkeys([*map(say.note, found.warnings), *warnings([*found.overview, *found.tables], say)]))
     return page(
         "report.html",
         say,
@@ -46,8 +50,10 @@ def report_page(
         made=say.time(now),
         heading=title or found.name,
         found=found,
+        overview=part_of("", found.overview, say),
         findings=[say.note(note) for note in found.findings],
-        warnings=[*warnings(found.tables, say), *map(say.note, found.warnings)],
+        warnings=told[:MOST_WARNINGS],
+        further=told[MOST_WARNINGS:],
         facts=list(_facts(found, say)),
         sections=sorted(sections(found.tables, say), key=lambda each: each.id == "failures"),  # what failed comes last
         provenance=list(_provenance(found, say, command)) if has_appendix else [],
@@ -83,7 +89,7 @@ def _each_once(key: str, facts: Iterable[Mapping[str, Value]]) -> list[str]:
 
 def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield facts with their headings: this page first, then rubrics, raters and the commands that wrote to the run."""
-    said = shlex.join(map(str, recorded(command)))
+    said = _command(recorded(command))
     yield say("this_page"), [(say("command"), said), (say("audit_hash"), found.head)]
     yield say("rubrics_by_hash"), [(visible(name), rubric.sha256) for name, rubric in found.rubrics.items()]
     for rater in found.raters:
@@ -94,11 +100,16 @@ def _provenance(found: Report, say: Language, command: Sequence[str]) -> Iterato
 
 
 def _job(job: Job, say: Language) -> Facts:
-    yield say("command"), visible(shlex.join(job.command))
+    yield say("command"), visible(_command(job.command))
     yield say("ended"), f"{say.time(job.ended)}, {job.status}" if job.ended else say("not_ended")
     yield from _told({name: value for name, value in job.facts.items() if name != "raters"})
     if job.counts:
         yield say("counted"), ", ".join(f"{visible(name)} {say.count(count)}" for name, count in job.counts.items())
+
+
+def _command(words: Iterable[Value]) -> str:
+    """A command without the folders of this machine."""
+    return shlex.join(str(word).rpartition("/")[2] if str(word).startswith("/") else str(word) for word in words)
 
 
 def _told(facts: Mapping[str, Value]) -> Facts:

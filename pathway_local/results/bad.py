@@ -17,7 +17,7 @@ from pathway_local.sheets.columns import folded
 from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, undefined_estimate
 from pathway_local.statistics.prediction_powered import BoolArray, Survey
-from pathway_local.statistics.share import share
+from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
 
 TIE = 0.5
@@ -34,6 +34,12 @@ COLUMNS = (
 """Behind the columns that name a judge: what it calls bad, and of the labels how many bad and good ones it mistakes."""
 
 KINDS: tuple[tuple[RaterKind, ...], ...] = (JUDGES, ("human",))
+
+MOST_NAMED = 4
+"""Levels that are all named."""
+
+FEW_BAD, MOST_PASSED = 10, 0.2
+"""Bad answers among the labels below which a report asks for more, and the share of them that a judge may pass."""
 
 Row = dict[str, Cell]
 
@@ -141,8 +147,15 @@ class BadAnswers:
                 row = self.row(place, np.asarray(codes == code))
                 if 0 < int(str(row["cases"])) < self.smallest:
                     self.hidden.add(group)
-                elif row["cases"]:
+                else:
                     yield place, {"rater": name, "group": group, **row}
+
+    def mean(self, place: int, inside: BoolArray | None = None) -> Estimate:
+        """The mean of a rater's scores, of all cases or those inside."""
+        scores = self.matrix.on_scale[:, place]
+        such, levels = np.isfinite(scores) if inside is None else np.isfinite(scores) & inside, self.matrix.levels
+        clusters = None if self.clusters is None else self.clusters[such]
+        return scale_mean(scores[such], [*map(float, levels)], clusters)
 
     def answers(self, rows: Sequence[tuple[int, Row]]) -> Iterator[Note]:
         """Yield the sentences to quote: how many answers are bad by the first of these judges, and what each finds."""
@@ -166,7 +179,9 @@ class BadAnswers:
 
     @property
     def named(self) -> str:
-        """The bad levels, as numbers."""
+        """The bad levels, as numbers; of many the ends."""
+        if len(self.levels) > MOST_NAMED:
+            return f"{self.levels[0]:g}–{self.levels[-1]:g}"
         return ", ".join(f"{level:g}" for level in self.levels)
 
     def _levels(self) -> Note:
@@ -223,7 +238,47 @@ def bad_table(
         notes += [each.design] if judges and isinstance(each.design, Note) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
-    columns = [Column("rubric"), Column("score", usual="score", below=True), Column("levels"), Column("rater", "rater")]
-    columns += [Column("group")] if by else []
+    columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
+    columns += [Column("rubric"), Column("score", usual="score"), Column("levels")]
     if rows:
         yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, notes, section="bad")
+
+
+def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[Note]]:
+    """The first table of a report: for each chatbot the share of bad answers and the mean; and what they show.
+
+    By the first judge of each score, or without a judge by the first person. One sentence says whether the judge can
+    be trusted, and one what to do next.
+    """
+    tables, told = list[Table](), list[Note]()
+    for each in (one for one in found if not one.matrix.nominal):
+        judges, people = (each.matrix.scoring(*kinds) for kinds in KINDS)
+        if not (first := [*judges, *people][:1]):
+            continue
+        codes, names = each.matrix.codes(by) if by else (np.empty(0), ())
+        made = [row for _, row in each.rows(first, by) if not by or "group" in row]
+        for row in made:
+            row["mean"] = each.mean(first[0], np.asarray(codes == names.index(str(row["group"]))) if by else None)
+        shown = [row.get("bad_by_people") for row in made]
+        corrected = any(isinstance(one, Estimate) and isinstance(one.value, float) for one in shown)
+        columns = [*([Column("group")] if by else []), COLUMNS[0], COLUMNS[2 if corrected else 1]]
+        about: dict[str, object] = {"rubric": each.matrix.rubric, "score": each.matrix.score, "by": by}
+        about |= {"rater": each.matrix.raters[first[0]].name, "levels": each.named}
+        tables.append(Table("overview", about, [*columns, Column("mean", "estimate")], made))
+        told += each.answers([(place, each.row(place)) for place in judges])
+        told += [step for step in [_next_step(each, each.row(judges[0]) if judges else {})] if step not in told]
+    return tables, told
+
+
+def _next_step(found: BadAnswers, row: Row) -> Note:
+    """What to do next: find labels, more bad ones among them, or read what the judge passes."""
+    passed, bad = row.get("passed_share"), int(str(row.get("bad_labels") or 0))
+    if not row:
+        return Note("next_judge", kind="answer")
+    if not isinstance(found.design, LabelDesign):
+        return Note("next_sample", kind="answer")
+    if bad < FEW_BAD:
+        return Note("next_labels", {"count": bad}, "answer")
+    if isinstance(passed, Estimate) and isinstance(passed.interval, Interval) and passed.interval.high > MOST_PASSED:
+        return Note("next_people", {"judge": row.get("rater", "")}, "answer")
+    return Note("next_read", kind="answer")

@@ -1,7 +1,7 @@
 """Everything that a report of a run shows, from as few passes over the run as possible."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -15,10 +15,11 @@ from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
 from pathway_local.results.analysis import Against, Bad, Cluster, OptionError, Options, PairBy, Says
-from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad
+from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, overview
 from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import Between, CompareOptions
-from pathway_local.results.summary import MOST_FINDINGS, findings, missed, summary_tables
+from pathway_local.results.mistakes import mistakes_in
+from pathway_local.results.summary import findings, missed, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
@@ -27,6 +28,7 @@ from pathway_local.runs.jobs import Job
 from pathway_local.runs.purge import standing_jobs
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
+from pathway_local.sheets.columns import folded, names_of
 
 
 class ReportOptions(Options):
@@ -45,14 +47,15 @@ class ReportOptions(Options):
 class Report:
     """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
 
-    `findings` are a sentence for each of the first means, and of the corrected ones; `warnings` stand beside those of
-    the tables. `jobs` leave out imports that were undone.
+    `overview` and `findings` come first: how good the chatbots are, whether the judge can be trusted, and what to do
+    next. `warnings` stand beside those of the tables. `jobs` leave out imports that were undone.
     """
 
     name: str
     cases: int
     rubrics: Mapping[str, Rubric]
     raters: tuple[Rater, ...]
+    overview: Sequence[Table]
     findings: Sequence[Note]
     warnings: Sequence[Note]
     tables: Sequence[Table]
@@ -91,18 +94,24 @@ def report(data: Scores, options: ReportOptions) -> Report:
             agreed_on += [each.with_cautions(data.labels) for each in found_on]
         every += matrices
     check_bad(every, plan.bad)
-    tables = [*(each.with_cautions(data.labels) for each in bad_table(bad, plan.by)), *tables]
+    between = comparison.between if comparison else plan.by
+    (first, told), covered = overview(bad, between or _chatbots(data)), {each.matrix.rubric for each in bad}
+    others = [group for group in whole if group.rubric not in covered]
+    # What the first page says stands there alone.
+    own = bad_table(bad, plan.by)
+    own = (replace(each, notes=[note for note in each.notes if note.kind != "answer"]) for each in own)
+    tables = [*(each.with_cautions(data.labels) for each in own), *tables]
     if comparison:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on
-    [(cases,)] = run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
     return Report(
         name=run.path.stem,
-        cases=cases,
+        cases=data.cases,
         rubrics=rubrics,
         raters=raters,
-        findings=[*findings(whole, kinds), *_corrected(agreed_on)],
-        warnings=[*missed(whole, labelled)],
+        overview=[each.with_cautions(data.labels) for each in first],
+        findings=[*told, *(findings(others, kinds) if others or not whole else ())],
+        warnings=[*mistakes_in(data), *missed(whole, labelled)],
         tables=tables,
         jobs=tuple(standing_jobs(run)),
         head=AuditTrail(run.database).head(),
@@ -119,9 +128,9 @@ def _summaries(
         )
 
 
-def _corrected(tables: Sequence[Table]) -> list[Note]:
-    """The first sentences on corrected means."""
-    return [note for each in tables for note in each.notes if note.key == "corrected_finding"][:MOST_FINDINGS]
+def _chatbots(data: Scores) -> str:
+    """The column that is called like chatbots and divides the cases; empty without one."""
+    return next((name for name in data.group_columns() if folded(name) in names_of("chatbots")), "")
 
 
 def _labelled(matrix: RatingsMatrix) -> int:

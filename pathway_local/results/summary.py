@@ -87,7 +87,7 @@ def summary_tables(
         yield _choices(pairs, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
-    yield from _failures(groups, shown, by, str(data.run.path))
+    yield from _failures(groups, shown, by, data.run.path.name)
 
 
 def _is_given(score: ScoreSummary) -> bool:
@@ -174,11 +174,12 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
-        {"row": each.row, "place": each.place, "reason": each.reason} for each, group in reversed(first.values())
+        {"row": each.row, "place": each.place or None, "reason": each.reason}
+        for each, group in reversed(first.values())
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [Column("row", "count", detail=True), Column("place"), Column("reason")]
+        columns = [Column("row", "count"), Column("place"), Column("reason")]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 

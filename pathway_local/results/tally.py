@@ -182,7 +182,7 @@ class FailedCase:
     def of(cls, record: Record, failure: Failure) -> "FailedCase":
         """The failed case of a record."""
         place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
-        place = place if sign else f"row {record.row}"
+        place = place if sign else ""
         return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
 
 

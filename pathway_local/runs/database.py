@@ -53,7 +53,7 @@ class Database:
             undo.callback(lock.release)
             connection = connect(path, "rw")
             undo.callback(connection.close)
-            _check(path, connection)
+            _check(path, connection, writes=True)
             # Others may read while this one writes, and a commit returns only once it is on the disk.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -67,7 +67,7 @@ class Database:
             _need_file(path)
             connection = _connect_reader(path)
             undo.callback(connection.close)
-            _check(path, connection)
+            _check(path, connection, writes=False)
             undo.pop_all()
         return cls(path, connection, None)
 
@@ -271,13 +271,13 @@ def _need_file(path: Path) -> None:
         raise RunFileError(f"{path}: {what}", similar_file(path) or "Check the name of the run file.")
 
 
-def _check(path: Path, db: sqlite3.Connection) -> None:
+def _check(path: Path, db: sqlite3.Connection, *, writes: bool) -> None:
     """Refuse a file that is not a run, that another release made, or that a quick check finds damaged."""
     check_schema(path, db)
     _check_beside(path)  # once more: somebody may have put one there while SQLite opened the file
-    # SQLite itself finds a truncated file. An index that lacks rows would hide them, so that is checked in any file.
+    # SQLite itself finds a truncated file. A writer finds cases by their index, which may lack some; a reader does not.
     is_small = path.stat().st_size <= CHECKED_BYTES
-    if not (_is_sound(db) if is_small else _is_whole(db, "(cases)")):
+    if not (_is_sound(db) if is_small else not writes or _is_whole(db, "(cases)")):
         raise damaged(path, "the run file is damaged")
 
 

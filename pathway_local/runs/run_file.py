@@ -61,7 +61,7 @@ _RECORDS = f"""
         prompt_tokens, cached_tokens, generated_tokens
     FROM json_each(?) AS asked CROSS JOIN current ON case_key = asked.value WHERE rater_id IN ({{}})
 """
-_AMONG = "SELECT row, key FROM cases WHERE case_id IN ({})"
+_AMONG = "SELECT row, key FROM cases NOT INDEXED WHERE case_id IN ({})"
 _FORGET = "DELETE FROM outcomes WHERE case_key = ? AND rater_id = ? AND number = ?"
 _ORDER = "SELECT row, key FROM cases NOT INDEXED ORDER BY row, key"
 _SET = "INSERT OR REPLACE INTO settings VALUES (?, ?)"

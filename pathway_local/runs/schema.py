@@ -3,7 +3,7 @@
 A file's header says in which form it is. A run in another form is refused: verdicts that are read by another schema, or
 by another release's reading of a rubric, could silently mean something else.
 
-No figure depends on an index, which may disagree with its table: `outcomes` has none, and `database` checks the one of
+No figure depends on an index, which may disagree with its table: `outcomes` has none, and readers don't use that of
 `cases`.
 """
 

@@ -64,6 +64,12 @@ class Scores:
         """The cautions about judges, by the rater's name."""
         return labels_of(self.run)
 
+    @property
+    def cases(self) -> int:
+        """The number of cases with an outcome."""
+        [(count,)] = self.run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
+        return int(count)
+
     @cached_property
     def stopped(self) -> list[str]:
         """The judges whose last command did not end: the first rows of a file are no random part of it."""

@@ -86,7 +86,7 @@ class Machine:
 
 def this_machine(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> Machine:
     """Return what this machine has now."""
-    return Machine(_visible(_queried() or _listed(proc)), free_memory(proc, cgroups), _multiplies_bf16(proc))
+    return Machine(_visible(_queried()), free_memory(proc, cgroups), _multiplies_bf16(proc))
 
 
 def free_disk(folder: Path) -> int:
@@ -119,16 +119,6 @@ def _queried() -> list[Device]:
 def _bytes(mebibytes: str) -> int | None:
     """Return None for words: nvidia-smi prints them for a GPU that shares main memory or is cut into instances."""
     return int(mebibytes) * _MIB if mebibytes.strip().isdecimal() else None
-
-
-def _listed(proc: Path) -> list[Device]:
-    """Return the GPUs that the NVIDIA driver lists in /proc, without their memory."""
-    found = []
-    for path in sorted((proc / "driver/nvidia/gpus").glob("*/information")):
-        lines = path.read_text("utf-8", "replace").splitlines()
-        told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-        found.append(Device(told.get("Model", "GPU"), id=told.get("GPU UUID", "")))
-    return found
 
 
 def _visible(gpus: Sequence[Device]) -> tuple[Device, ...]:

@@ -19,8 +19,8 @@ from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
 from gpu_check.processes import process
 from pathway_local.engines import engine
 from pathway_local.engines.engine_list import engine_kind
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import CULPRITS, Hosts
+from pathway_local.engines.engines import CULPRITS, Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.engines.vllm import VLLM, Vllm
 from pathway_local.errors import (
     EngineDied,
@@ -33,18 +33,18 @@ from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.sealing.seal import WHOLE
 from pathway_local.system.private_process import members
 
-Begin = Callable[..., Hosts]
+Begin = Callable[..., Engines]
 MANY = pytest.mark.soak  # each of the cases costs a process or two
 
 
 @pytest.fixture
 def begin(scripts_found: None, notices: list[str]) -> Iterator[Begin]:
     """Starts scripted engines, and ends them."""
-    begun: list[Hosts] = []
+    begun: list[Engines] = []
 
-    def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Hosts:
+    def host(script: str = "answer", hang_limit: float = 60.0, **settings: object) -> Engines:
         config = EngineConfig("", settings={"script": f"engine_scripts:{script}", **settings})
-        begun.append(Hosts([Host("scripted", config, hang_limit=hang_limit)], notices.append))
+        begun.append(Engines([SupervisedEngine("scripted", config, hang_limit=hang_limit)], notices.append))
         return begun[-1]
 
     yield host
@@ -56,7 +56,7 @@ def _pass(number: int, *ids: int) -> Pass:
     return Pass(str(number), (number, *ids), None, 4)
 
 
-def _drain(host: Hosts) -> dict[str, PassResult]:
+def _drain(host: Engines) -> dict[str, PassResult]:
     found: dict[str, PassResult] = {}
     while some := host.results():
         for result in some:
@@ -325,7 +325,7 @@ def test_an_engine_that_only_dies_is_given_up_without_a_word_of_a_case(
     begin: Begin, notices: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert CULPRITS == 10
-    monkeypatch.setattr("pathway_local.engines.hosts.CULPRITS", 3)  # each takes two restarts
+    monkeypatch.setattr("pathway_local.engines.engines.CULPRITS", 3)  # each takes two restarts
     host = begin("die")
     for number in range(40):
         host.submit(_pass(number, 4711))
@@ -394,11 +394,11 @@ def test_the_child_goes_when_its_parent_is_killed(begin: Begin) -> None:
     code = """
 import sys, time
 from scripted_kind import register
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.supervised_engine import SupervisedEngine
+from pathway_local.engines.engines import Engines
 from pathway_local.passes import EngineConfig
 register()
-host = Hosts([Host("scripted", EngineConfig("", settings={"delay": 3600}))])
+host = Engines([SupervisedEngine("scripted", EngineConfig("", settings={"delay": 3600}))])
 from pathway_local.passes import Pass
 host.submit(Pass("a", (1,), None, 1))
 print(host.hosts[0].pid, flush=True)
@@ -415,10 +415,10 @@ time.sleep(3600)
 KILLED_WHILE_IT_KILLS = """
 import os, signal
 from scripted_kind import register
-from pathway_local.engines.host import Host
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.passes import EngineConfig
 register()
-host = Host("scripted", EngineConfig("", settings={"delay": 3600}))
+host = SupervisedEngine("scripted", EngineConfig("", settings={"delay": 3600}))
 host.load(lambda notice: None, lambda: False)
 print(host.pid, flush=True)
 killpg = os.killpg
@@ -497,7 +497,7 @@ def test_a_process_that_a_driver_holds_is_told_and_not_waited_for(
 @pytest.mark.parametrize("config", [EngineConfig("folder\udcff"), EngineConfig("folder", settings={"a": [10**30]})])
 def test_a_configuration_that_can_not_be_passed_on_is_a_start_error(config: EngineConfig) -> None:
     with pytest.raises(EngineError, match="can't be passed on"):
-        Hosts([Host("scripted", config)])
+        Engines([SupervisedEngine("scripted", config)])
 
 
 def test_a_script_that_does_not_exist_is_a_start_error(begin: Begin) -> None:

@@ -17,7 +17,7 @@ from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_s
 Notify = Callable[[str], None]
 
 
-class Host:
+class SupervisedEngine:
     """One engine: loads it, sends it passes and receives their results.
 
     `hang_limit` is in seconds; the default is the engine's own. `log` receives everything that the engine prints while

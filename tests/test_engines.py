@@ -16,10 +16,10 @@ from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 from scripted_kind import SCRIPTED
 
-from pathway_local.engines.allocation import Engines
+from pathway_local.engines.allocation import Allocation
 from pathway_local.engines.engine import LoadPlan
-from pathway_local.engines.host import Host
-from pathway_local.engines.hosts import Hosts
+from pathway_local.engines.engines import Engines
+from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -28,24 +28,24 @@ from pathway_local.passes import EngineConfig, Pass, PassResult
 from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import GB, Device, Machine
 
-Begin = Callable[..., Hosts]
+Begin = Callable[..., Engines]
 
 
 @pytest.fixture
 def begin(scripts_found: None, notices: list[str]) -> Iterator[Begin]:
     """Starts scripted engines side by side, each with its own settings, and ends them."""
-    begun: list[Hosts] = []
+    begun: list[Engines] = []
 
     def hosts(
         *each: dict[str, object], window: int = 4, gpus: str = "", stopped: Callable[[], bool] = lambda: False
-    ) -> Hosts:
+    ) -> Engines:
         made = []
         for at, settings in enumerate(each):
             given = {"script": "engine_scripts:answer", **settings}
             config = EngineConfig("", settings=given, gpus=gpus and f"{gpus}{at}")
-            made.append(Host("scripted", config, hang_limit=60.0))
+            made.append(SupervisedEngine("scripted", config, hang_limit=60.0))
             made[-1].most = window
-        begun.append(Hosts(made, notices.append, stopped))
+        begun.append(Engines(made, notices.append, stopped))
         return begun[-1]
 
     yield hosts
@@ -57,7 +57,7 @@ def _pass(number: int, *ids: int, after: str = "") -> Pass:
     return Pass(str(number), (number, *ids), None, 4, after=after)
 
 
-def _all(engines: Hosts, passes: list[Pass]) -> dict[str, PassResult]:
+def _all(engines: Engines, passes: list[Pass]) -> dict[str, PassResult]:
     for item in passes:
         engines.submit(item)
     found: dict[str, PassResult] = {}
@@ -85,8 +85,8 @@ def test_a_short_file_is_shared_out(begin: Begin) -> None:
 
 @pytest.fixture
 def soon_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Engines are given up after three deaths."""
-    monkeypatch.setattr("pathway_local.engines.hosts.CULPRITS", 3)
+    """Allocation are given up after three deaths."""
+    monkeypatch.setattr("pathway_local.engines.engines.CULPRITS", 3)
 
 
 @pytest.mark.usefixtures("soon_given_up")
@@ -101,14 +101,14 @@ def test_an_engine_that_always_dies_leaves_and_the_others_go_on(begin: Begin, no
 def test_results_that_came_before_the_last_engine_left_are_handed_over(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engines, came, receive = begin({}, {}, window=2), list[str](), Host.receive
+    engines, came, receive = begin({}, {}, window=2), list[str](), SupervisedEngine.receive
 
-    def watched(host: Host) -> list[PassResult]:
+    def watched(host: SupervisedEngine) -> list[PassResult]:
         results = receive(host)
         came.extend(result.id for result in results)
         return results
 
-    monkeypatch.setattr(Host, "receive", watched)
+    monkeypatch.setattr(SupervisedEngine, "receive", watched)
     for number in range(100, 0, -1):
         engines.submit(_pass(number, *([POISON] if number <= 20 else [])))
     found: dict[str, PassResult] = {}
@@ -124,18 +124,18 @@ def test_results_that_came_before_the_last_engine_left_are_handed_over(
 
 @pytest.mark.usefixtures("scripts_found")
 def test_of_several_engines_the_weakest_seal_the_shortest_context_and_each_note_are_told() -> None:
-    class _Unsealed(Host):
+    class _Unsealed(SupervisedEngine):
         def load(self, *given: Any) -> None:
             super().load(*given)
             self.seal = Seal(namespace=True, why="no filter")
 
-    class _Noted(Host):
+    class _Noted(SupervisedEngine):
         def load(self, *given: Any) -> None:
             super().load(*given)
             assert self.facts
             self.facts = replace(self.facts, note="it is slow", max_model_len=700)
 
-    engines = Hosts([kind("scripted", EngineConfig("")) for kind in (_Noted, _Unsealed, _Noted)])
+    engines = Engines([kind("scripted", EngineConfig("")) for kind in (_Noted, _Unsealed, _Noted)])
     engines.close()
     assert engines.seal == Seal(namespace=True, why="no filter")
     assert (engines.facts.note, engines.facts.max_model_len) == ("it is slow", 700)
@@ -170,14 +170,14 @@ def test_the_others_take_all_passes_of_an_engine_that_died_while_it_restarts(
 ) -> None:
     engines = begin(*[{"script": "engine_scripts:pid_or_die", "delay": 0.02}] * 2, window=8)
     back = tmp_path / "may-restart"
-    real = Host.load
+    real = SupervisedEngine.load
 
-    def load(host: Host, *given: Any) -> None:
+    def load(host: SupervisedEngine, *given: Any) -> None:
         while host.facts and not back.exists():
             time.sleep(0.01)
         real(host, *given)
 
-    monkeypatch.setattr(Host, "load", load)
+    monkeypatch.setattr(SupervisedEngine, "load", load)
     first = [_pass(number, *([ONCE] if number == 3 else [])) for number in range(60)]
     found = _all(engines, first)
     assert sorted(map(int, found)) == list(range(60)), "nothing waited for the engine that is not restarted yet"
@@ -195,10 +195,10 @@ def test_an_engine_that_can_not_be_restarted_leaves_all_that_it_took_to_the_othe
     ids = first["0"].ids
     after = [name for name, result in first.items() if result.ids == ids][:4]
 
-    def no_room(host: Host, *given: Any) -> None:
+    def no_room(host: SupervisedEngine, *given: Any) -> None:
         raise EngineDied("the cluster has no room")
 
-    monkeypatch.setattr(Host, "load", no_room)
+    monkeypatch.setattr(SupervisedEngine, "load", no_room)
     items = [_pass(100 + number, after=name) for number, name in enumerate(after)]
     os.kill(*ids, signal.SIGKILL)
     giving_up = Timer(20.0, late.append, (True,))
@@ -267,7 +267,7 @@ def _gpu_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_gpus_are_shared_out_among_engines(gpus: str, parallel: int, expected: list[str]) -> None:
-    parts = Engines(gpus).parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
+    parts = Allocation(gpus).parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
     assert [",".join(gpu.id for gpu in part.gpus) for part in parts] == expected
 
 
@@ -275,28 +275,28 @@ def test_gpus_are_shared_out_among_engines(gpus: str, parallel: int, expected: l
 @pytest.mark.parametrize(
     ("engines", "parallel", "said"),
     [
-        (Engines("4"), 1, "this machine has 3"),
-        (Engines("3"), 2, "takes 2 GPUs"),
-        (Engines("", 2), 1, "is for processors"),
+        (Allocation("4"), 1, "this machine has 3"),
+        (Allocation("3"), 2, "takes 2 GPUs"),
+        (Allocation("", 2), 1, "is for processors"),
     ],
 )
-def test_gpus_that_do_not_divide_are_refused(engines: Engines, parallel: int, said: str) -> None:
+def test_gpus_that_do_not_divide_are_refused(engines: Allocation, parallel: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         engines.parts(JUDGE, CARDS, {"tensor_parallel_size": parallel})
 
 
 def test_without_a_gpu_there_are_engines_on_the_processor() -> None:
     machine = Machine((), 12 * GB)
-    assert Engines("", 3).parts(JUDGE, machine, {}) == [Machine((), 4 * GB)] * 3
+    assert Allocation("", 3).parts(JUDGE, machine, {}) == [Machine((), 4 * GB)] * 3
     with pytest.raises(UsageError, match="finds no GPU"):
-        Engines("all").parts(JUDGE, machine, {})
+        Allocation("all").parts(JUDGE, machine, {})
 
 
 @pytest.mark.parametrize(("options", "settings"), [({}, {CACHE_BYTES: GB}), ({CACHE_BYTES: 5}, {})])
 def test_engines_on_a_processor_share_its_memory_unless_the_entry_sets_their_caches(
     options: dict[str, JsonValue], settings: dict[str, JsonValue]
 ) -> None:
-    planned = Engines("", 3).load_plan(SCRIPTED, JUDGE, Machine((), 12 * GB), options, "auto", lambda engines: None)
+    planned = Allocation("", 3).load_plan(SCRIPTED, JUDGE, Machine((), 12 * GB), options, "auto", lambda engines: None)
     assert planned.settings == settings
 
 
@@ -311,7 +311,7 @@ class _Plans:
 
 @pytest.mark.usefixtures("_gpu_engine")
 def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
-    found = Engines("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", lambda engines: 300.0 / engines)  # type: ignore[arg-type]
+    found = Allocation("all").load_plan(_Plans(), JUDGE, CARDS, {}, "auto", lambda engines: 300.0 / engines)  # type: ignore[arg-type]
     assert found == LoadPlan(
         {"gpu_memory_utilization": 0.77, "enforce_eager": True},
         ("3 engines side by side", "GPU-20"),
@@ -323,19 +323,21 @@ def test_all_engines_load_as_the_fullest_gpu_allows() -> None:
 def test_an_engine_that_finds_less_memory_when_it_restarts_shortens_the_context(notices: list[str]) -> None:
     left = [900, 700]
 
-    class _Shrinking(Host):
+    class _Shrinking(SupervisedEngine):
         def load(self, *given: Any) -> None:
             super().load(*given)
             assert self.facts
             self.facts = replace(self.facts, max_model_len=left.pop(0))
 
     with closing(
-        Hosts([_Shrinking("scripted", EngineConfig("", settings={"script": "engine_scripts:answer"}))], notices.append)
+        Engines(
+            [_Shrinking("scripted", EngineConfig("", settings={"script": "engine_scripts:answer"}))], notices.append
+        )
     ) as engines:
         tokenizer: Any = None
         pool = Pool(lambda: engines, tokenizer, 8192)
         assert pool.load() is engines and pool.context == 900
-        os.kill(engines.hosts[0].pid or 0, signal.SIGKILL)
+        os.kill(engines.engines[0].pid or 0, signal.SIGKILL)
         assert _all(engines, [_pass(1)]).keys() == {"1"}
         assert pool.load() is engines and pool.context == 700
     assert notices[-1] == "restarted with memory for prompt and reply of 700 tokens together"

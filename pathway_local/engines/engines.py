@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from pathway_local.engines.host import Host, Notify
 from pathway_local.engines.process import LOOK, Gone, wait_for
+from pathway_local.engines.supervised_engine import Notify, SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped
 from pathway_local.passes import EngineFacts, Pass, PassResult
 
@@ -36,11 +36,11 @@ class Waiting:
 
     item: Pass
     strikes: int = 0
-    died_in: Host | None = None
-    prefers: Host | None = None
+    died_in: SupervisedEngine | None = None
+    prefers: SupervisedEngine | None = None
 
 
-class Hosts:
+class Engines:
     """An Engine that outlives the deaths of its processes; deals passes out to one engine or to several.
 
     Making one loads all engines at the same time. Raises the first error of any, and Stopped. `notify` gets a line
@@ -66,7 +66,7 @@ class Hosts:
 
     def __init__(
         self,
-        hosts: Sequence[Host],
+        hosts: Sequence[SupervisedEngine],
         notify: Notify = lambda notice: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -77,11 +77,11 @@ class Hosts:
         self._held: dict[str, Waiting] = {}
         self._done: list[PassResult] = []
         self._in_flight = 0
-        self._engine_of: dict[str, Host] = {}
+        self._engine_of: dict[str, SupervisedEngine] = {}
         self._error: EngineError | None = None
         self._closing = False
         self._threads = ThreadPoolExecutor(len(hosts))
-        self._loading: dict[Future[None], Host] = {}
+        self._loading: dict[Future[None], SupervisedEngine] = {}
         try:
             for host in hosts:
                 self._load(host)
@@ -124,16 +124,16 @@ class Hosts:
             self._closing = True
             wait(self._loading)
             with self._threads:
-                list(self._threads.map(Host.close, self._names))
+                list(self._threads.map(SupervisedEngine.close, self._names))
 
     def _check_stopped(self) -> None:
         if self.stopped():
             raise Stopped("stopped while waiting for an engine")
 
-    def _tell(self, host: Host, message: str) -> None:
+    def _tell(self, host: SupervisedEngine, message: str) -> None:
         self.notify(f"{self._names[host]}: {message}" if len(self._names) > 1 else message)
 
-    def _load(self, host: Host) -> None:
+    def _load(self, host: SupervisedEngine) -> None:
         tell = partial(self._tell, host)
         self._loading[self._threads.submit(host.load, tell, lambda: self._closing or self.stopped())] = host
 
@@ -164,7 +164,7 @@ class Hosts:
             else:
                 ready.remove(host)
 
-    def _next_for(self, host: Host) -> Waiting | None:
+    def _next_for(self, host: SupervisedEngine) -> Waiting | None:
         """Take the first pass from the queue that the engine may get now."""
         if len(host.held) >= host.most or any(self._held[name].strikes > 1 for name in islice(host.held, 1)):
             return None  # a pass with two strikes is alone in its engine
@@ -176,7 +176,7 @@ class Hosts:
                 return one
         return None
 
-    def _may_get(self, host: Host, one: Waiting) -> bool:
+    def _may_get(self, host: SupervisedEngine, one: Waiting) -> bool:
         if one.died_in in self.hosts and len(self.hosts) > 1:
             return (host is one.died_in) == (one.strikes > 1)
         return one.prefers not in self.hosts or one.prefers is host
@@ -207,14 +207,14 @@ class Hosts:
             else:
                 self._shorten(loading[future])
 
-    def _shorten(self, host: Host) -> None:
+    def _shorten(self, host: SupervisedEngine) -> None:
         """Keep to the context of a restarted engine, which may have found less memory than before."""
         context = host.facts.max_model_len if host.facts else self.facts.max_model_len
         if context < self.facts.max_model_len:
             self.facts = replace(self.facts, max_model_len=context)
             self._tell(host, f"restarted with memory for prompt and reply of {context:,} tokens together")
 
-    def _take(self, host: Host, results: list[PassResult]) -> None:
+    def _take(self, host: SupervisedEngine, results: list[PassResult]) -> None:
         self._done += results
         for result in results:
             del self._held[result.id]
@@ -223,7 +223,7 @@ class Hosts:
             while len(self._engine_of) > REMEMBERED:
                 del self._engine_of[next(iter(self._engine_of))]  # the oldest
 
-    def _handle_exit(self, host: Host, how: str) -> None:
+    def _handle_exit(self, host: SupervisedEngine, how: str) -> None:
         """Clean up after a death, count strikes, and put the passes in flight back in front of the queue."""
         ended, held, memory = host.end()
         ones = [self._held.pop(item.id) for item in held]
@@ -240,7 +240,7 @@ class Hosts:
         self._tell(host, told)
         self._waiting.extendleft(reversed(ones))
 
-    def _struck(self, host: Host, held: list[Waiting]) -> list[Waiting]:
+    def _struck(self, host: SupervisedEngine, held: list[Waiting]) -> list[Waiting]:
         """Count a strike for each pass and return those to retry; a pass alone at its second strike is the culprit."""
         for one in held:
             one.strikes, one.died_in = one.strikes + 1, host
@@ -256,7 +256,7 @@ class Hosts:
         self._waiting.rotate(1)
         return []
 
-    def _restart(self, host: Host) -> None:
+    def _restart(self, host: SupervisedEngine) -> None:
         if host.culprits >= CULPRITS:
             self._give_up(host, EngineDied(f"the engine died of {CULPRITS} cases in a row, each alone", _LEAVE_OUT))
         elif len(self.hosts) > 1 and host.deaths >= CULPRITS:
@@ -265,7 +265,7 @@ class Hosts:
         else:
             self._load(host)
 
-    def _give_up(self, host: Host, error: EngineError) -> None:
+    def _give_up(self, host: SupervisedEngine, error: EngineError) -> None:
         """Go on without an engine; without any, `results` raises the error."""
         self.hosts.remove(host)
         if self.hosts:
