@@ -19,7 +19,7 @@ CEILINGS = {
     "probes": 432,
     "judges": 2075,
     "rendering": 573,
-    "sealing": 1013,
+    "sealing": 995,
     "engines": 2518,
     "runs": 2469,
     "judging": 2800,
