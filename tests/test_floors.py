@@ -30,7 +30,7 @@ CEILINGS = {
     "results": 4970,
     "output": 869,
     "pages": 1041,
-    "viewer": 807,
+    "viewer": 789,
     "checks": 513,
     "api": 391,
     "declare": 558,
