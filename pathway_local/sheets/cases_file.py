@@ -109,7 +109,9 @@ class CasesFile:
             for row in self.sheet.rows():
                 what = "" if row.blank else self._no_case(row)
                 if what:
-                    self._left_out.setdefault(what, []).append(row.number)
+                    counted = self._left_out.setdefault(what, [0])
+                    counted[0] += 1
+                    counted += [row.number] if len(counted) <= SHOWN_ROWS else []
                 found |= not (row.blank or what)
                 yield row, None if row.blank or what else self._item(row, seen)
         except OSError as error:
@@ -123,7 +125,7 @@ class CasesFile:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Which rows the last reading has left out, for people to read."""
-        return tuple(_left_out(what, rows) for what, rows in self._left_out.items())
+        return tuple(_left_out(what, *rows) for what, rows in self._left_out.items())
 
     def _no_case(self, row: Row) -> str:
         """Return what a row is that is no case; "" if it is one, or may be.
@@ -255,9 +257,9 @@ def _group(text: str) -> str:
     return "" if ERROR_VALUE.fullmatch(text.strip()) else text
 
 
-def _left_out(what: str, rows: Sequence[int]) -> str:
-    """Return a remark that names the first rows."""
-    first = [f"{number:,}" for number in rows[:SHOWN_ROWS]]
-    more = f"{len(rows) - SHOWN_ROWS:,} more" if len(rows) > SHOWN_ROWS else first.pop()
-    named = f"{', '.join(first)} and {more}" if first else more
-    return f"rows {named} are left out, as {what}" if len(rows) > 1 else f"row {named} is left out, as {what}"
+def _left_out(what: str, count: int, *first: int) -> str:
+    """Return a remark on so many rows that names the first."""
+    told = [f"{number:,}" for number in first]
+    more = f"{count - len(first):,} more" if count > len(first) else told.pop()
+    named = f"{', '.join(told)} and {more}" if told else more
+    return f"rows {named} are left out, as {what}" if count > 1 else f"row {named} is left out, as {what}"
