@@ -30,10 +30,10 @@ CEILINGS = {
     "results": 4970,
     "output": 869,
     "pages": 1041,
-    "viewer": 807,
+    "viewer": 789,
     "checks": 513,
     "api": 391,
-    "declare": 558,
+    "declare": 553,
     "cli": 3294,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
