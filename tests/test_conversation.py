@@ -204,7 +204,7 @@ def test_messages_come_from_jsonl_and_from_parquet_alike(tmp_path: Path) -> None
     pq.write_table(pa.table({"id": ["a"], "talk": [texts]}), table)
     found = []
     for path in (lines, table):
-        [case] = CasesFile(path, {"ours": ["talk"]})
+        [case] = CasesFile(path, {"ours": ["talk"]}, conversations=["talk"])
         assert isinstance(case, Case)
         found.append(OURS.inputs_of(case)["talk"])
     assert found[0] == SHOWN
