@@ -39,11 +39,8 @@ def sheet(path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> Cases
 def test_totals_and_footers_are_named_and_no_cases(path: Path) -> None:
     cases = sheet(path, *CASES, ("", "", "", ""), ("TOTAL", "", "", "3"), ("", "Source: our own data", "", ""))
     assert [case.metadata["chatbot"] for case in cases] == ["v1", "v2"]
-    empty, single = (
-        "row 5 is left out, as no case: the inputs are empty",
-        "row 6 is left out, as no case: a single cell",
-    )
-    assert cases.remarks == (empty, f"{single} is filled")
+    empty, single = "as no case: the inputs are empty", "as no case: a single cell is filled"
+    assert cases.remarks == (f"row 5 is left out, {empty}", f"row 6 is left out, {single}")
     assert [row.number for row, item in cases.rows() if item is not None] == [2, 3]
     target = path.with_stem("b")
     add_columns(cases, target, ["score"], lambda case: {"score": case.row})
