@@ -202,8 +202,7 @@ def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path
     with (tmp_path / "half.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     between = int(np.sum(halves[:60] % 1 > 0))
-    imported = run("import", answers, "half.csv", "--kind", "human", "--rater", "Dee")
-    assert f"Dee: {between} ratings lie between levels of the scale and are kept as they are" in imported.words
+    run("import", answers, "half.csv", "--kind", "human", "--rater", "Dee")
     with RunFile.read(answers) as read:
         kept = {record.case_id: record.outcome for record in read.records("Dee")}
     assert [kept[f"a-{place:03}"].scores["score"].value for place in range(60)] == list(halves[:60])

@@ -33,7 +33,7 @@ CEILINGS = {
     "viewer": 789,
     "checks": 513,
     "api": 391,
-    "declare": 553,
+    "declare": 547,
     "cli": 3294,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
