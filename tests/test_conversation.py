@@ -99,6 +99,7 @@ UNREAD: dict[str, object] = {
     "function_call": [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "secret"}}],
     "args": [{"role": "assistant", "content": "", "tool_calls": [{"name": "f", "args": {"x": 1}}]}],
     "value": [{"role": "user", "content": "x", "value": "secret"}],
+    "citations": [{"role": "user", "content": [{"type": "text", "text": "x", "citations": ["secret"]}]}],
     "system": {"system": "secret", "conversations": TURNS},
 }
 
