@@ -120,6 +120,21 @@ def test_an_undo_that_can_not_shrink_the_file_is_done_and_takes_back_one_import(
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
 
 
+def test_a_signal_right_after_the_commit_does_not_make_it_look_undone(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.run"
+    run("import", path, sheet(tmp_path / "ann.csv", 1, 2, 4), "--kind", "human", "--rater", "ann")
+
+    def interrupted(_: database.Database) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(database.Database, "_check_place", interrupted)  # follows each commit
+    undone = run("runs", "undo", path)
+    assert undone.code == 0 and "undone: the import of ann.csv" in undone.err
+    assert intact(path)["removed"] == {"ann": 3}
+
+
 def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "my.run"
     for name in ("ann", "bob"):
