@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pathway_local.errors import UsageError
 from pathway_local.verdict import Value
 
-RaterKind = Literal["judge", "human", "hosted", "panel", "adjudicated"]
+RaterKind = Literal["judge", "human", "hosted", "combined", "adjudicated"]
 """An adjudicated score is one that people agreed on: their word, but no independent rating."""
 
 ADJUDICATED: Final = "adjudicated"
@@ -21,14 +21,11 @@ PEOPLE: tuple[RaterKind, ...] = ("human", ADJUDICATED)
 JUDGES: tuple[RaterKind, ...] = ("judge", "hosted")
 """Kinds of raters that are models."""
 
-REPEATS: tuple[RaterKind, ...] = ("panel", "adjudicated")
+REPEATS: tuple[RaterKind, ...] = ("combined", "adjudicated")
 """Kinds of raters whose scores rest on other raters', so that counting both would count one opinion twice."""
 
-PanelRule = Literal["mean", "median", "majority"]
-"""How a panel combines its members' scores."""
-
 HANDOVER: Final = "handover"
-"""In the place of a panel's rule: the judge's score where it keeps a case, and a person's elsewhere."""
+"""The rule of combined scores: the judge's score where it keeps a case, and a person's elsewhere."""
 
 GROUP = "/"
 """Separates the name that a user gave a file of ratings from the names of raters in the file."""
@@ -65,8 +62,8 @@ class Rater:
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The raters that a panel combines; empty for any other rater."""
-        of = self.spec.get("of") if self.kind == "panel" else None
+        """The raters whose scores are combined; empty for any other rater."""
+        of = self.spec.get("of") if self.kind == "combined" else None
         return tuple(map(str, of)) if isinstance(of, list) else ()
 
     def differences(self, now: "Rater") -> str:

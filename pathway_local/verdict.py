@@ -96,9 +96,8 @@ class Failure(Struct, frozen=True):
 Outcome = Verdict | Failure
 
 
-MEAN, SPREAD, DRAW = "_mean", "_spread", "draw"
-"""Fields with numbers: a panel's mean and its highest score less its lowest begin with a score's name and end so. What
-each of several samples says is in fields that begin so, such as `draw1.score`."""
+DRAW = "draw"
+"""What each of several samples says is in fields that begin so, such as `draw1.score`."""
 
 
 class Tokens(Struct, frozen=True):

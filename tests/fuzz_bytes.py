@@ -245,7 +245,6 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "read {} --by disagreement --json",
         "agreement {} --against ann --cluster group --full",
         "compare {} --between group=a,b --pair-by asked",
-        "runs panel {} --name three --of demo,ann,bob",
         "doctor {}",
         "report {} --out out.html --by group --between group=a,b --pair-by asked --min-group 1 --force",
         "read {} --cases cases.csv --out out.html --force",

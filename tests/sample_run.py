@@ -1,6 +1,7 @@
 """A small run for the tests of the run file and of the SQLite file below it."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 from pathway_local.case import CaseRef
@@ -11,7 +12,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 RATER = Rater("demo", "judge", "grounded", {"rubric": "ab" * 32, "weights": {"a.safetensors": "cd" * 32}, "samples": 1})
-RUBRIC = compiled(load_rubric("pathway-answer"))
+RUBRIC, GOLD = (compiled(replace(load_rubric("pathway-answer"), name=name)) for name in ("grounded", "gold"))
 VERDICT = Verdict({"score": Score(4, {3: 0.25, 4: 0.75})}, {"analysis": "Sound."}, ("cut:analysis",))
 
 

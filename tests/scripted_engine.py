@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from pathway_local.errors import EngineError
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
+from pathway_local.sealing.seal import Seal
 
 Reply = PassResult | Sequence[int]
 """A result, whose id may be left empty, or just the generated ids."""
@@ -30,6 +31,8 @@ class ScriptedEngine:
     Results come in the order of submission, or shuffled by `shuffle` as a seed; each takes `delay` seconds.
     Raises EngineError when the script has no reply left, or one that belongs to another pass.
     """
+
+    seal = Seal()
 
     def __init__(
         self,

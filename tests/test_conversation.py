@@ -99,6 +99,7 @@ UNREAD: dict[str, object] = {
     "function_call": [{"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "secret"}}],
     "args": [{"role": "assistant", "content": "", "tool_calls": [{"name": "f", "args": {"x": 1}}]}],
     "value": [{"role": "user", "content": "x", "value": "secret"}],
+    "citations": [{"role": "user", "content": [{"type": "text", "text": "x", "citations": ["secret"]}]}],
     "system": {"system": "secret", "conversations": TURNS},
 }
 
@@ -203,7 +204,7 @@ def test_messages_come_from_jsonl_and_from_parquet_alike(tmp_path: Path) -> None
     pq.write_table(pa.table({"id": ["a"], "talk": [texts]}), table)
     found = []
     for path in (lines, table):
-        [case] = CasesFile(path, {"ours": ["talk"]})
+        [case] = CasesFile(path, {"ours": ["talk"]}, conversations=["talk"])
         assert isinstance(case, Case)
         found.append(OURS.inputs_of(case)["talk"])
     assert found[0] == SHOWN

@@ -225,6 +225,7 @@ SLOTS = {
     "0.85": "?",
     "<score>": "?",
     "sum of both": "?",
+    '"1" | "2" | "3"': '"1" ? "2" ? "3"',
     "null": "?",
     '"4/5"': "4 ? 5",
 }
@@ -246,6 +247,7 @@ ASKED = {
     "words without an order": ('Judge {a}: {{"why": "<why>", "kind": "A" | "B"}}', "why: text; kind: A ? B"),
     "a form for each part": ("Judge {a}.\nClarity: [1-5]\nClarity: [1-5]\n", "reasons: ?; score: ?"),
     "an input by the name of a part": ('Judge {a}: {{"a": "some words", "score": <1-5>}}', "a: ?; score: 1-5"),
+    "words beside a number": ('Judge {a}: {{"sure": <0-100>, "kind": "A" | "B"}}', "sure: 0-100; kind: A ? B"),
     "a list at the top": ('Judge {a}: [{{"claim": "<text>", "ok": "yes" or "no"}}]', "reasons: ?; score: ?"),
     "a sentence": ("Judge {a} from 1 to 5. Output only the number.", "reasons: ?; score: ?"),
     "a list beside a score": (

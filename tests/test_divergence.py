@@ -8,7 +8,6 @@ from rated_run import TINY, add, judged_run, said
 
 from pathway_local.rater import LABEL
 from pathway_local.results.divergence import divergence, pattern_of, reason_field
-from pathway_local.results.panel import make_panel
 from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
@@ -91,9 +90,8 @@ def test_people_s_notes_are_their_reasons(run: RunFile) -> None:
     assert said["s-1", "cara"] == "my note\nmy reason"
 
 
-def test_panels_take_no_part(run: RunFile) -> None:
-    make_panel(run, "panel", ["ann", "bob"], "median", [])
-    make_panel(run, "mean", ["ann", "bob"], "mean", [])
+def test_combined_scores_take_no_part(run: RunFile) -> None:
+    add(run, "both", said(1, 2, 4, 5), kind="combined")
     scores = [column.label for column in tables(run)["first"].columns if column.name.startswith("scores.")]
     assert scores == ["demo", "ann", "bob"]
 

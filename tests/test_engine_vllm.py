@@ -33,6 +33,7 @@ from pathway_local.errors import EngineError
 from pathway_local.judging.value_probabilities import MOST_NAMED
 from pathway_local.passes import EngineConfig, Pass, PassResult, Sampling
 from pathway_local.sealing.launch import _caches
+from pathway_local.sealing.seal import WHOLE
 from pathway_local.system.private_process import members
 
 SAMPLES = 20
@@ -281,3 +282,17 @@ def test_vllm_is_told_to_cut_the_context_to_its_cache(tiny_judge: Path, monkeypa
         VllmEngine(EngineConfig(str(tiny_judge), "float32", 2048))
     assert told.value.args == (2048, FITTED)
     assert f"original_max_model_len == {FITTED}" in inspect.getsource(get_kv_cache_configs)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("settings", [{"enforce_eager": False}, {"tensor_parallel_size": 2}])
+def test_compilation_and_several_processes_work_under_the_whole_seal(
+    tiny_judge: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object]
+) -> None:
+    if "enforce_eager" not in settings:
+        monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "0|1")
+    config = EngineConfig(str(tiny_judge), "float32", 512, {"max_num_seqs": 4, **settings})
+    with closing(Engines([SupervisedEngine("vllm", config)])) as engines:
+        engines.submit(Pass("a", (5, 6, 7), None, 4))
+        assert [result.error for result in engines.results()] == [""]
+        assert engines.seal == WHOLE

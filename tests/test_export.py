@@ -18,7 +18,6 @@ from pathway_local.case import BadRow, Case, fingerprint
 from pathway_local.errors import UnknownName
 from pathway_local.output.export import export, export_onto
 from pathway_local.rater import Rater
-from pathway_local.results.panel import make_panel
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.run_cases import cases_of
@@ -32,14 +31,13 @@ COMMAND = Path(sys.executable).with_name("pathway-local")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunFile]:
-    """A judge, a person with notes, a hosted judge that says more than was asked, and a panel of means."""
+    """A judge, a person with notes and a hosted judge that says more than was asked."""
     rows = cases(notes="a column of the cases file")
     with judged_run(tmp_path / "may.run", rows=rows) as run:
         noted = {"s-1": Verdict({"score": Score(1)}, {"notes": "too short"}), "s-2": Verdict({}, {"notes": "what?"})}
         add(run, "ann", noted, kind="human", rows=rows)
         hosted = Verdict({"score": Score(2)}, {"reason": "short", "rest": "Sure, here it is."}, ("format:rest",))
         add(run, "hosted", {"s-1": hosted, "s-2": Failure("refused", "it refused")}, kind="hosted", rows=rows)
-        make_panel(run, "both", ["demo", "ann"], "mean", [])
         yield run
 
 
@@ -52,8 +50,6 @@ def test_no_field_is_dropped(run: RunFile, tmp_path: Path) -> None:
     assert rows["s-2", "ann"]["notes"] == "what?"
     assert rows["s-1", "hosted"]["rest"] == "Sure, here it is."
     assert rows["s-2", "hosted"]["failure"] == "refused"
-    assert (rows["s-1", "both"]["score_mean"], rows["s-1", "both"]["score_spread"]) == ("2.5", "3")
-    assert rows["s-1", "both"]["score"] == ""
     export(run, tmp_path / "v.jsonl", force=False)
     lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
     kept = {(line["case"], line["rater"]): line for line in lines}
@@ -106,7 +102,6 @@ def test_no_field_is_dropped_beside_the_users_own_columns(run: RunFile, tmp_path
     assert first["notes"] == "mine"
     assert first["ann.tiny.notes"] == "too short"
     assert first["hosted.tiny.rest"] == "Sure, here it is."
-    assert (first["both.tiny.score_mean"], first["both.tiny.score_spread"]) == ("2.5", "3")
     assert "demo.tiny.notes" not in first
 
 
@@ -115,7 +110,7 @@ def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: Ru
     (tmp_path / "cases.csv").write_text("\n".join(["id,question,answer", *rows, "new,q,a"]))
     sheet = cases_of(tmp_path / "cases.csv", [TINY], run)
     remarks = export_onto(run, sheet, tmp_path / "out.csv", force=False)
-    assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 4"]
+    assert remarks == ["rows of cases.csv without a verdict: 1", "verdicts without a row in cases.csv: 3"]
 
 
 def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:

@@ -147,4 +147,5 @@ def test_numbers_are_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     lines = HEADER.read_text().splitlines()
     defined = {line.split()[1].removeprefix("__NR_"): int(line.split()[2]) for line in lines if line.count(" ") == 2}
-    assert seccomp.numbers().items() <= defined.items()
+    newest = max(defined.values())  # of these headers; a kernel's may be newer
+    assert {call for call in seccomp.numbers().items() if call[1] <= newest} <= defined.items()

@@ -274,7 +274,6 @@ def test_another_promise_under_the_same_name_is_refused(tmp_path: Path, run: Run
     said = run("handover", path, "--against", "committee", "--error", "0.2", "--store", "both")
     assert said.code and "options.error was 0.1, now 0.2" in said.err and "--store NAME" in said.err
     assert said.out.strip(), "the answer is shown before anything is stored"
-    assert "the panel both" in run("runs", "remove-rater", path, "committee/Ann", "--yes").words
 
 
 def test_a_pipe_that_is_closed_early_keeps_nothing_from_being_stored(tmp_path: Path, run: Run) -> None:

@@ -9,9 +9,12 @@ from typing import Any
 
 import openpyxl
 import pytest
+from rated_run import TINY
 
 from pathway_local.case import Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
+from pathway_local.runs.run_cases import cases_of, remember
+from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import add_columns
@@ -262,3 +265,21 @@ def test_the_table_behind_a_cover_page_is_read_and_told(tmp_path: Path) -> None:
     assert open_sheet(workbook(tmp_path / "b.xlsx", First=pairs, Data=TABLE)).title == "First"
     long: list[list[object]] = [["answer"], *([f"An answer {n}"] for n in range(30))]
     assert open_sheet(workbook(tmp_path / "c.xlsx", First=long, Data=TABLE)).title == "First"
+
+
+def test_columns_that_a_workbook_hides_are_known(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", Data=[["id", "question", "answer", "name", "mail"], [1, "q", "a", "n", "m"]])
+    made = openpyxl.load_workbook(path)
+    for letter in "DE":
+        made["Data"].column_dimensions[letter].hidden = True
+    made.save(path)
+    assert open_sheet(path).hidden == {"name", "mail"}
+
+
+def test_a_named_sheet_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", First=TABLE, Second=TABLE[:3])
+    with RunFile.create(tmp_path / "a.run") as run:
+        remember(run, cases_of(path, [TINY], run, sheet="Second"), {})
+        assert len(list(cases_of(path, [TINY], run))) == 2
+    with pytest.raises(UsageError, match="has no sheets to choose from"):
+        open_sheet(as_text(tmp_path / "a.csv", [["question", "answer"]]), title="Second")

@@ -57,7 +57,17 @@ def take_descriptor():
 def join():
     called("setns", os.pidfd_open(command), 0x40000000)
 
+def open_to_all():
+    (folder / "cases.csv").chmod(0o666)
+    if (folder / "cases.csv").stat().st_mode & 0o066 != 0o066:
+        raise OSError(errno.EPERM, "unchanged")
+
 attacks = {
+    "open to all": open_to_all,
+    "give to a group": lambda: os.chown(folder / "cases.csv", -1, os.getgid()),
+    "attribute": lambda: os.setxattr(folder / "cases.csv", "user.mine", b"1"),
+    "empty": lambda: os.truncate(folder / "cases.csv", 0),
+    "leave in memory": lambda: called("shmget", 0x50770001, 4096, 0o1666),
     "trace": lambda: called("ptrace", ctypes.c_long(16), ctypes.c_long(command), None, None),
     "read memory": read_memory,
     "memory file": lambda: memory_file("rb"),

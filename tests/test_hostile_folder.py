@@ -33,8 +33,30 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(judge: Path, name: str
         find_folder("t", str(judge))
     (judge / name).unlink()
     (judge / name).symlink_to("/dev/zero")
-    with pytest.raises(EngineError, match=f"{name} is not an ordinary file"):
+    with pytest.raises(EngineError, match=f"{name} is a link"):
         find_folder("t", str(judge))
+
+
+@pytest.mark.parametrize("name", ["README.md", ".cache", "vocab.json", "other.safetensors"])
+def test_a_link_opens_no_file_of_the_user_to_the_engine(judge: Path, name: str) -> None:
+    (judge.parent / "cases.csv").touch()
+    (judge / name).symlink_to(judge.parent if name == ".cache" else judge.parent / "cases.csv")
+    with pytest.raises(EngineError, match=f"{name} is a link"):
+        find_folder("t", str(judge))
+
+
+def test_links_to_weights_and_to_the_hubs_blobs_are_followed(judge: Path, tmp_path: Path) -> None:
+    for name, place in {
+        "model.safetensors": tmp_path / "m.safetensors",
+        "config.json": tmp_path / "blobs" / "c",
+    }.items():
+        place.parent.mkdir(exist_ok=True)
+        (judge / name).rename(place)
+        (judge / name).symlink_to(place)
+    snapshot = tmp_path / "snapshots" / "main"
+    snapshot.parent.mkdir()
+    judge.rename(snapshot)
+    assert find_folder("t", str(snapshot)) == snapshot
 
 
 def test_a_file_without_an_end_is_refused_and_weights_may_be_large(judge: Path) -> None:

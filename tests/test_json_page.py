@@ -11,7 +11,6 @@ from rated_run import add, cases, judged_run, said, several_run, store_draw
 from typed_here import Run, typing_in
 
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.results.panel import make_panel
 from pathway_local.results.table import Column, Table
 from pathway_local.verdict import Score, Verdict
 
@@ -56,7 +55,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         marked = {"s-1": Verdict({"score": Score(1)}, {"notes": "short"}, ("format:rest",))}
         add(made, "ann", said(1, 4, 3, 5) | marked, kind="human")
         add(made, "bob", said(0, 4), kind="human")
-        make_panel(made, "both", ["ann", "bob"], "mean", [])
+        add(made, "both", said(1, 4, 3, 5), kind="combined")
     ids = [f"s-{number}" for number in range(1, 25)]
     with judged_run(tmp_path / "drawn.run", rows=cases(ids=ids)) as made:
         store_draw(made, cases(ids=ids), range(16))

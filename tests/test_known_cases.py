@@ -12,6 +12,7 @@ from pathway_local.ratings.known_cases import KnownCases, Unmatched, hash_by_cas
 from pathway_local.ratings.samples import find_handouts, hand_out, store_handouts
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.sheets.cases_file import CasesFile
 
 
 @pytest.fixture
@@ -53,3 +54,6 @@ def test_an_id_that_lost_its_zeros_is_told(tmp_path: Path) -> None:
         assert "leading zeros" in str(known.by_id("42", ""))
         assert known.by_id("7", "") == Unmatched("its id matches no case of the run")
         assert isinstance(known.by_id("0042", ""), CaseRef)
+        (tmp_path / "a.csv").write_text("id,question,answer\n0051,When?,Now.\n")
+        known.add(CasesFile(tmp_path / "a.csv", {TINY.name: tuple(TINY.inputs)}), run.key)
+        assert "leading zeros" in str(known.by_id("51", ""))

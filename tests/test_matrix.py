@@ -10,7 +10,6 @@ from rated_run import IDS, TINY, TWO, add, cases, judged_run, said
 from pathway_local.case import Case, fingerprint
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, store_sample
-from pathway_local.results.panel import make_panel
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import RatingsMatrix, ratings_matrices
@@ -87,20 +86,18 @@ def test_ratings_that_come_back_about_earlier_texts_do_not_displace_the_judges(r
     assert [rater.other_texts for rater in found.raters] == [0, 0, 0, 1]
 
 
-def test_expected_scores_and_panels(run: RunFile) -> None:
+def test_expected_scores_and_numbers_between_levels(run: RunFile) -> None:
     sure = {
         "s-1": Verdict({"score": Score(4, {2: 0.25, 3: 0.5, 4: 0.25})}),
         "s-2": Verdict({"score": Score(3, {3: 1.0})}),
     }
     add(run, "soft", sure)
-    make_panel(run, "mean", ["demo", "people/ann"], "mean", [])
-    make_panel(run, "median", ["demo", "people/ann"], "median", [])
+    add(run, "half", {"s-1": Verdict({"score": Score(2.5)}), "s-2": Verdict({"score": Score(4)})}, kind="human")
     found = matrix(run)
-    soft, mean, median = (found.columns(name)[0] for name in ("soft", "mean", "median"))
+    soft, half = (found.columns(name)[0] for name in ("soft", "half"))
     np.testing.assert_array_equal(found.expected[:, soft], [3, NAN, NAN, NAN])
-    np.testing.assert_array_equal(found.given[:, mean], [2.5, 4, 4, NAN])
-    np.testing.assert_array_equal(found.given[:, median], [1, 4, 4, NAN])
-    assert [found.raters[place].on_scale for place in (soft, mean, median)] == [True, False, True]
+    np.testing.assert_array_equal(found.given[:, half], [2.5, 4, NAN, NAN])
+    assert [found.raters[place].on_scale for place in (soft, half)] == [True, False]
 
 
 def test_the_design_of_the_latest_sample(run: RunFile) -> None:

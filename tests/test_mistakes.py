@@ -68,11 +68,6 @@ def test_only_the_people_whose_labels_count_are_named(rated: Path) -> None:
         assert [note.key for note in mistakes(matrix, places)] == ["alike_names"]
 
 
-def test_a_panel_names_them(run: Run, rated: Path) -> None:
-    found = run("runs", "panel", rated, "--name", "all", "--of", "committee/A b,a-B").words
-    assert f"Warning: {ALIKE}" in found
-
-
 def test_a_report_names_them(run: Run, rated: Path) -> None:
     assert run("report", rated, "--out", "report.html").code == 0
     page = (rated.parent / "report.html").read_text()

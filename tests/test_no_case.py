@@ -39,7 +39,8 @@ def sheet(path: Path, *rows: Sequence[str], head: Sequence[str] = HEAD) -> Cases
 def test_totals_and_footers_are_named_and_no_cases(path: Path) -> None:
     cases = sheet(path, *CASES, ("", "", "", ""), ("TOTAL", "", "", "3"), ("", "Source: our own data", "", ""))
     assert [case.metadata["chatbot"] for case in cases] == ["v1", "v2"]
-    assert cases.remarks == ("rows 5 and 6 are left out, as no case: the inputs are empty",)
+    empty, single = "as no case: the inputs are empty", "as no case: a single cell is filled"
+    assert cases.remarks == (f"row 5 is left out, {empty}", f"row 6 is left out, {single}")
     assert [row.number for row, item in cases.rows() if item is not None] == [2, 3]
     target = path.with_stem("b")
     add_columns(cases, target, ["score"], lambda case: {"score": case.row})
@@ -59,12 +60,18 @@ def test_a_footer_without_separators_is_no_case_in_a_text_file(tmp_path: Path) -
     cases = CasesFile(tmp_path / "a.csv", NEEDED)
     _, short = cases
     assert isinstance(short, BadRow) and "2 fields where the header has 3" in short.reason
-    assert cases.remarks == ("row 3 is left out, as no case: the inputs are empty",)
+    assert cases.remarks == ("row 3 is left out, as no case: a single cell is filled",)
 
 
 def test_the_header_again_is_told_and_left_out(path: Path) -> None:
-    cases = sheet(path, CASES[0], HEAD, CASES[1])
+    cases = sheet(path, CASES[0], [" " + name.upper() for name in HEAD], CASES[1])
     assert len(list(cases)) == 2 and cases.remarks == ("row 3 is left out, as the header again",)
+
+
+def test_a_line_of_dashes_is_told_and_left_out(path: Path) -> None:
+    cases = sheet(path, CASES[0], ["---"] * 4, CASES[1])
+    assert len(list(cases)) == 2 and cases.remarks == ("row 3 is left out, as a separator",)
+    assert len(list(sheet(path, ("?", "🙂"), ("-", "ok"), head=("question", "answer")))) == 2
 
 
 def test_many_rows_are_counted(path: Path) -> None:
@@ -79,9 +86,11 @@ def test_judge_names_them_once_and_ends_at_all(tmp_path: Path, tiny_judge: Path)
     given = ["judge", "a.csv", "-r", "small.prompty", "-j", "scripted", "--engine", "scripted", "--keep", "chatbot"]
     given += ["--models", "models.yaml", "--run", "a.run"]
     said = " ".join(desk.typed(*given, "--dry-run").stderr.split())
-    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1
+    assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
     said = " ".join(desk.typed(*given).stderr.split())
     assert said.count("row 4 is left out, as no case: the inputs are empty") == 1 and "2 of 2 done" in said
+    drawn = desk.typed("sample", "a.run", "--cases", "a.csv", "--n", 1, "--seed", 1, "--out", "r.xlsx")
+    assert "row 4 is left out, as no case" in " ".join(drawn.stderr.split())
     assert "TOTAL" not in desk.typed("summary", "a.run", "--by", "chatbot").stdout
 
 

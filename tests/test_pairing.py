@@ -133,8 +133,7 @@ def test_a_rubric_that_reads_no_question_is_paired_by_that_of_another(run: Run, 
         (
             ("scene", "role"),
             [{"scene": f"scene {at // 2}", "role": f"role {at // 2}"} for at in range(24)],
-            "Alfa and Gama share texts of scene and role, so the sides are compared as groups: name the one that all "
-            "of them answered, such as --pair-by scene.",
+            "The run does not show which questions Alfa and Gama have in common",
         ),
     ],
 )
@@ -155,7 +154,8 @@ def test_why_the_sides_are_not_paired_is_told_as_it_is(
     assert "Alfa and Gama are compared as groups" in page
 
 
-def test_an_input_without_a_usual_name_pairs_if_it_is_the_only_shared_one(run: Run, tmp_path: Path) -> None:
+def test_an_input_without_a_usual_name_pairs_where_it_is_named(run: Run, tmp_path: Path) -> None:
     texts = [{"scene": f"scene {at // 2}", "mood": f"mood {at}"} for at in range(24)]
     store(tmp_path / "may.run", texts, judged_under=rubric("scene", "mood", "answer"))
-    assert compared(run, tmp_path / "may.run")["pair_by"] == "scene"
+    assert compared(run, tmp_path / "may.run")["pair_by"] is None
+    assert compared(run, tmp_path / "may.run", "--pair-by", "scene")["pair_by"] == "scene"

@@ -33,9 +33,7 @@ CORPUS = {
     for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
 }
 RIGHT = """
-further: two choices and a score
 further: a yes or no with explanation in JSON
-further: a score and a confidence in words
 json: a skeleton
 json: a schema in the prompt
 json: a schema with an enum

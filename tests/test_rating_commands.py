@@ -47,19 +47,13 @@ def test_the_trail_is_told_in_words(desk: Desk) -> None:
     assert "written rate-Ann.xlsx" in told and "{" not in told
 
 
-def test_a_panel_and_divergence(desk: Desk) -> None:
+def test_divergence(desk: Desk) -> None:
     shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
     assert "1, 5" in shown and "--full" not in shown  # which `read` does not have
     assert "worth a 1" in shown
     found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
     assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}
     assert [case["spread"] for case in rows_of(found, "first")] == [4, 2]
-    shown = desk.typed("runs", "panel", "may.run", "--name", "people", "--of", "Ann, Bob", "--rule", "median").stdout
-    assert "the median of Ann, Bob" in shown
-    assert "no rater is called 'Eve'" in desk.typed(
-        "runs", "panel", "may.run", "--name", "x", "--of", "Ann,Eve", code=2
-    ).stderr  # fmt: skip
-    desk.typed("runs", "panel", "may.run", "--name", "x", "--of", "Ann,Bob", "--rule", "mode", code=2)
 
 
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:

@@ -87,8 +87,12 @@ def test_keys_rate_a_reload_keeps_and_import_reads_what_is_saved(web: Browser, d
     assert text(web, "article:not([hidden]) h2") == "Case 3 of 4"
     web.press("1", "Shift+Enter", "Shift+Enter", "3")
     web.click("#save")
-    told = run("import", "a.run", web.saved("rate.json"), "--kind", "human")
-    assert told.code == 0 and "earlier ratings by Ann replaced by those that the page saved later: 2" in told.words
+    saved = web.saved("rate.json")
+    told = run("import", "a.run", saved, "--kind", "human")
+    assert told.code == 3 and "item 1: Ann gave this case another rating" in told.err and "item 3" not in told.err
+    assert run("runs", "undo", "a.run").code == 0 and run("import", "a.run", saved, "--kind", "human").code == 0
+    with RunFile.read("a.run") as opened:
+        assert sorted(scores_of(opened, "Ann").values()) == [1, 3]
 
 
 def test_the_keyboard_alone_reaches_everything(web: Browser, drawn: Drawn) -> None:

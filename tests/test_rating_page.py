@@ -164,9 +164,9 @@ def test_half_the_ratings_and_later_the_rest(run: Run) -> None:
     assert by_words["fine"].scores["score"].value == 5 and by_words["fine"].marks == ()
     assert (by_words[""].scores, by_words[""].marks) == ({}, ("no-score", "cant-say:score"))
     assert by_words["</script>"].marks == ("no-score",)
-    ann(run, {**half, 4: {"score": "1"}})
+    ann(run, {**half, 3: {"score": "2"}, 4: {"score": "1"}})  # what had a note alone may get its score
     with RunFile.read("a.run") as opened:
-        assert sorted(scores_of(opened, "Ann").values()) == [1, 5]
+        assert sorted(scores_of(opened, "Ann").values()) == [1, 2, 5]
 
 
 def test_another_score_is_refused_until_the_import_before_is_undone(run: Run) -> None:

@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         add(made, "demo", sure(0.9, 0.6, 0.99, 0.7))
         add(made, "ann", said(5, 4, 1, 3), kind="human")
         add(made, "hosted", said(5, 4, 2, 0), kind="hosted")
-        add(made, "both", said(1, 1, 1, 1), kind="panel")
+        add(made, "both", said(1, 1, 1, 1), kind="combined")
     write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in cases()])
     (tmp_path / "cases.jsonl").chmod(0o600)
     return typing_in(tmp_path, monkeypatch, capsys)

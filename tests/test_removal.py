@@ -120,12 +120,27 @@ def test_an_undo_that_can_not_shrink_the_file_is_done_and_takes_back_one_import(
         assert [rater.name for _, rater in read.raters()] == ["demo", "ann"]
 
 
+def test_a_signal_right_after_the_commit_does_not_make_it_look_undone(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.run"
+    run("import", path, sheet(tmp_path / "ann.csv", 1, 2, 4), "--kind", "human", "--rater", "ann")
+
+    def interrupted(_: database.Database) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(database.Database, "_check_place", interrupted)  # follows each commit
+    undone = run("runs", "undo", path)
+    assert undone.code == 0 and "undone: the import of ann.csv" in undone.err
+    assert intact(path)["removed"] == {"ann": 3}
+
+
 def test_a_rater_is_removed_with_every_word(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "my.run"
     for name in ("ann", "bob"):
         run("import", path, sheet(tmp_path / f"{name}.csv", 1, 2, 4, 5), "--kind", "human", "--rater", f"all/{name}")
     with RunFile.open(path) as opened:
-        both = opened.add_rater(Rater("both", "panel", "tiny", {"of": ["demo", "all/ann"]}))
+        both = opened.add_rater(Rater("both", "combined", "tiny", {"of": ["demo", "all/ann"]}))
         opened.put(both, CaseRef("s-1", 1), Verdict({"score": Score(4)}))
     asked = run("runs", "remove-rater", path, "all")
     assert asked.code == 2 and "--yes" in asked.err
@@ -174,7 +189,7 @@ def test_combined_scores_go_with_the_ratings_that_they_were_made_of(tmp_path: Pa
     for scores in ((1, 2), (1, 2, 4, 5)):
         run("import", path, sheet(tmp_path / f"{len(scores)}.csv", *scores), "--kind", "human", "--rater", "ann")
     with RunFile.open(path) as opened:
-        both = opened.add_rater(Rater("both", "panel", "tiny", {"of": ["demo", "ann"]}))
+        both = opened.add_rater(Rater("both", "combined", "tiny", {"of": ["demo", "ann"]}))
         opened.put(both, CaseRef("s-1", 1), Verdict({"score": Score(4)}))
     undone = run("runs", "undo", path)
     assert "removed: 2 ratings of ann\n" in undone.err

@@ -293,12 +293,13 @@ def test_verdicts_that_are_as_frequent_are_all_named(run: Run, tmp_path: Path) -
     assert "demo scored 4 of 4 cases under tone; most frequent: Warm, Cold (50%)." in reported(run).said
 
 
-def test_kinds_without_an_order_long_scales_and_means_of_panels(run: Run, tmp_path: Path) -> None:
+def test_kinds_without_an_order_and_long_scales(run: Run, tmp_path: Path) -> None:
     with RunFile.create(tmp_path / "may.run") as made:
         for rubric in (TONE, WIDE):
             add(made, "demo", said(1, 2, 1, 0), rubric)
             add(made, "ann", said(1, 1, 3, 2), rubric, "human")
-        add(made, "panel", {case.id: Verdict({}, {"score_mean": 2.5}) for case in cases(WIDE)}, WIDE, "panel")
+        halves = {case.id: Verdict({"score": Score(2.5)}) for case in cases(WIDE)}
+        add(made, "both", halves, WIDE, "combined")
     page = reported(run)
     assert "demo scored 3 of 4 cases under tone; most frequent: Warm (67%)." in page.said
     assert "wide score: how good the answers are (bad: 0–49; mean by demo)" in page.said

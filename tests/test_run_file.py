@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from sample_run import RATER, RUBRIC, VERDICT, case, new_run, stored
+from sample_run import GOLD, RATER, VERDICT, case, new_run, stored
 
 from pathway_local.case import BadRow, CaseRef, fingerprint, hash_by_input, text_hash
 from pathway_local.errors import RaterChanged, RunFileError, UnknownName
@@ -29,7 +29,7 @@ def run(path: Path) -> Iterator[RunFile]:
 
 
 def test_outcomes_come_back_in_the_order_of_the_cases_file(path: Path, run: RunFile) -> None:
-    run.add_rubric("gold", "Compare.", RUBRIC)
+    run.add_rubric("gold", "Compare.", GOLD)
     gold = run.add_rater(Rater("demo", "judge", "gold", {}))
     anna = run.add_rater(Rater("anna", "human", "grounded", {}))
     run.put(1, case("b", 2, hash="h2"), Failure("prompt-too-long", "9000 tokens, 8192 fit"), tokens=Tokens(9000))

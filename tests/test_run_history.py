@@ -56,7 +56,7 @@ JUDGE = [
 ]
 RATERS = ("scripted", "ann", "bea", "far", "both", "nobody")
 
-STEPS = {"judge": 240, "import": 75, "export": 50, "hosted": 90, "sample": 110, "panel": 85, "purge": 65, "runs": 70}
+STEPS = {"judge": 240, "import": 75, "export": 50, "hosted": 90, "sample": 110, "purge": 65, "runs": 70}
 """About how many steps a command has, so that kills are spread over all of it."""
 
 
@@ -90,7 +90,6 @@ class History:
             lambda: self.hand_out(kill): 1,
             lambda: self.import_results(score, kill): 2 if self.world.batches else 0,
             lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
-            lambda: self.panel(kill): 1,
             lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
             lambda: self.undo(kill): 2 if self.world.run.exists() else 0,
             lambda: self.remove_rater(rng.choice(RATERS), kill): 1 if self.world.run.exists() else 0,
@@ -268,20 +267,6 @@ class History:
         book.save(out)
         if scores:
             self._import(["import", "may.run", "sheet.xlsx", "--kind", "human"], "bea", scores, 0, sure=False)
-
-    def panel(self, kill: int) -> None:
-        world = self.world
-        ended = self.typed(
-            *["runs", "panel", "may.run", "--name", "both", "--of", "scripted,ann", "--rule", "median"],
-            kill=kill,
-            codes=(0, 2) if world.run.exists() else (4,),
-        )
-        found = world.found()
-        own = {key: outcome for key, outcome in found.items() if key[0] == "both"}
-        if ended.code == 0:
-            assert {case for _, case in own} >= {case for rater, case in found if rater == "ann"}
-        if ended.code == 0 or ended.code == KILLED:
-            world.outcomes = {key: each for key, each in world.outcomes.items() if key[0] != "both"} | own
 
     def purge(self, what: str, kill: int) -> None:
         world = self.world

@@ -93,7 +93,7 @@ def test_numbers_that_are_unclear_are_refused() -> None:
     thousand = ScoreField(min=0, max=1000)
     assert read_score("1,5", thousand) == 1.5
     assert read_score("1,250", FIVE) == 1.25
-    for text in ("1,000", "1_0", "nan", "inf", "1e999", "1" * 5_000):
+    for text in ("1,000", "1.000", "1_0", "nan", "inf", "1e999", "1" * 5_000):
         with pytest.raises(ReplyError):
             read_score(text, thousand)
 

@@ -268,7 +268,7 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
 
 COMMANDS = (
     "summary {}", "export {} --out x.csv", "read {} --cases c.jsonl --out x.html", "report {} --out x.html",
-    "agreement {}", "read {} --by disagreement", "runs panel {} --name p --of a,b",
+    "agreement {}", "read {} --by disagreement",
     "compare {} --pairs a,b",
     "view {} --cases c.jsonl", "judge c.jsonl -r facts.prompty --run {}", "judge c.jsonl --run {} --dry-run",
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",

@@ -129,3 +129,15 @@ def test_a_judge_is_not_called_as_agreed_scores_are(tmp_path: Path, rater: str) 
     with pytest.raises(UsageError, match="reserved for scores agreed on in `view`") as refused:
         planned_raters(plan, None, {HELPFUL.name: HELPFUL}, load_registry(None))
     assert refused.value.hint == "Give this rater another name."
+
+
+def test_a_rater_who_orders_cases_oppositely_is_asked_about(tmp_path: Path) -> None:
+    with RunFile.create(tmp_path / "a.run") as run:
+        ids = [f"s-{place}" for place in range(40)]
+        scores = [1 + place % 5 for place in range(40)]
+        add(run, "demo", said(*scores, ids=ids), HELPFUL, rows=cases(HELPFUL, ids))
+        add(run, "ann", said(*(6 - each for each in scores[:-1]), 3, ids=ids), HELPFUL, "human", cases(HELPFUL, ids))
+        [matrix] = ratings_matrices(run, HELPFUL)
+        found = ScoreAgreement(run, matrix, AgreementOptions())
+    [note] = [each for each in found.warnings if each.key == "reversed"]
+    assert (note.values["first"], note.values["second"], note.values["low"]) == ("demo", "ann", 1)

@@ -261,6 +261,24 @@ def test_a_workbook_that_the_disk_can_not_hold_is_told_once(tmp_path: Path) -> N
     assert names(tmp_path) == []
 
 
+def test_a_copy_that_the_disk_can_not_hold_is_told_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    write_table(path, ["question"], [{"question": "x" * 9_999}] * 99)
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom pathway_local.cli.terminal import "
+        "keep_texts_out_of_tracebacks\nfrom pathway_local.errors import UsageError\n"
+        "from pathway_local.sheets.cases_file import CasesFile\nfrom pathway_local.sheets.tables import add_columns\n"
+        "keep_texts_out_of_tracebacks()\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "cases = CasesFile(Path(sys.argv[1]), {'r': ('question',)})\n"
+        "try:\n    add_columns(cases, Path(sys.argv[2]), ['s'], lambda case: {'s': 1})\n"
+        "except UsageError as error:\n    print(error)"
+    )
+    given = [sys.executable, "-c", program, str(path), str(tmp_path / "b.xlsx")]
+    done = subprocess.run(given, capture_output=True, text=True, check=True)
+    assert "b.xlsx can't be written: File too large" in done.stdout and done.stderr == ""
+    assert names(tmp_path) == ["a.xlsx"]
+
+
 texts = st.text(st.sampled_from("=+-@\t\r\n\"',; aé😀\ud800\x07") | st.characters(), max_size=20)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,

@@ -75,7 +75,6 @@ def test_other_commands_print_none_either(run: Run, tmp_path: Path) -> None:
     (tmp_path / f"p{EVIL}.txt").write_text(f"Judge {{{{answer{EVIL}}}}}\n")
     for command in (
         ("runs", "audit", f"{EVIL}.run"),
-        ("runs", "panel", f"{EVIL}.run", "--name", f"both{EVIL}", "--of", f"{ANN},{DEMO}"),
         ("import", f"{EVIL}.run", f"r{EVIL}.csv", "--kind", "human", "--rater", f"x{EVIL}"),
         ("export", f"{EVIL}.run", "--out", f"{EVIL}.csv"),
         ("export", f"{EVIL}.run", "--onto", f"r{EVIL}.csv", "--out", f"{EVIL}2.csv"),

@@ -61,7 +61,7 @@ def export(
 def _warn(requests: HostedRequests, service: Service) -> None:
     given = requests.given
     name = NAMES[service]
-    for note in given.file.notes:
+    for note in (*given.file.notes, *given.file.remarks):
         notice(note)
     lines = [
         f"{requests.out} will hold the texts of {requests.cases:,} cases ({requests.characters:,} characters) in "

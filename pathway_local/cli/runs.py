@@ -16,7 +16,6 @@ from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Ru
 from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
 from pathway_local.judging.plan import values_by_name
-from pathway_local.rater import PanelRule
 from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
@@ -158,46 +157,6 @@ app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs 
 )
 
 
-@app.with_examples(
-    "pathway-local runs panel my.run --name both --of demo,author",
-    "pathway-local runs panel my.run --name middle --of demo,author --rule median",
-)
-def panel(
-    run: Run,
-    name: Annotated[str, option("NAME", "Name of the new rater.")],
-    of: Annotated[str, option("NAMES", "Raters to combine, separated by commas.")],
-    rule: Annotated[PanelRule, option("RULE", "mean, median or majority of their scores.")] = "mean",
-) -> None:
-    """Combine several raters into one: their mean, median or majority on each case, with the spread.
-
-    Give the same command again to bring the panel up to date with its members.
-    """
-    # Imported here: numpy takes a while, and the other commands about a run don't need it.
-    from pathway_local.cli.show import terminal_words
-    from pathway_local.results.mistakes import mistakes
-    from pathway_local.results.panel import make_panel
-    from pathway_local.scores.matrix import ratings_matrices
-
-    members = [member.strip() for member in of.split(",") if member.strip()]
-    with RunFile.open(run) as opened:
-        found = make_panel(opened, name, members, rule, sys.argv)
-        rubrics = rubrics_of(opened)
-        matrices = [each for part in found for each in ratings_matrices(opened, rubrics[part.rubric])]
-        warnings = [note for each in matrices for note in mistakes(each, each.places(members))]
-    rows = [
-        [each.rubric, str(each.verdicts), str(each.partial or ""), str(each.failures.total() or "")] for each in found
-    ]
-    data.show_table(f"{name}: the {rule} of {', '.join(members)}", ["rubric", "verdicts", "partial", "failed"], rows)
-    for each in found:
-        for kind, count in sorted(each.failures.items()):
-            data.say(f"{each.rubric}: {count} failed ({kind})")
-        if each.partial:
-            data.say(f"{each.rubric}: {each.partial} verdicts lack a member or a vote")
-    say = terminal_words()
-    for line in dict.fromkeys(map(say.note, warnings)):
-        data.say(say("warning", text=line))
-
-
 @app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
 def undo(run: Run) -> None:
     """Take back the last import: its ratings go for good, and what they replaced comes back.
@@ -219,7 +178,7 @@ def remove_rater(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The rater, or the name of a group of raters.")],
     yes: Yes = False,
 ) -> None:
-    """Remove a rater with all ratings and texts for good, under every rubric: a person, a judge or a panel."""
+    """Remove a rater with all ratings and texts for good, under every rubric: a person, a judge or combined scores."""
     with RunFile.read(run) as read:
         found = ratings_of(read, name)
     if not yes:

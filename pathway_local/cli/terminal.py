@@ -1,5 +1,6 @@
 """Prints what commands have to say: errors and notes on stderr, data on stdout."""
 
+import errno
 import json
 import os
 import re
@@ -200,7 +201,9 @@ def keep_texts_out_of_tracebacks() -> None:
 
 
 def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
-    if given.exc_value:
+    # On a full disk a file that is collected fails once more; its first error is told already.
+    full = isinstance(given.exc_value, OSError) and given.exc_value.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if given.exc_value and not (full and hasattr(given, "object")):
         tell_fault(given.exc_value)
 
 

@@ -1,8 +1,9 @@
 """Finds the lists of levels that a prompt shows, such as lines that begin "5 - Fully complete" or "Score 1 - Poor"."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pathway_local.rubrics.spelling import quoted_word
 
@@ -25,30 +26,24 @@ class Levels:
 
 def levels_in(text: str) -> list[Levels]:
     """Return the lists of levels: lines with numbers from 0 or 1 on, up or down, each with a name."""
-    lines = text.split("\n")
-    found = [(row, match) for row, line in enumerate(lines) if (match := _LEVEL.match(line[:300]))]
-    return [list_ for run in _runs(found) if (list_ := _list(run, lines))]
+    lines, runs = text.split("\n"), list[list[tuple[int, int, re.Match[str]]]]()
+    for row, line in enumerate(lines):
+        if not (match := _LEVEL.match(line[:300])):
+            continue
+        number, run = int(match["number"]), runs[-1] if runs else []
+        numbers = [*(each[1] for each in run[-2:]), number]
+        goes_on = {two - one for one, two in pairwise(numbers)} in ({1}, {-1})
+        if not goes_on or match["lead"].strip() != run[-1][2]["lead"].strip():
+            runs.append([])
+        runs[-1].append((row, number, match))
+    return [found for run in runs if (found := _list(run, lines))]
 
 
-def _runs(found: Sequence[tuple[int, re.Match[str]]]) -> Iterator[list[tuple[int, re.Match[str]]]]:
-    run: list[tuple[int, re.Match[str]]] = []
-    for row, match in found:
-        steps = [int(match["number"]) - int(run[-1][1]["number"])] if run else []
-        steps += [int(run[-1][1]["number"]) - int(run[-2][1]["number"])] if len(run) > 1 else []
-        goes_on = {*steps} in ({1}, {-1}) and match["lead"].strip() == run[-1][1]["lead"].strip()
-        if run and not goes_on:
-            yield run
-            run = []
-        run = [*run, (row, match)]
-    yield run
-
-
-def _list(run: Sequence[tuple[int, re.Match[str]]], lines: Sequence[str]) -> Levels | None:
-    names = {int(match["number"]): _title(match["name"]) for _, match in run}
-    first = run[0][0] if run else 0
+def _list(run: Sequence[tuple[int, int, re.Match[str]]], lines: Sequence[str]) -> Levels | None:
+    names, first = {number: _title(match["name"]) for _, number, match in run}, run[0][0]
     above = " ".join(lines[max(0, first - 3) : first])
-    counted = any(match["mark"].strip(" *")[:1] in (".", ")", "") for _, match in run)
-    told = run and (re.search(r"\w", run[0][1]["lead"]) or _HEADING.search(above))
+    counted = any(match["mark"].strip(" *")[:1] in (".", ")", "") for *_, match in run)
+    told = re.search(r"\w", run[0][2]["lead"]) or _HEADING.search(above)
     if len(run) < 2 or min(names) not in (0, 1) or counted or not told or not all(names.values()):
         return None
     return Levels(names, above, "\n".join(lines[first : run[-1][0] + 1]))

@@ -65,7 +65,7 @@ def propose(text: str, inputs: Sequence[str]) -> Proposal:
 
 
 def _scores(fields: Mapping[str, str]) -> list[str]:
-    return [name for name, each in fields.items() if not each.startswith(("text", "list", "choice", "true/", "= "))]
+    return [name for name, each in fields.items() if not each.startswith(("text", "list", "= "))]
 
 
 def _given(form: Form, inputs: Sequence[str]) -> bool:

@@ -35,19 +35,11 @@ class Slot:
 
 
 def spelled(slots: Sequence[Slot], levels: Sequence[Levels], inputs: Sequence[str]) -> dict[str, str]:
-    """Return the spelling of each slot; where a number is the score, words are choices beside it."""
+    """Return the spelling of each slot; beside a list with verdicts, another number leaves open which is the score."""
     found = {slot.name: _spelling(slot, levels, inputs) for slot in slots}
     if any(re.match(rf"{_N}(?: to |-| )", spelling) for spelling in found.values()):
-        found |= {name: OPEN for name, spelling in found.items() if spelling.startswith("[")}  # which is the score?
-        return {name: _as_choice(spelling) for name, spelling in found.items()}
+        found |= {name: OPEN for name, spelling in found.items() if spelling.startswith("[")}
     return found
-
-
-def _as_choice(spelling: str) -> str:
-    words = re.split(r" [<?] ", spelling)
-    if len(words) < 2 or re.search(rf"(?i)(?:^|[<?] )({_N}|null|none|n/a)|^\[| or |^choice|\?$", spelling):
-        return spelling
-    return "true/false" if words == ["false", "true"] else f"choice {' | '.join(words)}"
 
 
 def _spelling(slot: Slot, levels: Sequence[Levels], inputs: Sequence[str]) -> str:
@@ -83,6 +75,8 @@ def _number(inside: str, parts: Sequence[str]) -> str:
     first, special = parts[0], [part for part in parts[1:] if part]
     if len(parts) > 1 and all(re.fullmatch(_N, part) for part in parts):
         values = sorted(parts, key=float)
+        if '"' in inside:  # texts, not numbers
+            return f" {OPEN} ".join(map(quoted_word, values))
         return " < ".join(values) if len(values) > 2 else f" {OPEN} ".join(values)
     if not (found := _RANGE.fullmatch(first)) or not float(found["low"]) < float(found["high"]):
         return ""

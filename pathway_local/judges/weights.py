@@ -67,6 +67,7 @@ _REDIRECTS = {
 """Keys that make a library read another model's files, or a file anywhere on this machine."""
 
 _AGAIN = "Fetch or copy it again."
+_COPY = "Put the file itself in its place if it is the judge's, else remove the link."
 _STAGE = "or copy the model's folder to this machine: see docs/judges.md."
 _hashes: dict[tuple[Path, int, int], str] = {}
 
@@ -96,7 +97,15 @@ def find_folder(name: str, source: str, revision: str | None = None) -> Path:
 
 
 def _refuse_odd(path: Path) -> None:
-    """Raise EngineError for a file that libraries may read unhashed, and for one that has no end."""
+    """Raise EngineError for a file that libraries may read unhashed, one that has no end, and a link to other files.
+
+    An engine may read where a link leads, so its model could read there, too. Weights may lie elsewhere, and all of a
+    repository in the hub's cache, whose links lead to its blobs.
+    """
+    real = path.resolve()
+    blobs = path.parent.resolve().parent.parent / "blobs"
+    if path.is_symlink() and real.parent != blobs and not (_is_weights(path) and _is_weights(real)):
+        raise EngineError(f"{path} is a link, and what it leads to would be read with the model", _COPY)
     if _UNREAD.fullmatch(path.name):
         return
     if path.name not in SETTINGS and not _is_weights(path):

@@ -151,6 +151,8 @@ class _Forecast:
             if self.watcher.stopped():
                 break
         else:
+            tally.complete = True
+            self.watcher.watch(tally)
             for remark in self.prepared.cases.remarks:
                 self.watcher.notice(remark)
         return tuple(found)

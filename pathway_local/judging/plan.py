@@ -258,7 +258,7 @@ class Plan:
         ),
     ] = ""
     engines: Annotated[
-        int, Option("N", "Allocation side by side on a machine without a GPU.", MACHINE, least=1, most=64)
+        int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
     ] = 1
     cluster: Annotated[
         str, Option("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.", MACHINE)

@@ -142,8 +142,8 @@ def cells_in(columns: Iterable[Column], record: Record) -> dict[str, CellValue]:
 class RubricColumns:
     """The columns that the verdicts under one rubric fill: no two alike, and none like `others`.
 
-    A rubric does not tell all fields: people write notes, hosted judges more than was asked, and panels have means and
-    spreads. `held` has the fields that each rater's verdicts hold, `empty` the columns that none of its outcomes fills,
+    A rubric does not tell all fields: people write notes, hosted judges more than was asked.
+    `held` has the fields that each rater's verdicts hold, `empty` the columns that none of its outcomes fills,
     `labels` the label of each judge that must stand beside its scores.
     """
 

@@ -231,8 +231,8 @@ def _new_ones(
     for item in matched:
         outcome = item.rating.outcome
         case_hash, before = stored.get(item.key, ("", None))
-        # Failures are retried, and changed texts make it another question: both take the new rating.
-        if not isinstance(before, Verdict) or case_hash != item.place.hash:
+        # Failures are retried, notes may get a score, and changed texts make it another question: all take the new one.
+        if not isinstance(before, Verdict) or case_hash != item.place.hash or not (before.scores or before == outcome):
             new.append(item)
         elif not isinstance(outcome, Verdict):
             continue

@@ -28,6 +28,8 @@ _BAD_ROWS = "SELECT DISTINCT case_id FROM current WHERE failure_kind IN (?, ?)"
 
 NO_SUCH_ID = "its id matches no case of the run"
 LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
+LONGEST_NUMBER = 30
+"""Digits of the longest number to which lost zeros are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,6 @@ class KnownCases:
         for query in (_HASHES, _SAMPLED):
             for case_id, row, case_hash in run.database.rows(query, rubric.name):
                 self._add_texts(KnownCase(case_id, row), case_hash)
-        self._zeroless = {own.lstrip("0") for own in self._by_id if own.startswith("0")}
         self.bad_rows = {case_id for (case_id,) in run.database.rows(_BAD_ROWS, *BAD_ROWS)}
         self.numbered = bool(rows_are_ids(run))
 
@@ -118,7 +119,9 @@ class KnownCases:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
-            return Unmatched(LOST_ZEROS if case_id.isdigit() and case_id in self._zeroless else NO_SUCH_ID)
+            longer = (case_id.zfill(length) for length in range(len(case_id) + 1, LONGEST_NUMBER + 1))
+            lost = case_id.isdigit() and any(each in self._by_id for each in longer)
+            return Unmatched(LOST_ZEROS if lost else NO_SUCH_ID)
         lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
         if not known.hashes:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}

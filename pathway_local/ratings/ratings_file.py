@@ -80,8 +80,8 @@ class RatingsReading:
         try:
             found = read_result(row, self.rubric.format)
         except ValueError as error:
-            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini, one reply for each request"
-            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known} can be read.") from None
+            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
+            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known}.") from None
         judge = (found.service, found.model)
         return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge)
 

@@ -124,7 +124,8 @@ def sample(
                     in_sheets[rater] = len(rows)
                     cut += write(file, given.rubric, rater, rows)
             counts |= {"cases": len(ids), "drawn": len(chosen), "in_sheets": sum(in_sheets.values())}
-        return Drawn(len(ids), given.left_out, len(chosen), in_sheets, len(set(strata)), cut, given.file.notes)
+        notes = (*given.file.notes, *given.file.remarks)
+        return Drawn(len(ids), given.left_out, len(chosen), in_sheets, len(set(strata)), cut, notes)
 
 
 def _read_again(

@@ -9,7 +9,7 @@ from pathway_local.verdict import Number, plain
 
 _NUMBER = r"[+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)(?:[eE][+-]?\d+)?"
 _SPELLED = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER})|\s*\((.+)\)|\s*[-–—]\s*(.+))?", re.DOTALL)
-_THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 
 NO_SCORE = "this is not a score"
 AMBIGUOUS = "the score can be read in more than one way"
@@ -48,7 +48,7 @@ def scale_text(field: ScoreField) -> str:
 
 
 def _on_scale(number: str, field: ScoreField) -> Number:
-    if _THOUSANDS.fullmatch(number) and float(number.replace(",", "")) <= field.values[-1]:
+    if _THOUSANDS.fullmatch(number) and float(re.sub("[.,]", "", number)) <= field.values[-1]:
         raise ReplyError(AMBIGUOUS)
     value = _float(number)
     if not math.isfinite(value):

@@ -33,7 +33,7 @@ DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key
 class AgainstPeople:
     """Compares judges with the people of the `reference`, and these with each other; both are columns of the matrix.
 
-    The judges are those among the raters `compared`; `members` are those of panels.
+    The judges are those among the raters `compared`; `members` are those of combined scores.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class AgainstPeople:
         self.judges = self._judges(compared, members)
 
     def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
-        """The raters to compare with the reference: neither people nor panels that include one of the reference."""
+        """The raters to compare with the reference: neither people nor scores made of one of the reference."""
         taken = set(self.names([*self.reference, *self.matrix.of_kind(*PEOPLE)]))
         named = {place: self.matrix.raters[place].name for place in compared}
         return [place for place, name in named.items() if not ({name} | members.get(name, set())) & taken]

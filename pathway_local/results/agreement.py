@@ -15,9 +15,9 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
-from pathway_local.statistics.figure import Estimate, IntArray
+from pathway_local.statistics.figure import Estimate, IntArray, Interval
 
-ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "panel", "human", "adjudicated")
+ORDER: tuple[RaterKind, ...] = ("judge", "hosted", "combined", "human", "adjudicated")
 """The first of a pair is the one whose kind comes first: judges minus people, not the other way round."""
 
 
@@ -54,8 +54,8 @@ class ScoreAgreement:
     """
 
     def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
-        panels = [rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("panel", whole.rubric)]
-        members = {rater.name: set(rater.members) for rater in panels}
+        combined = [rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("combined", whole.rubric)]
+        members = {rater.name: set(rater.members) for rater in combined}
         # The people that judges are compared with are raters, too, even if only judges are named.
         named = [*options.rater, options.against] if options.rater and options.against else options.rater
         self.options, self.whole = options, whole
@@ -73,12 +73,12 @@ class ScoreAgreement:
         self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
-        self.warnings = [*mistakes(matrix, compared)]
+        self.warnings = [*mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
         self.corrected = _corrected(whole, self.people)
 
 
 def _corrected(whole: RatingsMatrix, people: AgainstPeople) -> CorrectedMeans:
-    """Judges' means, corrected by all labels of a sample; of panels, only the means of those that were named."""
+    """Judges' means, corrected by all labels of a sample; of combined scores, only where they are named."""
     named = people.options.rater
     judges = [place for place in people.judges if named or whole.raters[place].kind in JUDGES]
     if any(whole.raters[place].kind not in PEOPLE for place in people.reference):
@@ -92,7 +92,7 @@ def _chosen(matrix: RatingsMatrix, names: Sequence[str]) -> list[int]:
 
 
 def _holds(matrix: RatingsMatrix, members: Mapping[str, set[str]], first: int, second: int) -> bool:
-    """Whether one of the two is a panel with the other, or another panel with the same member, in it."""
+    """Whether one of the two is made of the other, or both of the same rater."""
     held = [members.get(name, {name}) for name in (matrix.raters[first].name, matrix.raters[second].name)]
     return bool(held[0] & held[1])
 
@@ -104,15 +104,22 @@ def _notices(matrix: RatingsMatrix, compared: Sequence[int], members: Mapping[st
         yield Note("own_members", kind="note")
     if any(matrix.raters[place].kind == "adjudicated" for place in compared):
         yield Note("agreed_scores", {"name": ADJUDICATED}, "note")
-    others = [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]
-    if between := [name for name in others if name not in members]:
+    if between := [matrix.raters[place].name for place in compared if not matrix.raters[place].on_scale]:
         yield Note("between_levels", {"raters": between}, "note")
-    if means := [name for name in others if name in members]:
-        yield Note("means_no_levels", {"raters": means}, "note")
     for place in compared:
         rater = matrix.raters[place]
         if rater.other_texts:
             yield Note("other_texts", {"rater": rater.name, "count": rater.other_texts}, "note")
+
+
+def _reversed(matrix: RatingsMatrix, pairs: Sequence[RaterPair]) -> Iterator[Note]:
+    """Ask about two raters who surely order the cases oppositely: one may have read the scale the wrong way round."""
+    for pair in pairs:
+        found = pair.agreement.figures.get("spearman")
+        if found and isinstance(found.interval, Interval) and found.interval.high < 0:
+            first, second = pair.names
+            told = {"first": first, "second": second, "value": found.value, "low": matrix.levels[0]}
+            yield Note("reversed", told, "warning")
 
 
 def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | None) -> RaterPair:
@@ -134,7 +141,7 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
 def _sets(
     matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[RaterPair], clusters: IntArray | None
 ) -> Iterator[Set]:
-    """All raters except panels and adjudicated scores, which repeat others; the people alone; and each pair."""
+    """All raters except combined and adjudicated scores, which repeat others; the people alone; and each pair."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
     if len(everyone) > 2:

@@ -47,7 +47,7 @@ Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.", RATERS
 Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.", RATERS)]
 Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. student or conversation.")]
 PairBy = Annotated[
-    str, Says("NAME", "With {between}: column or input with the shared question; default: found in the run.")
+    str, Says("NAME", "With {between}: column or input with the shared question; default: the rubric's question.")
 ]
 Bad = Annotated[
     str,

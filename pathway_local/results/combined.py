@@ -44,7 +44,7 @@ def store_combined(run: RunFile, name: str, decision: Decision, command: Sequenc
     given = matrix.given[:, list(decision.people)]
     with run.together():
         job = run.jobs.begin(command, {"pathway_local": __version__, HANDOVER: {"name": name, **spec}})
-        rater = run.add_rater(Rater(name, "panel", matrix.rubric, spec))
+        rater = run.add_rater(Rater(name, "combined", matrix.rubric, spec))
         for case, row in rows.items():
             at = places[case]
             labels = given[at][np.isfinite(given[at])].tolist()

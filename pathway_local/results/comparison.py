@@ -50,7 +50,7 @@ class CompareOptions(Options):
 
     between: Between = ""
     pair_by: Annotated[
-        str, Says("NAME", "Column or input with the question both answered; default: found in the run.")
+        str, Says("NAME", "Column or input with the question both answered; default: the rubric's question.")
     ] = ""
     pairs: Annotated[
         str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")

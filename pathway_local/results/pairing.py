@@ -49,9 +49,9 @@ class Pairing:
 def pairing(data: Scores, asked: str, between: str, values: Sequence[str], smallest: int = MIN_GROUP) -> Pairing:
     """Return how to pair cases with these values of the kept column `between`.
 
-    They are paired by the column or input that is `asked` for, else by their questions if each two sides of at least
-    `smallest` questions have so many in common, and at least half of the side with fewer. A run keeps keyed hashes of
-    its texts, which are enough for this. Raises UsageError for a column that the run does not keep.
+    They are paired by the column or input that is `asked` for, else by the rubric's question if each two sides of at
+    least `smallest` questions have so many in common, and at least half of the side with fewer. A run keeps keyed
+    hashes of its texts, which are enough for this. Raises UsageError for a column that the run does not keep.
     """
     rubrics = list(data.rubrics.values())
     if name := data.input_named(asked) if asked else "":
@@ -59,11 +59,9 @@ def pairing(data: Scores, asked: str, between: str, values: Sequence[str], small
     if asked:
         column = data.column(asked)
         return _paired(column, None, _sides(data.run, between, values, lambda _, kept: kept.get(column)))
-    tried = [_by_texts(data.run, rubrics, names, between, values) for names in _candidates(rubrics)]
-    fitting = [found for found, sides in tried if _fits(sides, smallest)]
-    if len(fitting) == 1:
-        return fitting[0]
-    return Pairing(note=_why_apart(fitting or [found for found, _ in tried if found.different], values))
+    questions = [own["question"] for rubric in rubrics if "question" in (own := named_roles(rubric, {}))]
+    found, sides = _by_texts(data.run, rubrics, questions, between, values) if questions else (Pairing(), [])
+    return found if _fits(sides, smallest) else Pairing(note=_why_apart(found, values))
 
 
 def _fits(sides: Sequence[set[Question]], smallest: int) -> bool:
@@ -71,14 +69,6 @@ def _fits(sides: Sequence[set[Question]], smallest: int) -> bool:
     pairs = list(combinations([side for side in sides if len(side) >= smallest], 2))
     needed = [max(smallest, min(map(len, pair)) / 2) for pair in pairs]
     return bool(pairs) and all(len(one & other) >= least for (one, other), least in zip(pairs, needed, strict=True))
-
-
-def _candidates(rubrics: Sequence[Rubric]) -> list[tuple[str, ...]]:
-    """Return the inputs that may be questions: those called so, which are one, else each that is not judged."""
-    roles = [(rubric, named_roles(rubric, {})) for rubric in rubrics]
-    questions = dict.fromkeys(own["question"] for _, own in roles if "question" in own)
-    others = dict.fromkeys(name for rubric, own in roles for name in rubric.inputs if name != own.get("answer"))
-    return [tuple(questions)] if questions else [(name,) for name in others]
 
 
 def _by_texts(
@@ -120,15 +110,8 @@ def _coded(run: RunFile, rubrics: Sequence[Rubric], names: Collection[str]) -> I
                 yield case_id, codes.setdefault(digest, len(codes))
 
 
-def _why_apart(found: Sequence[Pairing], values: Sequence[str]) -> Note:
-    told: dict[str, object] = {"values": list(values)}
-    if not found:
-        return Note("apart_unknown", told, "note")
-    names = [each.name for each in found]
-    if len(found) > 1 and all(each.shared for each in found):
-        return Note("apart_several", {**told, "names": names, "first": names[0]}, "note")
-    most = max(found, key=lambda each: each.shared)
-    if not most.shared:
-        return Note("apart_none", {**told, "names": names}, "note")
-    told |= {"shared": most.shared, "different": most.different, "name": most.name}
-    return Note("apart_few", told, "note")
+def _why_apart(found: Pairing, values: Sequence[str]) -> Note:
+    told: dict[str, object] = {"values": list(values), "names": [found.name], "name": found.name}
+    told |= {"shared": found.shared, "different": found.different}
+    key = "apart_unknown" if not found.different else "apart_few" if found.shared else "apart_none"
+    return Note(key, told, "note")

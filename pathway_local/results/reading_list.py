@@ -16,7 +16,6 @@ from pathway_local.results.tally import tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.matrix import mean_of
 from pathway_local.scores.scores import Scores, labels_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.verdict import TURNED, Failure, Number, Outcome, Value, Verdict
@@ -50,7 +49,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One score by one rater, with its level's name; a panel's mean is no level."""
+    """One score by one rater, with its level's name."""
 
     name: str
     value: Number
@@ -207,14 +206,11 @@ def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about
 
 
 def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
-    """Yield a verdict's scores, or the means of a panel, in the rubric's order."""
+    """Yield a verdict's scores in the rubric's order."""
     for name, declared in rubric.format.scores.items():
-        score, mean = verdict.scores.get(name), mean_of(verdict, name)
-        if score is not None:
+        if score := verdict.scores.get(name):
             label = declared.levels.get(score.value, "")
             yield Given(name, score.value, label, score.confidence, score.probabilities)
-        elif mean is not None:
-            yield Given(name, round(mean, 2), "", None)
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:

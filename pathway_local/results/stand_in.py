@@ -89,8 +89,13 @@ class _Answer:
 
     @property
     def people_disagree(self) -> bool:
-        value = self.alpha.value if self.alpha else Undefined("")
-        return not isinstance(value, Undefined) and value < TENTATIVE
+        """Whether the people surely agree too little among themselves."""
+        return bool(self.alpha and isinstance(self.alpha.interval, Interval) and self.alpha.interval.high < TENTATIVE)
+
+    @property
+    def people_may_disagree(self) -> bool:
+        """Whether the people agree too little as far as their few ratings show."""
+        return bool(self.alpha and isinstance(self.alpha.value, float) and self.alpha.value < TENTATIVE)
 
     def _standings(self, found: HumanBenchmark) -> Iterator[Note]:
         grouped: dict[Standing, list[str]] = {}
@@ -101,8 +106,8 @@ class _Answer:
                 yield Note("standing_unknown", {"judge": judge, "reason": contrast.difference.value})
             else:
                 grouped.setdefault(contrast.standing, []).append(judge)
-        if self.people_disagree and (judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]):
-            yield Note("people_disagree", {"judges": judges})
+        if self.people_may_disagree and (judges := [*grouped.pop("better", ()), *grouped.pop("not worse", ())]):
+            yield Note("people_disagree" if self.people_disagree else "people_may_disagree", {"judges": judges})
         for standing, judges in grouped.items():
             told = {"judges": judges, "count": len(judges), "margin": self.found.options.margin}
             yield Note(STANDINGS[standing], told)

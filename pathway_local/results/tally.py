@@ -12,7 +12,6 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.pair import A_BETTER, CHOICE, FLIPPED, Pair
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
-from pathway_local.scores.matrix import mean_of
 from pathway_local.statistics.figure import Estimate, undefined_estimate
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Failure, Number, Verdict
@@ -113,7 +112,7 @@ class ScoreSummary:
     """One score of one rater under one rubric: how often each value was given, and with what confidence.
 
     `masses` has for each verdict what the judge gave to all legal values together, where that is known. `between`
-    counts scores that are no values of the scale: a panel's means, half points of people. `clusters` counts how often
+    counts scores that are no values of the scale: numbers between levels by people. `clusters` counts how often
     each cluster of cases that depend on each other has each score on the scale, if there are any.
     """
 
@@ -248,12 +247,6 @@ def _count(group: Group, record: Record, cluster: str) -> None:
     group.marks.update(record.outcome.marks)
     if group.preferences:
         group.preferences.count(record.outcome, cluster)
-    for name, found in group.scores.items():
-        given = mean_of(record.outcome, name)
-        if given is not None:
-            found.between[given] += 1
-            if cluster:
-                found.clusters[cluster, given] += 1
     for name, score in record.outcome.scores.items():
         found = group.scores[name]
         (found.counts if score.value in found.counts else found.between)[score.value] += 1

@@ -132,6 +132,7 @@ def _texts(block: object, where: str) -> Iterator[str]:
     if isinstance(block, str):
         yield block
     elif isinstance(block, Mapping) and isinstance(block.get("text"), str):
+        _refuse_others(block, ("text", "cache_control", *LABELS), where)
         yield block["text"]
     elif isinstance(block, Mapping) and block.get("type") == "tool_result":
         inner = block.get("content")

@@ -31,6 +31,7 @@ IDS_PER_QUERY = 5_000
 AMONG = "case_key IN (SELECT key FROM cases WHERE case_id IN ({}))"
 """The condition by which a query of `current` finds the outcomes of some cases, for `rows_among`."""
 
+_ENTRIES = "SELECT COUNT(*) FROM audit"
 TYPES = ("integer", "real", "text", "blob")
 
 
@@ -143,9 +144,11 @@ class Database:
     def shredding(self, notify: Callable[[str], None]) -> Iterator[None]:
         """Overwrite in the file all that this block removes, then shrink the file; no copy stays beside it.
 
-        Once the block's changes are committed, nothing makes it fail: `notify` is told why the file did not shrink.
-        Raises RunLocked if another process has the file open: pages that it still reads can't be removed.
+        The block adds to the audit trail. Once its changes are committed, nothing makes it fail: `notify` is told why
+        the file did not shrink. Raises RunLocked if another process has the file open: pages that it still reads can't
+        be removed.
         """
+        entries = self.rows(_ENTRIES)
         try:
             with self._errors:
                 # A log beside the file would keep removed pages for readers. Leaving it fails while anybody reads.
@@ -156,6 +159,9 @@ class Database:
         except RunLocked:  # we are the writer, so a reader is in the way
             what = "another process, such as a viewer, has it open"
             raise RunLocked(f"{self.path}: {what}", "End it first.") from None
+        except KeyboardInterrupt:
+            if self.rows(_ENTRIES) == entries:
+                raise
         try:
             with self._errors:
                 self._connection.execute("VACUUM")

@@ -19,7 +19,7 @@ from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import part_of
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
-from pathway_local.verdict import DRAW, MEAN, SPREAD, Value, storable
+from pathway_local.verdict import DRAW, Value, storable
 
 Notify = Callable[[str], None]
 
@@ -31,10 +31,10 @@ CASES, GONE = "cases", "marks of the cases"
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
-# Some fields are scores: those of samples, the choices of a comparison, and a panel's mean and spread.
+# Some fields are scores: those of samples, and the choices of a comparison.
 _IS_TEXT = f"""
     (type NOT IN ('integer', 'real', 'true', 'false') OR NOT (
-        key IN {FIELDS} OR key GLOB '*{MEAN}' OR key GLOB '*{SPREAD}'
+        key IN {FIELDS}
         OR key GLOB '{DRAW}[0-9]*.*' OR key GLOB '{SWAPPED}{DRAW}[0-9]*.*'
     ))
 """

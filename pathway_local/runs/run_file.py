@@ -182,13 +182,13 @@ class RunFile:
 
     def rubrics(self) -> dict[str, Rubric]:
         """Return the run's rubrics by name, in the order they came."""
-        return {name: self._read_rubric(stored) for name, stored in self.stored_rubrics().items()}
-
-    def _read_rubric(self, stored: StoredRubric) -> Rubric:
         try:
-            return read_compiled(*stored)
+            found = {name: read_compiled(*stored) for name, stored in self.stored_rubrics().items()}
         except RubricError as error:
             raise damaged(self.path, f"a rubric in it was changed: {error}") from None
+        if any(name != rubric.name for name, rubric in found.items()):
+            raise damaged(self.path, "a rubric in it was changed: it has another name")
+        return found
 
     def stored_rubrics(self) -> dict[str, StoredRubric]:
         """Return the run's rubrics by name, as it stores them."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import NotKept, UnknownName
-from pathway_local.rater import PEOPLE, Rater, RaterKind, raters_named
+from pathway_local.rater import PEOPLE, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -21,12 +21,12 @@ from pathway_local.runs.record import to_verdict
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason
-from pathway_local.verdict import MEAN, Number, Verdict
+from pathway_local.verdict import Number, Verdict
 
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, fields, sheet_job
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job
     FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
 
@@ -61,8 +61,6 @@ class MatrixRater:
 def why_no_levels(raters: Sequence[MatrixRater]) -> str:
     """The reason why figures that need scores on the scale are undefined for these raters; empty if they are not."""
     off = [rater for rater in raters if not rater.on_scale]
-    if off and off[0].kind == "panel":
-        return Reason("{rater} is a mean of others, which is not a level of the scale", rater=off[0].name)
     return Reason("{rater} has scores between the levels of the scale", rater=off[0].name) if off else ""
 
 
@@ -221,10 +219,9 @@ class _Gathered:
             self._read_raters(run, {self.raters[place][0]: place for place in places})
 
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
-        means = {place for place in places.values() if _is_mean(self.raters[place][1])}
         query = _OUTCOMES.format(placeholders(places))
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, fields, sheet in run.database.stream(query, *places):
+        for case_id, row, metadata, rater_id, case_hash, scores, sheet in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, TEXTS_BY_NAME.read(run.path, metadata), True
@@ -236,14 +233,14 @@ class _Gathered:
                 self.other_texts[column] += 1
             else:
                 at, size = case.place * len(self._blank) + column, len(self.raters)
-                for number, value in enumerate(self._decoded(scores, fields if column in means else "{}")):
+                for number, value in enumerate(self._decoded(scores)):
                     self.numbers[at + number * size] = value
                 if column in labelled:
                     self.sheets[case.place, column] = sheet or 0
 
-    def _decode(self, scores: str, fields: str) -> list[float]:
+    def _decode(self, scores: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
-        verdict = to_verdict(self.path, scores, fields, "[]")
+        verdict = to_verdict(self.path, scores, "{}", "[]")
         return [value for name, declared in self.scores.items() for value in _values(verdict, name, declared)]
 
     def matrices(self) -> list[RatingsMatrix]:
@@ -285,7 +282,7 @@ class _Gathered:
         return found
 
     def _of_members(self, sheets: IntArray) -> IntArray:
-        """Fill in the sheets of raters who have none of their own: those of a panel are its members'."""
+        """Fill in the sheets of raters who have none of their own: those of combined scores are their members'."""
         people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind in PEOPLE}
         for place, (_, rater) in enumerate(self.raters):
             members = [people[name] for name in rater.members if name in people]
@@ -298,8 +295,7 @@ class _Gathered:
     def _columns(self, given: FloatArray, declared: ScoreField) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)
         strange = np.isfinite(given) & ~np.isin(given, declared.values)
-        means = np.array([_is_mean(rater) for _, rater in self.raters], dtype=np.bool_)
-        on_scale = ~(means | strange.any(axis=0))
+        on_scale = np.logical_not(strange.any(axis=0))
         return tuple(
             MatrixRater(
                 rater.name, rater.kind, bool(on_scale[place]), int(scored[place]), self.failures[place],
@@ -324,17 +320,6 @@ def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, f
     """The score and its probability-weighted value; NaN for a missing one."""
     score = verdict.scores.get(name)
     if score is None:
-        mean = mean_of(verdict, name)
-        return (np.nan if mean is None else mean), np.nan
+        return np.nan, np.nan
     expected = score.expected(declared.special)
     return float(score.value), (np.nan if expected is None else expected)
-
-
-def _is_mean(rater: Rater) -> bool:
-    return rater.kind == "panel" and rater.spec.get("rule") == "mean"
-
-
-def mean_of(verdict: Verdict, score: str) -> float | None:
-    """The mean that a panel gave in place of a score on the scale."""
-    value = verdict.fields.get(f"{score}{MEAN}") if score not in verdict.scores else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

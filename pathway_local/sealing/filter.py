@@ -34,7 +34,7 @@ processes or joins their namespaces, and new namespaces, in which a process gets
 threads, also those that libraries have started before.
 "no-connections" refuses to connect, to accept, to send to an address, and every socket but TCP streams, streams and
 sequenced packets of AF_UNIX, and the kernel's own AF_NETLINK. It allows bind and listen, which CUDA and an engine
-in a single process use without ever accepting.
+in a single process use without ever accepting. It changes no file's mode, owner or attributes.
 "ask" is like "no-connections", but whoever holds the descriptor that `install` returns (`gatekeeper`) decides about
 connecting, binding, listening and sending to an address; it also allows accepting, and datagrams of AF_UNIX.
 """
@@ -74,6 +74,19 @@ _CALLS = {
     "io_uring_setup": (425, 425),
     "clone": (56, 220),
     "clone3": (435, 435),
+    "chmod": (90, 53),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, 54),
+    "fchown": (93, 55),
+    "lchown": (94, 54),
+    "fchownat": (260, 54),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "truncate": (76, 45),
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -83,14 +96,23 @@ _CALLS = {
     "unshare": (272, 97),
     "perf_event_open": (298, 241),
     "bpf": (321, 280),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "keyctl": (250, 219),
 }
-"""Each call's number on these machines (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h)."""
+"""Each call's number on these machines (arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h).
+
+On aarch64, which lacks `chmod`, `chown` and `lchown`, these are the call that does the same.
+"""
 
 _REFUSED = tuple(_CALLS)[list(_CALLS).index("ptrace") :]
 """Calls that every policy refuses: they look into other processes, join their namespaces, or reach kernel services."""
+
+_ON_FILES = tuple(_CALLS)[list(_CALLS).index("chmod") : list(_CALLS).index("ptrace")]
+"""Calls that would open a user's files to others, or empty them, and that no rule of Landlock covers everywhere."""
 
 _NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID and CLONE_NEWNET."""
@@ -170,6 +192,8 @@ def _rules(policy: Policy, spared: int) -> dict[str, Code]:
     if policy == "no-sockets":
         return rules | {"socket": no, "bind": no, "accept": no, "accept4": no}
     rules["socket"] = _socket(local, no)
+    # A library that sets modes goes on as if it had: a new file is its user's alone.
+    rules |= {name: _refuse(0 if "chmod" in name else errno.EPERM) for name in _ON_FILES}
     if policy == "no-connections":
         return rules | {"accept": no, "accept4": no}
     # Their addresses lie behind pointers, so the gatekeeper has to look; "no-connections" has no datagram sockets.

@@ -10,7 +10,6 @@ import os
 import socket
 import struct
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,9 +109,10 @@ def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
 
     If the seal has `files`, the caller has yet to keep itself to these (`landlock.keep_to`).
     """
-    if wanted == "off":
-        return OFF
-    parts, why = _strongest(files)
+    return OFF if wanted == "off" else _put_on(*_strongest(files), gate)
+
+
+def _put_on(parts: Seal, why: str = "", gate: int = -1) -> Seal:
     network = enter_namespace() if parts.namespace else "open"
     if not drop_capabilities():
         why = why or "root's rights can't be given up here"
@@ -120,30 +120,16 @@ def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
     return Seal(network != "open", filtered, parts.files and landlock.version() > 0, why)
 
 
-def _try_on(parts: Seal, files: Files) -> None:
-    """Seal this process with these parts; an engine with workers later uses the filter that asks."""
-    if parts.namespace:
-        enter_namespace()
-    drop_capabilities()
-    with suppress(OSError):
-        if parts.filter:
-            install("no-connections")
-        if parts.files:
-            landlock.keep_to(files)
-
-
 def _strongest(files: Files) -> tuple[Seal, str]:
     """Return the strongest seal under which CUDA starts, if any, and why it is not the whole."""
-    if not uses_gpu() or (answer := cuda_under(partial(_try_on, WHOLE, files))) in (SUCCESS, NO_DRIVER):
+    if not uses_gpu() or (answer := _cuda_under(WHOLE, files)) in (SUCCESS, NO_DRIVER):
         return WHOLE, ""
-    if cuda_under(lambda: None) != SUCCESS:
+    if _cuda_under(None, files) != SUCCESS:
         return WHOLE, ""
     # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
-    for parts in LADDER:
-        if cuda_under(partial(_try_on, parts, files)) == SUCCESS:
-            why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
-            return parts, why if parts != WHOLE else ""
-    return WHOLE, ""
+    parts = next((parts for parts in LADDER if _cuda_under(parts, files) == SUCCESS), WHOLE)
+    why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
+    return parts, why if parts != WHOLE else ""
 
 
 def _filter(network: Network, gate: int) -> bool:
@@ -185,11 +171,12 @@ def initialize_cuda() -> int:
         return NO_DRIVER
 
 
-def cuda_under(put_on_seal: Callable[[], object]) -> int:
-    """Return what cuInit returns under a seal; NO_DRIVER if the process that tries it ends first."""
+def _cuda_under(parts: Seal | None, files: Files) -> int:
+    """Return what cuInit returns under these parts of a seal; NO_DRIVER if the process that tries it ends first."""
 
     def try_it() -> int:
-        put_on_seal()
+        if parts and _put_on(parts).files:
+            landlock.keep_to(files)
         return initialize_cuda()
 
     return int(_in_fork(try_it) or NO_DRIVER)
@@ -220,17 +207,12 @@ def enter_namespace() -> Network:
     """Leave the machine's network, if it has one and the kernel allows it; return which network this process has."""
     if _isolated():
         return "none"
-    for flags in _attempts():
+    for flags in ([_NEW_NETWORK] if os.geteuid() == 0 else []) + [_NEW_USER | _NEW_NETWORK]:
         # Tried in a forked process first: if it fails halfway (a new user without its ids), nobody can undo it.
         if _in_fork(partial(_enter, flags)):
             _enter(flags)
             return "own"
     return "open"
-
-
-def _attempts() -> list[int]:
-    alone = [_NEW_NETWORK] if os.geteuid() == 0 else []
-    return [*alone, _NEW_USER | _NEW_NETWORK]
 
 
 def _enter(flags: int) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
 from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.columns import (
+    folded,
     has_column,
     is_known,
     is_row_of_texts,
@@ -30,8 +31,11 @@ SHOWN_ROWS = 5
 JOINED = ("retrieved_content", "ideal_answer")
 """Inputs, also under other names, whose lists of texts are one text; of another's texts only the user knows which."""
 
-NO_CASE, HEADER_AGAIN = "no case: the inputs are empty", "the header again"
-"""What rows are that are left out: a total, a footer or a separator, or the sheet's header among its rows."""
+NO_CASE, FOOTER, SEPARATOR = "no case: the inputs are empty", "no case: a single cell is filled", "a separator"
+HEADER_AGAIN = "the header again"
+"""What rows are that are left out: a total, a footer, a line of dashes, or the sheet's header among its rows."""
+
+_LINE = frozenset("-–—=_*: ")
 
 
 class CasesFile:
@@ -109,7 +113,9 @@ class CasesFile:
             for row in self.sheet.rows():
                 what = "" if row.blank else self._no_case(row)
                 if what:
-                    self._left_out.setdefault(what, []).append(row.number)
+                    counted = self._left_out.setdefault(what, [0])
+                    counted[0] += 1
+                    counted += [row.number] if len(counted) <= SHOWN_ROWS else []
                 found |= not (row.blank or what)
                 yield row, None if row.blank or what else self._item(row, seen)
         except OSError as error:
@@ -123,7 +129,7 @@ class CasesFile:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Which rows the last reading has left out, for people to read."""
-        return tuple(_left_out(what, rows) for what, rows in self._left_out.items())
+        return tuple(_left_out(what, *rows) for what, rows in self._left_out.items())
 
     def _no_case(self, row: Row) -> str:
         """Return what a row is that is no case; "" if it is one, or may be.
@@ -134,11 +140,15 @@ class CasesFile:
         filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
         if not self._source.header_row or not self.inputs or not filled:
             return ""
-        if len(filled) > 1 and all(text.strip() == column.strip() for column, text in filled.items()):
+        if len(filled) > 1 and all(folded(text) == folded(column) for column, text in filled.items()):
             return HEADER_AGAIN
+        if len(filled) > 1 and _LINE.issuperset("".join(filled.values())):
+            return SEPARATOR
         several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self._source.columns) > 2
         has_input = bool(self._texts_in & filled.keys())
-        return NO_CASE if (several and alone if has_input else several or alone) else ""
+        if has_input:
+            return FOOTER if several and alone else ""
+        return NO_CASE if several or alone else ""
 
     def column(self, name: str) -> str:
         """Return the column of that name, in any spelling. Raises UnknownName."""
@@ -255,9 +265,9 @@ def _group(text: str) -> str:
     return "" if ERROR_VALUE.fullmatch(text.strip()) else text
 
 
-def _left_out(what: str, rows: Sequence[int]) -> str:
-    """Return a remark that names the first rows."""
-    first = [f"{number:,}" for number in rows[:SHOWN_ROWS]]
-    more = f"{len(rows) - SHOWN_ROWS:,} more" if len(rows) > SHOWN_ROWS else first.pop()
-    named = f"{', '.join(first)} and {more}" if first else more
-    return f"rows {named} are left out, as {what}" if len(rows) > 1 else f"row {named} is left out, as {what}"
+def _left_out(what: str, count: int, *first: int) -> str:
+    """Return a remark on so many rows that names the first."""
+    told = [f"{number:,}" for number in first]
+    more = f"{count - len(first):,} more" if count > len(first) else told.pop()
+    named = f"{', '.join(told)} and {more}" if told else more
+    return f"rows {named} are left out, as {what}" if count > 1 else f"row {named} is left out, as {what}"

@@ -79,13 +79,15 @@ def log_odds_interval(
     the middle than towards the near end, as the mean of skewed scores does. A value at or beyond an end has
     no log-odds: it gets the plain t interval, cut at the ends.
     """
+    from scipy.special import expit
+
     low, high = scale
     reach = float(t_quantile(level, freedom)) * error
     place = (value - low) / (high - low)
     if not 0 < place < 1:
         return Interval(max(low, value - reach), min(high, value + reach), "t", clusters, level)
     odds, reach = float(np.log(place / (1 - place))), reach / (high - low) / (place * (1 - place))
-    ends = low + (high - low) / (1 + np.exp(-np.array([odds - reach, odds + reach])))
+    ends = low + (high - low) * expit(np.array([odds - reach, odds + reach]))
     return Interval(float(ends[0]), float(ends[1]), "log-odds with t", clusters, level)
 
 

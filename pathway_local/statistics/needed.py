@@ -19,7 +19,6 @@ MANY = 10_000_000
 
 DRAWS = 400
 """Samples that are drawn to see how often a width is reached."""
-
 END = 0.2
 """Labels at each end of the scale that count beside those that are there: without them, few labels plan too few."""
 

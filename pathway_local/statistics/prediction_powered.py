@@ -173,7 +173,6 @@ def _correction(sample: _Sample, judge: FloatArray, inside: BoolArray, slopes: F
     if count == cases:
         slopes = np.zeros_like(slopes)
     corrected, variance, residual, parts = _estimate(sample, inside, slopes)
-    # Labels drawn evenly, with the variance that these have.
     parts = parts * (residual * (count - 1) / max(float(parts @ parts), 1e-18)) ** 0.5
     noise = sample.survey.noise.variance if sample.survey.noise else 0.0
     mean = corrected.value if isinstance(corrected.value, float) else 0.0

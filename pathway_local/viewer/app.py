@@ -107,7 +107,7 @@ class Viewer:
                 run=outside(verdicts.run.path.stem, 120),
                 cases=cases,
                 chosen=chosen,
-                choices=list(choices(verdicts, chosen, say)),
+                choices=choices(verdicts, chosen, say),
                 table=case_table(rows, columns_of(verdicts), say, has_rubrics=several, has_texts=has_texts),
                 has_texts=has_texts,
                 page=page,

@@ -1,12 +1,11 @@
 """What a person can choose in the table of cases."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from msgspec import ValidationError, convert
 
-from pathway_local.pages.page import outside
 from pathway_local.results.table import score_title
 from pathway_local.viewer.verdicts import FAILURES, KIND, ORDERS, VERDICTS, Selection, Verdicts
 from pathway_local.words.language import Language
@@ -20,16 +19,11 @@ MOST_COLUMNS = 12
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A list to choose from, by the name of its field; options come in groups, each with its title.
-
-    An option is the value that the form sends, with its words. `none` are the words for no choice; without them, one
-    option is always chosen.
-    """
+    """A list to choose from: the name of its field, its label, and the words of each value that the form may send."""
 
     name: str
     label: str
-    none: str
-    groups: Mapping[str, Mapping[str, str | None]]
+    options: Mapping[str, str]
     chosen: str
 
 
@@ -48,24 +42,25 @@ def selection_in(form: Mapping[str, str]) -> Selection:
     )
 
 
-def choices(verdicts: Verdicts, chosen: Selection, say: Language) -> Iterator[Choice]:
-    """Yield each list to choose from that would leave out something, and what the table is sorted by."""
-    raters, every = dict.fromkeys(rater.name for rater in verdicts.raters), say("view_all")
-    yield from _choice("rubric", say("view_rubric"), every, {"": dict.fromkeys(verdicts.rubrics)}, chosen.rubric)
-    yield from _choice("rater", say("view_rater"), every, {"": raters}, chosen.rater)
-    yield from _choice("level", say("view_score"), every, _levels(verdicts), _pair(*chosen.level or ()))
+def choices(verdicts: Verdicts, chosen: Selection, say: Language) -> list[Choice]:
+    """Return each list to choose from that would leave out something, and what the table is sorted by."""
     outcomes = {VERDICTS: say("view_scored"), FAILURES: say("view_failed")}
     outcomes |= {f"{KIND}{kind}": kind for kind in verdicts.failures}
-    yield from _choice(
-        "outcome", say("view_outcome"), every, {"": outcomes if verdicts.failures else {}}, chosen.outcome
-    )
-    yield from _choice("mark", say("mark"), every, {"": dict.fromkeys(verdicts.marks)}, chosen.mark, least=1)
-    own = dict(chosen.groups)
-    for name in columns_of(verdicts):
-        values = {"": dict.fromkeys(verdicts.groups[name])}
-        yield from _choice(f"{GROUP}{name}", outside(name, 120), every, values, own.get(name, ""))
-    orders = {name: say(f"view_order_{name}") for name in ORDERS}
-    yield from _choice("order", say("view_order"), "", {"": orders}, chosen.order)
+    own, groups = dict(chosen.groups), {name: verdicts.groups[name] for name in columns_of(verdicts)}
+    found = [
+        Choice("rubric", say("view_rubric"), _same(verdicts.rubrics), chosen.rubric),
+        Choice("rater", say("view_rater"), _same(rater.name for rater in verdicts.raters), chosen.rater),
+        Choice("level", say("view_score"), _levels(verdicts), _pair(*chosen.level or ())),
+        Choice("outcome", say("view_outcome"), outcomes if verdicts.failures else {}, chosen.outcome),
+        Choice("mark", say("mark"), _same(verdicts.marks), chosen.mark),
+        *(Choice(f"{GROUP}{name}", name, _same(values), own.get(name, "")) for name, values in groups.items()),
+        Choice("order", say("view_order"), {name: say(f"view_order_{name}") for name in ORDERS}, chosen.order),
+    ]
+    return [each for each in found if len(each.options) > (each.name != "mark")]
+
+
+def _same(values: Iterable[str]) -> dict[str, str]:
+    return {value: value for value in values}
 
 
 def columns_of(verdicts: Verdicts) -> list[str]:
@@ -73,28 +68,15 @@ def columns_of(verdicts: Verdicts) -> list[str]:
     return list(verdicts.groups)[:MOST_COLUMNS]
 
 
-def _levels(verdicts: Verdicts) -> dict[str, dict[str, str]]:
-    """Return the values of each score with their labels, by the score's title."""
-    found: dict[str, dict[str, str]] = {}
-    for rubric in verdicts.rubrics.values():
-        for name, declared in rubric.format.scores.items():
-            found[score_title(rubric.name, name)] = {
-                _pair(name, float(value)): f"{value} {declared.levels.get(value, '')}".strip()
-                for value in declared.values
-            }
-    return found
-
-
-def _choice(
-    name: str,
-    label: str,
-    none: str,
-    groups: Mapping[str, Mapping[str, str | None]],
-    chosen: str,
-    least: int = 2,
-) -> Iterator[Choice]:
-    if sum(map(len, groups.values())) >= least:
-        yield Choice(name, label, none, groups, chosen)
+def _levels(verdicts: Verdicts) -> dict[str, str]:
+    """Return the values of each score in words, with the score's title where there are several."""
+    every = [(rubric, *item) for rubric in verdicts.rubrics.values() for item in rubric.format.scores.items()]
+    return {
+        _pair(name, float(value)): (f"{score_title(rubric.name, name)}: " if len(every) > 1 else "")
+        + f"{value} {declared.levels.get(value, '')}".strip()
+        for rubric, name, declared in every
+        for value in declared.values
+    }
 
 
 def _pair(*parts: str | float) -> str:

@@ -1,0 +1,262 @@
+"""Simulates how often intervals cover the truth, plans are reached and promises of `handover` hold.
+
+    .venv/bin/python scripts/simulate.py [FILES] [PART ...]
+
+Each row makes so many files from a stream of random numbers that its own name seeds, and prints the share of them in
+which what the row says is true, and the share of files with such a figure. The parts are `intervals`, `several`, `plan`
+and `handover`; without any, all of them run.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.results.ranking import above, places
+from pathway_local.statistics.agreement import pair_agreement, reliability
+from pathway_local.statistics.bradley_terry import strength_differences
+from pathway_local.statistics.corrected import corrected_difference, corrected_share
+from pathway_local.statistics.families import at_holm_levels
+from pathway_local.statistics.figure import Estimate, Interval, Undefined
+from pathway_local.statistics.handover import hand_over
+from pathway_local.statistics.human_benchmark import human_benchmark
+from pathway_local.statistics.needed import labels_for_width
+from pathway_local.statistics.prediction_powered import Correction, corrected_mean
+from pathway_local.statistics.share import scale_mean
+
+Numbers = NDArray[np.float64]
+Once = Callable[[np.random.Generator], bool | None]
+"""Whether what a row says is true of one file; None if the file has no such figure."""
+LEVELS = np.arange(1.0, 6.0)
+SHARES = {
+    "typical": (0.05, 0.1, 0.2, 0.35, 0.3),
+    "85% fives": (0.03, 0.03, 0.03, 0.06, 0.85),
+    "rare lows": (0.01, 0.01, 0.03, 0.10, 0.85),
+}
+CASES = 2000
+
+
+def how_often(name: str, files: int, once: Once) -> tuple[float, float]:
+    """Return the share of files in which it is true, of those with a figure, and the share with one."""
+    rng = np.random.default_rng(list(name.encode()))
+    found = [each for each in (once(rng) for _ in range(files)) if each is not None]
+    return float(np.mean(found)) if found else float("nan"), len(found) / files
+
+
+def covers(estimate: Estimate, truth: float) -> bool | None:
+    """Return whether the interval holds the truth; None without an interval."""
+    interval = estimate.interval
+    return interval.low <= truth <= interval.high if isinstance(interval, Interval) else None
+
+
+def students(rng: np.random.Generator, count: int, each: int, spread: float, middle: float) -> tuple[Numbers, Numbers]:
+    """Return chances of the cases of students who differ by `spread` in log-odds, and each case's student."""
+    who = np.repeat(np.arange(count), each)
+    return 1 / (1 + np.exp(-middle - rng.normal(0, spread, count)[who])), who
+
+
+def pass_rate(cases: int, rate: float, rng: np.random.Generator) -> bool | None:
+    """The share of passes among single cases."""
+    return covers(scale_mean((rng.random(cases) < rate).astype(float), (0.0, 1.0)), rate)
+
+
+def clustered_rate(count: int, each: int, spread: float, rng: np.random.Generator) -> bool | None:
+    """The share of passes among the cases of students."""
+    chances, who = students(rng, count, each, spread, 2.0)
+    truth = float(np.mean(1 / (1 + np.exp(-2.0 - np.random.default_rng(0).normal(0, spread, 200_000)))))
+    passes = (rng.random(len(who)) < chances).astype(float)
+    return covers(scale_mean(passes, (0.0, 1.0), who.astype(np.int64)), truth)
+
+
+def mean_of_scores(cases: int, name: str, rng: np.random.Generator) -> bool | None:
+    """The mean of single scores."""
+    return covers(scale_mean(rng.choice(LEVELS, cases, p=SHARES[name]), LEVELS.tolist()), float(LEVELS @ SHARES[name]))
+
+
+def two_raters(rng: np.random.Generator, name: str, cases: int) -> Numbers:
+    """Return scores of cases by two raters who err, (cases, 2); "95% pass" and the like have two levels."""
+    if name.endswith("pass"):
+        truth = (rng.random((cases, 1)) < float(name[:2]) / 100).astype(float)
+        return np.where(rng.random((cases, 2)) < 0.04, 1 - truth, truth)
+    truth = rng.choice(LEVELS, (cases, 1), p=SHARES[name])
+    return np.clip(np.round(truth + rng.normal((0.0, 0.2), (0.6, 0.8), (cases, 2))), 1, 5)
+
+
+def levels_of(name: str) -> tuple[float, ...]:
+    """Return the levels of such scores."""
+    return (0.0, 1.0) if name.endswith("pass") else tuple(LEVELS.tolist())
+
+
+def coefficient(figure: str, cases: int, name: str, truth: float, rng: np.random.Generator) -> bool | None:
+    """A coefficient of two raters."""
+    return covers(figure_of(figure, two_raters(rng, name, cases), levels_of(name)), truth)
+
+
+def figure_of(figure: str, scores: Numbers, levels: Sequence[float]) -> Estimate:
+    """Return a coefficient of two raters' scores (cases, 2)."""
+    alone = not figure.startswith(("alpha", "icc", "ac1"))
+    found = pair_agreement(*scores.T, levels) if alone else reliability(scores, levels)
+    return found.figures[figure]
+
+
+def a_file(rng: np.random.Generator, name: str, labels: int) -> tuple[Numbers, Numbers, Numbers, NDArray[np.int64]]:
+    """Return people's scores of all cases, a generous and noisy judge's, the labels of a draw, and the draw's order."""
+    truth = rng.choice(LEVELS, CASES, p=SHARES[name])
+    judge = np.clip(np.round(truth + 0.3 + rng.normal(0, 0.7, CASES)), 1, 5)
+    order = rng.permutation(CASES)
+    return truth, judge, np.where(order < labels, truth, np.nan), order
+
+
+def corrected(name: str, labels: int, rng: np.random.Generator) -> bool | None:
+    """The mean that people would give."""
+    truth, judge, people, _ = a_file(rng, name, labels)
+    found = corrected_mean(judge, people, (1, 5))
+    return covers(found.corrected, float(truth.mean())) if isinstance(found, Correction) else None
+
+
+def corrected_bad(name: str, labels: int, rng: np.random.Generator) -> bool | None:
+    """The share of answers that people would call bad: levels 1 and 2."""
+    truth, judge, people, _ = a_file(rng, name, labels)
+    bad, nothing = np.where(np.isnan(people), np.nan, people <= 2), np.zeros(CASES, np.bool_)
+    return covers(corrected_share((judge <= 2).astype(float), bad, nothing, nothing), float(np.mean(truth <= 2)))
+
+
+def difference(questions: int, labels: int, rng: np.random.Generator) -> bool | None:
+    """The difference of two chatbots as people would see it, by a judge who likes the second; 5 questions a student."""
+    first, asked = np.arange(2 * questions) < questions, np.tile(np.arange(questions), 2)
+    hard = np.repeat(rng.normal(0, 0.5, questions // 5), 5) + rng.normal(0, 0.6, questions)
+    people = 3.2 + hard[asked] + np.where(first, 0.2, 0.0) + rng.normal(0, 0.6, 2 * questions)
+    judge = np.round(people + np.where(first, 0.0, 0.3) + rng.normal(0, 0.7, 2 * questions))
+    given = np.where(rng.permutation(2 * questions) < labels, people, np.nan)
+    even, once = np.full(len(judge), 2 / len(judge)), np.ones(len(judge))
+    return covers(corrected_difference(judge, given, first, even, once, asked // 5).corrected.estimate(), 0.2)
+
+
+def ranked(count: int, rng: np.random.Generator) -> bool | None:
+    """The places of four equal chatbots, by 8 choices of each student, who like some of them."""
+    who = np.repeat(np.arange(count), 8)
+    taste = rng.normal(0, 0.8, (count, 4))[who]
+    first = rng.integers(0, 4, len(who))
+    second = (first + rng.integers(1, 4, len(who))) % 4
+    row = np.arange(len(who))
+    wins = (rng.random(len(who)) < 1 / (1 + np.exp(taste[row, second] - taste[row, first]))).astype(float)
+    found = strength_differences(first, second, wins, "abcd", who)
+    if isinstance(found, Undefined):
+        return None
+    told = zip(found[1], at_holm_levels([*found[1].values()]), strict=True)
+    open_places = places("abcd", above(("abcd"[one], "abcd"[other], each) for (one, other), each in told))
+    return set(open_places.values()) == {(1, 4)}
+
+
+def stands_in(count: int, cases: int, rng: np.random.Generator) -> bool | None:
+    """None of so many judges, each too bad by the margin, is said to stand in for one of three people."""
+    quality = rng.normal(size=(cases, 1))
+    people = np.round(3 + quality + rng.normal(0, 0.6, (cases, 3)))
+    judges = np.round(3 + quality + rng.normal(0, 0.74, (cases, count)))
+    names = [str(place) for place in range(count + 3)]
+    averages = human_benchmark(people, judges, "spearman", 0.05, names).averages
+    return not any(each.standing in ("better", "not worse") for each in averages)
+
+
+def planned(name: str, pilot: int, points: float, rng: np.random.Generator) -> bool | None:
+    """The half-width is reached with the number of labels that was planned after a pilot."""
+    truth, judge, people, order = a_file(rng, name, pilot)
+    found = corrected_mean(judge, people, (1, 5))
+    count = labels_for_width(found.pilot, points) if isinstance(found, Correction) else Undefined("no pilot")
+    if isinstance(count, Undefined):
+        return None
+    again = corrected_mean(judge, np.where(order < count, truth, np.nan), (1, 5))
+    interval = again.corrected.interval if isinstance(again, Correction) else None
+    return isinstance(interval, Interval) and interval.high - interval.low <= 2 * points
+
+
+DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
+    "tells many errors": lambda doubt: 0.02 + 0.5 * doubt**2,
+    "tells nothing, 10.2% wrong": lambda doubt: 0 * doubt + 0.102,
+    "misleads": lambda doubt: 0.4 - 0.3 * doubt,
+}
+"""The chance that a judge is wrong on a case, by its doubt from 0 to 1."""
+
+
+def kept_promise(name: str, labels: int, clusters: int, skipped: float, rng: np.random.Generator) -> bool | None:
+    """At most 10% of the kept cases are wrong; with clusters, of further ones. A share of the hard cases is skipped."""
+    doubt, student = rng.random(CASES), np.arange(CASES) // 8
+    chance = DOUBTS[name](doubt)
+    if clusters:
+        odds = np.log(chance / (1 - chance)) + rng.normal(0, 1, CASES // 8)[student]
+        chance = 1 / (1 + np.exp(-odds))
+    wrong = rng.random(CASES) < chance
+    drawn = student < clusters if clusters else rng.permutation(CASES) < labels
+    missing = drawn & wrong & (rng.random(CASES) < skipped)
+    # As `handover` does it, a drawn case that did not come back counts as wrong, and is handed over.
+    given = np.where(drawn, wrong | missing, np.nan)
+    chosen = hand_over(1 - doubt, given, 0.1, student if clusters else None).chosen
+    if not chosen:
+        return True
+    mine = (1 - doubt >= chosen.sure) & ~drawn
+    return bool(chance[mine].mean() <= 0.1 if clusters else wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
+
+
+def rows(files: int) -> Iterator[tuple[str, str, Once]]:
+    """Yield each row's part, its name and what it looks at in a file."""
+    for cases, rate in ((20, 0.95), (60, 0.95), (300, 0.995)):
+        yield "intervals", f"pass rate {rate:.1%}, {cases} cases", partial(pass_rate, cases, rate)
+    for count, each in ((15, 8), (40, 8)):
+        yield "intervals", f"pass rate, {count} students", partial(clustered_rate, count, each, 1.0)
+    for name in ("typical", "85% fives"):
+        yield "intervals", f"mean, {name}, 30 cases", partial(mean_of_scores, 30, name)
+    for figure, name, cases in (
+        ("exact", "typical", 30), ("kappa", "95% pass", 60), ("kappa", "95% pass", 300), ("kappa", "80% pass", 60),
+        ("kappa_quadratic", "typical", 30), ("kappa_quadratic", "typical", 60), ("kappa_quadratic", "85% fives", 60),
+        ("kappa_quadratic", "85% fives", 150), ("alpha_ordinal", "typical", 60), ("alpha_ordinal", "85% fives", 150),
+        ("spearman", "typical", 30), ("icc_2_1", "typical", 60), ("icc_2_1", "85% fives", 60),
+        ("icc_2_1", "85% fives", 300),
+    ):  # fmt: skip
+        large = figure_of(figure, two_raters(np.random.default_rng(1), name, 400_000), levels_of(name)).value
+        truth = large if isinstance(large, float) else float("nan")
+        yield "intervals", f"{figure}, {name}, {cases} cases", partial(coefficient, figure, cases, name, truth)
+    for name in SHARES:
+        for labels in (60, 200):
+            yield "intervals", f"corrected mean, {name}, {labels} labels", partial(corrected, name, labels)
+    for labels in (60, 200):
+        yield (
+            "intervals",
+            f"corrected share of bad, typical, {labels} labels",
+            partial(corrected_bad, "typical", labels),
+        )
+    yield "intervals", "corrected difference, 150 questions, 120 labels", partial(difference, 150, 120)
+    for count in (12, 40):
+        yield "several", f"places of 4 equal chatbots, {count} students", partial(ranked, count)
+    for count in (1, 10):
+        yield "several", f"{count} judges that can't stand in, 200 cases", partial(stands_in, count, 200)
+    for name, pilot, points in (
+        ("typical", 30, 0.12), ("typical", 120, 0.08), ("85% fives", 60, 0.1), ("85% fives", 60, 0.07),
+        ("rare lows", 120, 0.05),
+    ):  # fmt: skip
+        yield "plan", f"half-width {points}, {name}, pilot of {pilot}", partial(planned, name, pilot, points)
+    for name in DOUBTS:
+        for labels in (150, 600):
+            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0, 0.0)
+    yield (
+        "handover",
+        "doubt tells many errors, 400 labels, half of the errors skipped",
+        partial(kept_promise, "tells many errors", 400, 0, 0.5),
+    )
+    for count in (40, 80):
+        name = f"doubt tells many errors, {count} students"
+        yield "handover", name, partial(kept_promise, "tells many errors", 0, count, 0.0)
+
+
+def main(files: int, parts: Sequence[str]) -> None:
+    """Print the rows of these parts, or all."""
+    print(f"{files:,} files a row; a share of 0.95 is right within {1.96 * (0.95 * 0.05 / files) ** 0.5:.3f}")
+    for part, name, once in rows(files):
+        if not parts or part in parts:
+            true, shown = how_often(name, files, once)
+            print(f"{part:<10}{name:<68}{true:>7.3f}{shown:>7.0%}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
