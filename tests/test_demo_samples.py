@@ -55,7 +55,7 @@ def test_the_table_of_all_sample_rubrics_fits_80_columns(
                 verdict = Verdict({score: Score(1 + row % 5) for score in rubric.format.scores}, {})
                 run.put(rater, CaseRef(f"{name}-{row}", row, hash=f"{row:032x}"), verdict)
     shown = typing_in(tmp_path, monkeypatch, capsys)("summary", "samples.run").out
-    table = shown.partition("95% interval: ")[0].splitlines()
+    table = shown.partition("rater: demo")[2].partition("95% interval: ")[0].splitlines()
     assert sum(line.strip().startswith(RUBRICS) for line in table) == 5
     assert max(len(line.rstrip()) for line in table) <= 80
     assert any(line.split()[:2] == ["score", "n"] for line in table), "a head of two lines"

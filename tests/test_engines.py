@@ -337,7 +337,7 @@ def test_an_engine_that_finds_less_memory_when_it_restarts_shortens_the_context(
         tokenizer: Any = None
         pool = Pool(lambda: engines, tokenizer, 8192)
         assert pool.load() is engines and pool.context == 900
-        os.kill(engines.engines[0].pid or 0, signal.SIGKILL)
+        os.kill(engines.hosts[0].pid or 0, signal.SIGKILL)
         assert _all(engines, [_pass(1)]).keys() == {"1"}
         assert pool.load() is engines and pool.context == 700
     assert notices[-1] == "restarted with memory for prompt and reply of 700 tokens together"

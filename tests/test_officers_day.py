@@ -86,10 +86,12 @@ def test_a_sheet_with_the_cases_file_s_bad_rows_is_imported(path: Path, run: Run
     sheet = path.parent / "rated.csv"
     sheet.write_text("id,score\ns-1,1\ns-2,2\ns-2,5\ns-6,4\ns-7,4\n")
     done = run("import", path, sheet, "--kind", "human", "--rater", "ann")
-    assert done.code == 1
-    assert "left out: line 4: ann rated the same case in line 3" in done.err
-    assert "left out: line 5: its case was never judged" in done.err
-    assert "left out: line 6: its id matches no case" in done.err
+    assert done.code == 3, "a rating of an unknown case, or a second one of the same, refuses the file"
+    assert "line 4: ann rated the same case in line 3" in done.err
+    assert "line 6: its id matches no case" in done.err
+    sheet.write_text("id,score\ns-1,1\ns-2,2\ns-6,4\n")
+    done = run("import", path, sheet, "--kind", "human", "--rater", "ann")
+    assert done.code == 1 and "left out: line 4: its case was never judged" in done.err
     with RunFile.read(path) as read:
         assert scores_of(read, "ann") == {"s-1": 1, "s-2": 2}
         assert any(kind == BAD_ROW for kind in scores_of(read, "demo").values())

@@ -3,8 +3,9 @@
 import numpy as np
 from statsmodels.stats.proportion import proportion_confint
 
+from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import Estimate, Interval
-from pathway_local.statistics.share import corrected_share, share
+from pathway_local.statistics.share import share
 
 
 def ends(found: Estimate) -> tuple[float, float]:

@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.analyses import check_out, deliver
-from pathway_local.cli.case_files import read_privately
 from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
 from pathway_local.cli.terminal import talk
@@ -20,7 +18,6 @@ from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
 from pathway_local.probes.subject import roles_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import labels_of
 
 OF_JUDGE = ("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think")
 """Options that `judge` has as well."""
@@ -57,10 +54,13 @@ def test(
     Each probe changes cases by program and compares the scores before and after.
     """
     # Imported here: the other commands of this group need none of it.
+    from pathway_local.cli.analyses import check_out, deliver
+    from pathway_local.cli.case_files import read_privately
     from pathway_local.cli.judge import watched
     from pathway_local.judging.self_test import run_self_test
     from pathway_local.output.export import is_judges_own
     from pathway_local.results.self_test import self_test_table
+    from pathway_local.scores.scores import labels_of
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
