@@ -103,16 +103,12 @@ def test_an_engine_that_is_not_installed_is_told_by_its_name() -> None:
     assert "--engine transformers" in error.hint
 
 
-def test_a_compiler_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_missing_is_told() -> None:
     from torch._inductor.exc import InvalidCxxCompiler
-    from triton.runtime import build
 
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.delenv("CC", raising=False)
-    for raised in (InvalidCxxCompiler(), _raised(build._find_compiler.__wrapped__, "c")):
-        error = start_error(VLLM, _cause(raised), "")
-        assert "compiler" in str(error)
-        assert "apt-get install build-essential" in error.hint
+    error = start_error(VLLM, _cause(InvalidCxxCompiler()), "")
+    assert "compiler" in str(error)
+    assert "apt-get install build-essential" in error.hint
 
 
 def test_a_judge_whose_files_went_after_it_was_checked_is_told(
