@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rated_run import judged_run
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import RunDamaged, UsageError
 from pathway_local.ratings.samples import Inclusion, Sample, draw, inclusions, samples, store_sample
 
 STRATA = st.lists(st.sampled_from("abcd"), min_size=1, max_size=120)
@@ -87,3 +87,13 @@ def test_small_strata_get_as_many_as_asked_for() -> None:
     assert {chances[0], chances[-1]} == {25 / 180, 15 / 20}
     with pytest.raises(UsageError, match="20 cases are too few for 2 strata, which need 30"):
         draw([f"c{place}" for place in range(200)], strata, 20, 1, least=15)
+
+
+def test_a_damaged_stratum_is_a_damaged_run(tmp_path: object) -> None:
+    with judged_run(tmp_path / "s.run") as run:  # type: ignore[operator]
+        job = run.jobs.begin(["sample"], {})
+        store_sample(run, job, Sample(0, "tiny", 7, "audience", 1, 1), [Inclusion("s-1", "h1", 1, 0, 1.0, True)])
+        with run.database.writing():
+            run.database.execute("UPDATE inclusions SET stratum = 'true'", ())
+        with pytest.raises(RunDamaged, match="a sample stored in it"):
+            inclusions(run, samples(run, "tiny")[0].id)

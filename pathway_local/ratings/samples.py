@@ -14,6 +14,7 @@ from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.rubrics.pair import BOTH, Order
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.file_errors import damaged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import storable
 
@@ -139,10 +140,14 @@ def inclusions(run: RunFile, sample_id: int) -> list[Inclusion]:
         SELECT case_id, case_hash, row, stratum, probability, drawn
         FROM inclusions WHERE sample_id = ? ORDER BY row, case_id
     """
-    return [
-        Inclusion(case_id, case_hash, row, int(stratum), probability, bool(drawn))
-        for case_id, case_hash, row, stratum, probability, drawn in run.database.rows(query, sample_id)
-    ]
+    rows = run.database.rows(query, sample_id)
+    try:
+        return [
+            Inclusion(case_id, case_hash, row, int(stratum), probability, bool(drawn))
+            for case_id, case_hash, row, stratum, probability, drawn in rows
+        ]
+    except ValueError:  # SQLite keeps a text of any kind, and only `runs audit` compares it with the trail
+        raise damaged(run.path, "a sample stored in it can't be read") from None
 
 
 ID_BYTES = 12
