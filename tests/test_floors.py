@@ -17,7 +17,7 @@ CEILINGS = {
     "rubrics": 3924,
     "sheets": 2846,
     "probes": 432,
-    "judges": 2084,
+    "judges": 2086,
     "rendering": 573,
     "sealing": 1019,
     "engines": 2518,
