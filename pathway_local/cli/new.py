@@ -100,12 +100,23 @@ def new(
     block = block_of(declared, lines or ()) if named == outputs else _in_full(named)
     text = new_rubric(file.stem, language, criterion, names, block, meanings)
     show_rubric(parse_rubric(text, str(file)), declared, lines or ())
-    if missing and not typer.confirm(said["ask_yes"], default=True, err=True):
+    if missing and not _agreed(said["ask_yes"], *said["letters"]):
         notice("nothing was written")
         return
     with output_file(file, force=force) as written:
         written.write(text.encode())
     notice(f"wrote {file}; judge with it: pathway-local judge CASES --rubric {shlex.quote(str(file))}")
+
+
+def _agreed(question: str, yes: str, no: str) -> bool:
+    """Return whether the person says yes, by the letters of the dialog's language."""
+
+    def read(typed: str) -> str:
+        if (letter := typed.strip().casefold()) in (yes, no):
+            return letter
+        raise UsageError(f"{yes} / {no}")
+
+    return answer("", f"{question} ({yes}/{no})", yes, read) == yes
 
 
 def _in_full(outputs: Outputs) -> dict[str, object]:
