@@ -46,7 +46,7 @@ None loads vLLM: beside them, the tests that compare times in a vLLM have a proc
 
 IMPORT_TORCH = (
     *("test_demo_training", "test_engine_settings", "test_failures", "test_gpu_loop"),
-    *("test_requirements", "test_vllm_core"),
+    "test_vllm_core",
 )
 """Files that import torch or vLLM into the tests' own process, which takes some 10 s. The worker that has `vllm_host`
 gets them all: it compares vLLM with transformers, for which it imports torch anyway."""

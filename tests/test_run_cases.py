@@ -31,7 +31,7 @@ def test_a_run_with_row_numbers_takes_no_other_ids_but_a_stopped_command_binds_n
 def test_a_named_header_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> None:
     sheet, other = tmp_path / "a.csv", tmp_path / "b.csv"
     for path in (sheet, other):
-        path.write_text("question,answer\nQuestion,Answer\nWo?,Da.\n")
+        path.write_text("question,answer\nquery,answer\nWo?,Da.\n")
     with RunFile.create(tmp_path / "a.run") as run:
         remember(run, cases_of(sheet, [TINY], run, header_row=2), {})
         assert [len(list(cases_of(path, [TINY], run))) for path in (sheet, other)] == [1, 2]
