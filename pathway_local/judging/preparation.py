@@ -198,16 +198,20 @@ def _open_cases(
     for rubric in rubrics:
         for said in rubric.notices:
             notify(f"rubric {rubric.name}: {said}")
-    for note in cases.notes:
-        notify(note)
-    for name, column in cases.aliases_used.items():
-        notify(f"column {shown(column)!r} is read as {name}")
+    tell_reading(cases, notify)
     if cases.id_column is None:
         numbers = (shown(name) for name in cases.metadata if folded(name) in names_of("number"))
         notify(f"cases are identified by row number: give --id {quote(next(numbers, 'COLUMN'))} if rows may move")
     elif cases.id_column != plan.id:
         notify(f"column {shown(cases.id_column)!r} is read as the case's id")
     return cases
+
+
+def tell_reading(cases: CasesFile, notify: Callable[[str], None]) -> None:
+    """Tell the user how the file was read, and which columns of other names are its inputs."""
+    renamed = (f"column {shown(column)!r} is read as {name}" for name, column in cases.aliases_used.items())
+    for said in (*cases.notes, *renamed):
+        notify(said)
 
 
 def _load_pseudonyms(plan: Plan, run: RunFile | None, notify: Callable[[str], None]) -> Pseudonyms | None:

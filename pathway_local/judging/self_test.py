@@ -8,10 +8,10 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.preparation import tell_reading
 from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
-from pathway_local.sheets.row import shown
 
 
 def run_self_test(
@@ -31,15 +31,11 @@ def run_self_test(
     cases = CasesFile(
         plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
     )
-    for note in cases.notes:
-        watcher.notice(note)
-    for name, column in cases.aliases_used.items():
-        watcher.notice(f"column {shown(column)!r} is read as {name}")
+    tell_reading(cases, watcher.notice)
     watcher.notice(", ".join(f"{name} is the {role}" for role, name in tested.roles.items()))
     subjects = draw(cases, tested, size)
     sheet = InMemorySheet([*rows(subjects, tested.probes)], [ID, *inputs, *COLUMNS])
     sheet.path = plan.cases
     watcher.notice(f"{len(subjects):,} cases drawn; {sheet.count():,} rows for each judge")
     own = replace(plan, cases=sheet, rubric=(tested.rubric,), map={}, id=ID, keep=COLUMNS, without_text=True)
-    read = replace(own, encoding="", header_row=None, sheet="", kind="self-test")
-    return run_job(read, watcher, command, loaded)
+    return run_job(replace(own, encoding="", header_row=None, sheet="", kind="self-test"), watcher, command, loaded)

@@ -75,9 +75,7 @@ def draw(cases: Iterable[Case | BadRow], tested: SelfTest, size: int) -> list[Su
     chosen = [*by_question.values()][::-1][:size]
     if not chosen:
         raise CasesError("no case has what the rubric needs", "Name a file with the rubric's inputs.")
-    return [
-        replace(case, stranger=_stranger(case, [*chosen[at + 1 :], *chosen[:at]])) for at, case in enumerate(chosen)
-    ]
+    return [replace(case, stranger=_stranger(at, chosen)) for at, case in enumerate(chosen)]
 
 
 def rows(subjects: Sequence[Subject], probes: Sequence[Probe]) -> Iterator[dict[str, str]]:
@@ -86,22 +84,21 @@ def rows(subjects: Sequence[Subject], probes: Sequence[Probe]) -> Iterator[dict[
         yield {ID: case.id, **case.answered(case.own), "probe": "", "change": "", "twin_of": ""}
     for probe in probes:
         for case in subjects:
+            compared = _row_id(case.id, probe.base, BASES[probe.base]) if probe.base in BASES else case.id
             for change, answer in probe.make(case).items():
                 texts = case.answered(answer, backed="gold" in (probe.name, probe.base))
-                told = {"probe": probe.name, "change": change, "twin_of": twin_of(case.id, probe)}
-                yield {ID: f"{case.id} {probe.name}: {change}", **texts, **told}
+                told = {"probe": probe.name, "change": change, "twin_of": compared}
+                yield {ID: _row_id(case.id, probe.name, change), **texts, **told}
 
 
-def twin_of(case: str, probe: Probe) -> str:
-    """Return the id of the row with which a probe's twins of a case are compared."""
-    if probe.base in ("", "own"):
-        return case
-    return f"{case} {probe.base}: {BASES[probe.base]}"
+def _row_id(case: str, probe: str, change: str) -> str:
+    return f"{case} {probe}: {change}"
 
 
-def _stranger(case: Subject, others: Sequence[Subject]) -> str:
-    """Return the first ideal answer that differs, to another question; empty if there is none."""
-    for other in others:
+def _stranger(place: int, cases: Sequence[Subject]) -> str:
+    """Return the next case's ideal answer that differs and answers another question; empty if no case has one."""
+    case = cases[place]
+    for other in (cases[(place + step) % len(cases)] for step in range(1, len(cases))):
         asked = {each.text("question").strip().casefold() for each in (case, other)}
         if (len(asked) == 2 or not any(asked)) and other.ideal.strip() not in ("", case.ideal.strip()):
             return other.ideal
