@@ -201,7 +201,7 @@ def keep_texts_out_of_tracebacks() -> None:
 
 
 def _tell_of(given: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
-    # On a full disk a file that is collected fails once more; its first error is told already.
+    # On a full disk a collected file fails once more, after its first error was reported.
     full = isinstance(given.exc_value, OSError) and given.exc_value.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     if given.exc_value and not (full and hasattr(given, "object")):
         tell_fault(given.exc_value)
