@@ -6,7 +6,6 @@ or removed.
 
 import io
 import os
-import resource
 import signal
 import sqlite3
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 import reply_script
 import scripted_engine
+from fuzz import memory_of_a_fork
 from typed import RUBRIC
 
 from pathway_local.cli import main
@@ -70,7 +70,7 @@ class Forks:
     def typed(self, folder: Path, *arguments: object, kill: int = 0) -> Ended:
         """Run a command in this folder to its end, or until its step number `kill`, counted from 1."""
         said = [folder.parent / name for name in ("out", "err")]
-        at_rest = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()  # a fork begins with it
+        at_rest = memory_of_a_fork()
         child = os.fork()
         if not child:
             code = 70
@@ -80,9 +80,7 @@ class Forks:
         _, status, used = os.wait4(child, 0)
         out, err = (path.read_text("utf-8", "replace") if path.exists() else "" for path in said)
         seconds = used.ru_utime + used.ru_stime
-        return Ended(
-            os.waitstatus_to_exitcode(status), out, err, seconds, max(0.0, used.ru_maxrss / 1024 - at_rest / 2**20)
-        )
+        return Ended(os.waitstatus_to_exitcode(status), out, err, seconds, used.ru_maxrss / 1024 - at_rest)
 
     def _run(self, folder: Path, arguments: list[str], kill: int, said: list[Path]) -> int:
         sys.stdout, sys.stderr = (io.TextIOWrapper(path.open("wb"), "utf-8", "replace") for path in said)

@@ -26,7 +26,7 @@ from typing import Any
 import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from fuzz import PIECES, edited
+from fuzz import PIECES, edited, memory_of_a_fork
 from rated_run import add, judged_run, said
 from typed import RUBRIC
 
@@ -38,7 +38,7 @@ from pathway_local.system.shipped import shipped
 from pathway_local.verdict import Score, Verdict
 
 CODES = (0, 1, 2, 3, 4, 5)
-MOST_SECONDS, MOST_MB = 30, 500
+MOST_SECONDS, MOST_MB = 30, 400
 SECRET = "the student Marta Quill failed chemistry twice"
 WINDOWS = [" ".join(SECRET.split()[start : start + 4]) for start in range(4)]
 IDS = [f"c-{number}" for number in range(12)]
@@ -71,7 +71,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended."""
+    """How a command ended; `mb` is the memory that it took beyond what this process held before."""
 
     code: int
     said: str
@@ -335,6 +335,7 @@ def _run(folder: Path) -> bytes:
 def end_of(arguments: Sequence[str], folder: Path) -> Ended:
     """Run a command in a fork of this process."""
     said_path = folder / "said"
+    at_rest = memory_of_a_fork()
     child = os.fork()
     if child == 0:
         code = 99
@@ -359,8 +360,8 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
             os._exit(code)
     _, status, used = os.wait4(child, 0)
     text = said_path.read_text(errors="replace")
-    seconds, mb, reasons = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, "disagreement" in arguments
-    return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb, reasons)
+    seconds, mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024 - at_rest
+    return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb, "disagreement" in arguments)
 
 
 def trials(folder: Path, inputs: int, seed: int, only: str = "") -> Iterator[tuple[str, Ended]]:

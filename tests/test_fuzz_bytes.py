@@ -15,7 +15,7 @@ from fuzz_bytes import SECRET, Ended, damaged_bytes, trials
         (Ended(70, "fault: it failed", 1, 100), "ends with 70"),
         (Ended(-11, "", 1, 100), "ends with -11"),
         (Ended(-14, "", 30, 100), "hangs"),
-        (Ended(0, "fine", 1, 501), "takes 501 MB"),
+        (Ended(0, "fine", 1, 401), "takes 401 MB"),
         (Ended(3, f"error: the cell {SECRET[4:]} is bad", 1, 100), "shows a case's text"),
     ],
 )
