@@ -70,6 +70,7 @@ def test_openai_requests_hold_the_very_prompts(run: Path) -> None:
     assert (first["method"], first["url"]) == ("POST", "/v1/chat/completions")
     assert first["body"] == {
         "model": "gpt-4o",
+        "temperature": 0.0,
         "messages": [
             {"role": "system", "content": "Judge the answer."},
             {"role": "user", "content": "<q>the question of student-0</q>\nthe answer of student-0"},
@@ -116,7 +117,7 @@ def test_anthropic_requests(run: Path) -> None:
     assert "output_config" not in params
 
 
-def test_the_rubrics_temperature_goes_to_models_that_take_one(tmp_path: Path) -> None:
+def test_temperature_0_goes_to_models_that_take_one(tmp_path: Path) -> None:
     rubric = load_rubric("pathway-answer")
     write_cases(tmp_path / "pathway-answer.csv", rubric)
     run = tmp_path / "new.run"

@@ -108,7 +108,7 @@ class HostedRequests:
         self._settable = bool(_SETTABLE[service].match(model))
         self.orders: Sequence[Order | None] = BOTH if rubric.pair else (None,)
         self.echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
-        self.temperature = rubric.sampling.get("temperature") if self._settable else None
+        self.temperature = 0.0 if self._settable else None
         self.cases = self.characters = 0
         for case in given:
             self.cases += 1
