@@ -137,7 +137,8 @@ def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
     told = desk.typed(*given, code=1)
     shown = told.stdout
     assert (
-        "claude: 1 of 4 replies break the format (25.0%)" in shown and "14 of 18 requests have no result" in told.stderr
+        "claude: 1 of 4 verdicts break the format (1 code-fence)" in shown
+        and "14 of 18 requests have no result" in told.stderr
     )
     assert "claude: 1 with code-fence" in shown
     assert "format:code-fence" in desk.typed("summary", "may.run").stdout

@@ -1,6 +1,7 @@
 """`pathway-local import`: ratings by people and verdicts of hosted judges."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -49,10 +50,6 @@ def import_(
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.", CASES)
     ] = [],  # noqa: B006
     comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.", CASES)] = [],  # noqa: B006
-    sample: Annotated[
-        int | None,
-        option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
-    ] = None,
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
@@ -62,11 +59,9 @@ def import_(
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
-    if sample is not None and kind != "human":
-        raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
     form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
-    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, **form)
     with _problems_told():
         if cases:
             found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)
@@ -94,10 +89,9 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how many raw replies break their format."""
+    """Print what was stored for each rater, and how many replies break their format."""
     rows = [
-        [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
-        for each in found.raters
+        [each.name, str(each.verdicts), _counted(each.failures), str(each.unchanged or "")] for each in found.raters
     ]
     data.show_table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows)
     for line in _remarks(found):
@@ -108,10 +102,12 @@ def show(found: Imported) -> None:
 
 def _remarks(found: Imported) -> Iterator[str]:
     for each in found.raters:
-        yield from (f"{each.name}: {count} failed ({kind})" for kind, count in sorted(each.failures.items()))
-        if each.replies:
-            share = f"{each.broken / each.replies:.1%}"
-            yield f"{each.name}: {each.broken} of {each.replies} replies break the format ({share})"
-            yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
+        if each.broken:
+            how = _counted(each.breaks)
+            yield f"{each.name}: {each.broken} of {each.verdicts} verdicts break the format ({how})"
     if found.blanks:
         yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
