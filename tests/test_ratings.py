@@ -280,8 +280,7 @@ def test_openai_results(run: RunFile, tmp_path: Path) -> None:
     ]
     found = load(run, write_lines(tmp_path / "out.jsonl", lines), "gpt", "hosted")
     assert scores_of(run, "gpt") == {"s-1": 4, "s-2": 2, "s-3": "refused", "s-4": "hosted-error"}
-    (rater,) = found.raters
-    assert (rater.verdicts, rater.broken, set(rater.breaks)) == (2, 1, {"spelling"})
+    assert found.raters[0].verdicts == 2 and outcome(run, "gpt", "s-2").marks == ("format:spelling",)
     spec = dict(run.raters()[-1][1].spec)
     assert (spec["service"], spec["model"]) == ("openai", "gpt-x-2026")
     late = write_lines(
@@ -395,9 +394,9 @@ def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:
     rows = [["id", "answer", "fq_id", "reply"], ["s-1", *(case.inputs[n] for n in ("answer", "fq_id")), good]]
     other = cases(TWO)[1]
     rows.append(["s-2", other.inputs["answer"], other.inputs["fq_id"], good])
-    found = load(two, table(tmp_path, rows), "gpt", "hosted")
+    load(two, table(tmp_path, rows), "gpt", "hosted")
     assert scores_of(two, "gpt", "right") == {"s-1": 5, "s-2": 5}
-    assert not found.raters[0].breaks
+    assert not outcome(two, "gpt", "s-1").marks
 
 
 def test_handed_out_ids_bring_rubric_and_texts(two: RunFile, tmp_path: Path) -> None:

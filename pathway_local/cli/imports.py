@@ -1,7 +1,6 @@
 """`pathway-local import`: ratings by people and verdicts of hosted judges."""
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -89,25 +88,18 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how many replies break their format."""
+    """Print what was stored for each rater, and what was left out."""
     rows = [
-        [each.name, str(each.verdicts), _counted(each.failures), str(each.unchanged or "")] for each in found.raters
+        [
+            each.name,
+            str(each.verdicts),
+            ", ".join(f"{count} {kind}" for kind, count in each.failures.most_common()),
+            str(each.unchanged or ""),
+        ]
+        for each in found.raters
     ]
     data.show_table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows)
-    for line in _remarks(found):
-        data.say(line)
+    if found.blanks:
+        data.say(f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty")
     for said in found.notices:
         notice(said)
-
-
-def _remarks(found: Imported) -> Iterator[str]:
-    for each in found.raters:
-        if each.broken:
-            how = _counted(each.breaks)
-            yield f"{each.name}: {each.broken} of {each.verdicts} verdicts break the format ({how})"
-    if found.blanks:
-        yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"
-
-
-def _counted(kinds: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())

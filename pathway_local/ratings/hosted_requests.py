@@ -144,7 +144,7 @@ class HostedRequests:
     def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
         rubric = self.given.rubric
         texts = rubric.inputs_of(case, order or "ab")
-        messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
+        messages = [{"role": turn.role, "content": turn.render(texts)} for turn in rubric.turns]
         schema = strict_schema(rubric.format, texts, self.service) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature is not None:

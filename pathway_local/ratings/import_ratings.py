@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
-from typing import assert_never
 
 import msgspec
 
@@ -13,7 +12,6 @@ from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
@@ -38,30 +36,19 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class ImportedRater:
-    """Counts of one rater's ratings; `unchanged` were in the run already.
-
-    `broken` of the `verdicts` were read from replies that break the format; `breaks` counts how.
-    """
+    """Counts of one rater's ratings, failures by their kinds; `unchanged` were in the run already."""
 
     name: str
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
-    broken: int = 0
-    breaks: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
-        """Count one rating, and how well its reply keeps to the format."""
-        match outcome:
-            case Failure(kind=kind):
-                self.failures[kind] += 1
-            case Verdict(marks=marks):
-                breaks = [mark.removeprefix(BREAK) for mark in marks if mark.startswith(BREAK)]
-                self.verdicts += 1
-                self.broken += bool(breaks)
-                self.breaks.update(breaks)
-            case unknown:
-                assert_never(unknown)
+        """Count one rating."""
+        if isinstance(outcome, Failure):
+            self.failures[outcome.kind] += 1
+        else:
+            self.verdicts += 1
 
 
 @dataclass(frozen=True, slots=True)
