@@ -20,7 +20,6 @@ from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
 from pathway_local.system.shipped import shipped
-from pathway_local.system.similar_file import similar_file
 
 KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
 
@@ -295,7 +294,7 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = similar_file(Path(name)) or "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 
