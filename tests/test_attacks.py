@@ -39,7 +39,7 @@ def test_signals_and_a_jumping_clock(trial: Trial) -> None:
     assert trial.problems == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk: sudo ./scripts/test")
 @pytest.mark.soak
 def test_a_full_disk(trial: Trial) -> None:
     trial.start_over()

@@ -21,8 +21,8 @@ outputs: {layout: "{score}", fields: {score: {type: score, min: 0, max: 1, step:
 rules: [{name: short, when: [{input: a, shorter_than: 3}], expect: [{field: score, at_most: 0.5}]}]
 ---
 user:
-{% if a and not b or a == 'x' %}{{ a }}{% elif b in ['y', 2, 1.5, true, none] %}{{ b }}{% else %}-{% endif %}
-{% for turn in talk %}{% if turn.role == 'user' and not loop.last %}{{ turn.content }}{% endif %}{% endfor %}
+{% if a and not b or talk %}{{ a }}{% elif b %}{{ b }}{% else %}-{% endif %}
+{{ talk }}
 """
 LOOSE = '---\nname: loose\ninputs: {answer: {}}\noutputs: "score: 1-5"\n---\nuser:\nRate {{answer}}.\n'
 
@@ -66,7 +66,7 @@ def test_every_rubric_comes_back_as_it_was() -> None:
 DAMAGES = {
     "no JSON": lambda _: "{",
     "an unknown key": lambda known: json.dumps(known | {"more": 1}),
-    "a part of no kind": lambda known: json.dumps(known | {"turns": [["user", "", [{"type": "Call"}]]]}),
+    "a template that calls": lambda known: json.dumps(known | {"turns": [{"role": "user", "template": "{{ f() }}"}]}),
     "an input that it lacks": lambda known: json.dumps(known | {"inputs": []}),
     "no score": lambda known: json.dumps(known | {"outputs": {"layout": "x", "fields": {}}}),
     "a rule that tests nothing": lambda known: json.dumps(known | {"rules": [{"name": "x", "expect": [{}]}]}),

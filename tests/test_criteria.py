@@ -19,7 +19,7 @@ def test_prometheus_criteria() -> None:
     assert list(rubric.inputs) == ["instruction", "response"]
     assert rubric.format.outputs.layout == "Feedback: {feedback} [RESULT] {score}"
     assert rubric.format.scores["score"].values == (1, 2, 3, 4, 5)
-    system = rubric.turns[0].render({}, {})
+    system = rubric.turns[0].render({})
     assert "words that a newcomer {knows}?" in system
     assert "- 4: A term or two stays unexplained." in system
     assert "Feedback: <why this score, held against the levels> [RESULT] <1-5>" in system
@@ -34,7 +34,7 @@ def test_flow_judge_criteria() -> None:
     assert list(rubric.inputs) == ["query", "reference_answer", "response"]
     assert rubric.format.scores["score"].values == (0, 1)
     assert rubric.format.outputs.layout == "<feedback>\n{feedback}\n</feedback>\n<score>\n{score}\n</score>"
-    user = rubric.turns[-1].render({}, {name: f"<{name}>" for name in rubric.inputs})
+    user = rubric.turns[-1].render({name: f"<{name}>" for name in rubric.inputs})
     assert user.index("<reference_answer>") < user.index("<response>")
     check_grammars(rubric.format, example_inputs(rubric), None)
 
@@ -64,7 +64,7 @@ def test_a_rubric_inside_a_score_rubric_key_and_a_run_that_reads_it_again() -> N
 def test_levels_and_names_of_any_text_stay_text() -> None:
     criteria = {"criteria": "Is {{ x }} {% y %} {# z #} kept?", "levels": {0: "{no}", 1: "user:\nyes"}, "inputs": ["a"]}
     rubric = parse_rubric(json.dumps(criteria), "x.json")
-    assert "Is {{ x }} {% y %} {# z #} kept?" in rubric.turns[0].render({}, {})
+    assert "Is {{ x }} {% y %} {# z #} kept?" in rubric.turns[0].render({})
     assert [turn.role for turn in rubric.turns] == ["system", "user"]
 
 

@@ -27,7 +27,7 @@ NAMED = {
 }
 """The names that each file gives its levels, lowest first."""
 
-NAMELESS = {"halves.txt", "loop.prompty"}
+NAMELESS = {"halves.txt"}
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_a_version_2_file_loads_unchanged() -> None:
     assert rubric.inputs["answer"].description == "What is judged"
     assert [f.type for f in rubric.format.outputs.fields.values()] == ["text", "score", "boolean"]
     assert rubric.format.scores["fluency_score"].values == (1, 2, 3, 4, 5)
-    assert rubric.turns[0].render({}, {}) == "You judge how fluent an answer is."
+    assert rubric.turns[0].render({}) == "You judge how fluent an answer is."
 
 
 def test_a_schema_in_the_response_format_is_the_format() -> None:
@@ -159,7 +159,11 @@ REFUSED = {
     "{{ '%0999999999d' | format(1) }}": "filter 'format' is not allowed",
     "{{ 'a' * 10 ** 10 }}": "mul is not allowed",
     "{% if 'a' * 10 ** 10 %}x{% endif %}": "mul is not allowed",
-    "{% if answer | length > 3 %}x{% endif %}": "filter 'length' is not allowed",
+    "{{ answer | trim }}": "filter 'trim' is not allowed",
+    "{% if answer | length %}x{% endif %}": "filter 'length' is not allowed",
+    "{% if answer == 'x' %}x{% endif %}": "compare is not allowed",
+    "{% if 'x' %}x{% endif %}": "const is not allowed",
+    "{% if answer %}{% else %}{% for m in answer %}{{ m }}{% endfor %}{% endif %}": "for is not allowed",
     "{% if answer is defined %}x{% endif %}": "test 'defined' is not allowed",
     "{% if answer.upper() %}x{% endif %}": "call is not allowed",
     "{% if answer %}{% elif range(9) %}x{% endif %}": "call is not allowed",
@@ -182,24 +186,14 @@ def test_a_template_may_insert_inputs_and_test_them_and_nothing_else(template: s
     assert REFUSED[template] in str(error.value)
 
 
-TESTED = (
-    "{% if not a %}none{% elif a == 'x' and b != 'y' %}x{% elif 'z' in a or b < a <= 'w' %}z"
-    "{% else %}{{ a }}{% endif %}"
-)
+TESTED = "{% if not a %}none{% elif a and not b or c %}x{% elif (b or c) and not c %}z{% else %}{{ a }}{% endif %}"
 
 
-@pytest.mark.parametrize(("a", "b", "text"), [("", "", "none"), ("x", "x", "x"), ("a z", "", "z"), ("c", "d", "<c>")])
-def test_tests_of_inputs_choose_as_jinja_does(a: str, b: str, text: str) -> None:
-    rubric = rubric_of("inputs: {a: {empty: judge}, b: {empty: judge}}\n", f"user:\n{TESTED}\n")
-    assert rubric.turns[0].render({"a": a, "b": b}, {"a": f"<{a}>", "b": f"<{b}>"}) == text
-    assert Template(TESTED).render(a=a, b=b) == text.strip("<>")
-    assert not rubric.turns[0].plain
-
-
-def test_a_test_that_can_not_be_made_names_no_case() -> None:
-    rubric = rubric_of("inputs: {answer: {}}\n", "user:\n{% if answer < 3 %}{{ answer }}{% endif %}\n")
-    with pytest.raises(RubricError, match=r"^the prompt's template failed with TypeError$"):
-        rubric.turns[0].render({"answer": "secret"}, {"answer": "secret"})
+@pytest.mark.parametrize("filled", ["", "a", "b", "c", "ab", "ac", "bc", "abc"])
+def test_tests_of_inputs_choose_as_jinja_does(filled: str) -> None:
+    rubric = rubric_of("inputs: {a: {empty: judge}, b: {empty: judge}, c: {empty: judge}}\n", f"user:\n{TESTED}\n")
+    texts = {name: name * (name in filled) for name in "abc"}
+    assert rubric.turns[0].render(texts) == Template(TESTED).render(texts)
 
 
 REFERENCES = """---
@@ -270,31 +264,6 @@ def test_hostile_text_changes_nothing_whatever_marks_a_prompt_had(
     text = tokenizer.grammar_tokenizer.decode_bytes(list(hostile)).decode()
     assert inputs["question"] in text
     assert inputs["answer"] in text
-
-
-@pytest.mark.parametrize(("answer", "text"), [("yes", "short"), ("Yes", "Yes"), ("no", "short")])
-def test_a_test_may_look_into_a_list_of_texts(answer: str, text: str) -> None:
-    body = "{% if answer in ['yes', 'no'] %}short{% else %}{{ answer }}{% endif %}"
-    rubric = rubric_of("inputs: {answer: {}}\n", f"user:\n{body}\n")
-    assert rubric.turns[0].render({"answer": answer}, {"answer": answer}) == text
-
-
-FORBIDDEN = {
-    "filter in a test": "{% if answer | length > 3 %}{{ answer }}{% endif %}",
-    "test": "{% if answer is defined %}{{ answer }}{% endif %}",
-    "filter": "{{ answer | trim }}",
-    "loop": "{% for word in answer %}{{ word }}{{ loop.revindex }}{% endfor %}",
-    "set": "{% set x = answer %}{{ x }}",
-    "large number": "{% if answer == 1e999 %}x{% endif %}{{ answer }}",
-    "half a character": "{% if answer == '\\ud800' %}x{% endif %}{{ answer }}",
-}
-
-
-@pytest.mark.parametrize("name", FORBIDDEN)
-def test_a_template_does_nothing_but_insert_test_and_list_inputs(name: str) -> None:
-    text = f"---\nname: old\ninputs: {{answer: {{}}}}\n{OUTPUTS}---\nuser:\nJudge it.\n{FORBIDDEN[name]}\n"
-    with pytest.raises(RubricError, match=r"line 8: .*(not allowed|too large or half a character)"):
-        parse_rubric(text, "old")
 
 
 PAIR = "kind: pair\nswap: {one: two}\ninputs: {one: {}, two: {}}\n"

@@ -62,7 +62,7 @@ def test_inside_loopback_works_and_nothing_else() -> None:
     assert same == "True"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else: sudo ./scripts/test")
 def test_an_ordinary_user_seals_too() -> None:
     # Changing the user hides /proc/self from it until it is made dumpable again (prctl(2), PR_SET_DUMPABLE).
     become = "import ctypes; os.setgid(65534); os.setuid(65534); ctypes.CDLL(None).prctl(4, 1)"

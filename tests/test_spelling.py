@@ -315,7 +315,7 @@ def test_a_yaml_beside_a_prompt_declares_it(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text('prompt: p.txt\noutputs: "why: text; grade: I < C"\n')
     rubric = load_rubric(str(tmp_path / "r.yaml"))
     assert list(rubric.inputs) == ["answer"] and rubric.format.scores["grade"].levels == {0: "I", 1: "C"}
-    assert rubric.turns[0].render({"answer": "A"}, {"answer": "A"}).startswith("Judge A by {x}.")
+    assert rubric.turns[0].render({"answer": "A"}).startswith("Judge A by {x}.")
     for name in ("../p.txt", "/etc/passwd", "gone.txt"):
         (tmp_path / "r.yaml").write_text(f'prompt: {name}\noutputs: "grade: I < C"\n')
         with pytest.raises(RubricError, match=r"outside the rubric's folder|can't be read"):
@@ -351,7 +351,7 @@ def test_a_filter_in_a_prompt_beside_a_yaml_is_refused_and_json_in_doubled_brace
         load_rubric(str(tmp_path / "r.yaml"))
     (tmp_path / "p.txt").write_text('Judge {answer}, such as {{"grade": "I | C"}}.\n')
     [turn] = load_rubric(str(tmp_path / "r.yaml")).turns
-    assert turn.render({"answer": "A"}, {"answer": "A"}) == 'Judge A, such as {"grade": "I | C"}.'
+    assert turn.render({"answer": "A"}) == 'Judge A, such as {"grade": "I | C"}.'
 
 
 def test_a_program_declares_a_format_by_a_line_or_a_pydantic_model() -> None:

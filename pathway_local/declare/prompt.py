@@ -47,14 +47,13 @@ def read_prompt(data: bytes, where: str, given: Sequence[str] = ()) -> Prompt:
         body, names = converted(text, declared, where, first_line)
     strange = [line.strip()[:80] for line in text.split("\n") if STRANGE.search(line)]
     kept = re.sub(_REPLACED, "", front)
-    return Prompt(kept, body, {name: _input(name, declared.get(name), body) for name in names}, tuple(strange))
+    return Prompt(kept, body, {name: _input(name, declared.get(name)) for name in names}, tuple(strange))
 
 
-def _input(name: str, declared: object, body: str) -> object:
+def _input(name: str, declared: object) -> object:
     if isinstance(declared, Mapping):
         return declared
-    talk = re.search(_TALK, name) or re.search(rf"\{{%-?\s*for\s+\w+\s+in\s+{name}\s*-?%\}}", body)
-    return {"type": "conversation" if talk else "string"}
+    return {"type": "conversation" if re.search(_TALK, name) else "string"}
 
 
 def rubric_text(prompt: Prompt, outputs: object, written: object, where: str, swap: Mapping[str, str]) -> str:

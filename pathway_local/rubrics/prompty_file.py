@@ -10,8 +10,7 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
 from pathway_local.rubrics.front_matter import ModelBlock, read_model
-from pathway_local.rubrics.template import jinja_turn
-from pathway_local.rubrics.turn import Turn
+from pathway_local.rubrics.turn import Turn, read_turn
 from pathway_local.system.safe_yaml import Places, load_yaml
 
 # No two patterns for blanks are adjacent: on a long line of blanks, they would try every way to share them.
@@ -165,7 +164,7 @@ def checked_turn(role: str, text: str, line: int, where: str) -> Turn:
     """Return the turn of a Jinja template that begins in this line. Raises RubricError, which names the line."""
     line += text[: len(text) - len(text.lstrip())].count("\n")
     try:
-        return jinja_turn(role, text)
+        return read_turn(role, text)
     except TemplateSyntaxError as error:
         hint = "Insert inputs as {{ name }}, choose with {% if name %}; `rubrics adopt` converts other marks of inputs."
         raise RubricError(f"{where} line {line + error.lineno - 1}: {error.message}", hint) from None

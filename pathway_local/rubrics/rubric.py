@@ -11,19 +11,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
+from jinja2 import TemplateSyntaxError
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.rubrics.consistency import Rule
-from pathway_local.rubrics.conversation import (
-    BadConversation,
-    conversation_of,
-    conversation_text,
-    message_parts,
-    messages_in,
-)
+from pathway_local.rubrics.conversation import conversation_text, messages_in
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
 from pathway_local.rubrics.turn import Turn
@@ -36,8 +31,7 @@ class Input:
     """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
 
     `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
-    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
-    rubric's own loop.
+    a list of messages, which the prompt shows in our rendering.
     """
 
     name: str
@@ -45,7 +39,6 @@ class Input:
     empty: Literal["judge", "fail"] = "fail"
     default: str | None = None
     conversation: bool = False
-    looped: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,11 +89,6 @@ class Rubric:
             return False
         return True
 
-    def as_listed(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return stand-ins for a case's texts, each as one message where the rubric goes through messages."""
-        looped = {name for name, wanted in self.inputs.items() if wanted.looped and not texts[name].startswith("[")}
-        return {name: conversation_of(text) if name in looped else text for name, text in texts.items()}
-
     def completed(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return these texts with defaults for those that are missing, and conversations as the prompt shows them.
 
@@ -115,19 +103,16 @@ class Rubric:
                 raise MissingInput(f"the input {name!r} is missing")
             elif wanted.empty == "fail" and not texts[name].strip():
                 raise MissingInput(f"the input {name!r} is empty")
-            shown |= _shown(wanted, texts[name])
+            shown[name] = _shown(wanted, texts[name])
         return shown
 
 
-def _shown(wanted: Input, text: str) -> dict[str, str]:
-    """Return an input as the prompt shows it, with the parts of each message for a loop. Raises CaseError."""
-    messages = messages_in(text, wanted.name) if wanted.conversation or wanted.looped else None
+def _shown(wanted: Input, text: str) -> str:
+    """Return an input as the prompt shows it. Raises CaseError."""
+    messages = messages_in(text, wanted.name) if wanted.conversation else None
     if messages == [] and wanted.empty == "fail":
         raise MissingInput(f"the input {wanted.name!r} has no messages")
-    if wanted.looped and messages is None and text.strip():
-        raise BadConversation(f"the input {wanted.name!r} is not a list of messages, such as [{{role, content}}, …]")
-    shown = {wanted.name: text if messages is None else conversation_text(messages)}
-    return shown | message_parts(wanted.name, messages) if wanted.looped and messages else shown
+    return text if messages is None else conversation_text(messages)
 
 
 _RULES = TypeAdapter(tuple[Rule, ...])
@@ -169,11 +154,12 @@ def read_compiled(text: str, stored: str) -> Rubric:
     try:
         read = msgspec.json.decode(stored, type=Compiled)
         rules = _RULES.validate_python(read.rules)
-    except (msgspec.MsgspecError, ValidationError, RecursionError) as error:
+        used = set().union(*(turn.variables for turn in read.turns))
+    except (msgspec.MsgspecError, ValidationError, TemplateSyntaxError, RecursionError) as error:
         raise RubricError(f"a stored rubric can't be read ({type(error).__name__})") from None
     output_format = OutputFormat.load(read.outputs)
     inputs = {wanted.name: wanted for wanted in read.inputs}
-    named = set(output_format.echoes.values()).union(*(turn.variables for turn in read.turns))
+    named = used | set(output_format.echoes.values())
     if read.pair:
         named |= {*read.pair.swap, *read.pair.swap.values()}
     if not named <= inputs.keys() or (read.pair and read.pair.score not in output_format.scores):

@@ -32,8 +32,7 @@ def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str
     if not inputs:
         hint = "Insert inputs as {{ answer }}; `rubrics adopt` converts a prompt that marks them otherwise."
         raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
-    looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
-    return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
+    return inputs, tuple(notices)
 
 
 def with_inputs_used(prompty: Prompty) -> Prompty:
