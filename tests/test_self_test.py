@@ -166,7 +166,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
     for name in ("judge", "facts.prompty", "cases.jsonl"):
         (tmp_path / name).symlink_to(folder / name)
-    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
+    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True, "thinking": "never"}
     (tmp_path / "models.yaml").write_text(
         json.dumps(
             {

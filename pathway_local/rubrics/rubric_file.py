@@ -19,7 +19,6 @@ from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
 from pathway_local.system.safe_yaml import Places, load_ours
 from pathway_local.system.shipped import shipped
-from pathway_local.system.similar_file import similar_file
 
 INPUT_KEYS = {"type", "description", "empty", "default", "optional"}
 
@@ -243,7 +242,7 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = similar_file(Path(name)) or "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 
