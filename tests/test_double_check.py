@@ -11,12 +11,13 @@ from pathway_local.errors import UsageError
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.tasks import is_drawn
-from pathway_local.results.reading_list import reading_lists
+from pathway_local.results.reading_list import ReadOptions, reading_lists
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import HELD, TURNED, Verdict
 
 CASES = 60
@@ -72,7 +73,8 @@ def test_what_flips_is_marked_and_keeps_its_first_scores(folder: Path, tmp_path:
     }
     with RunFile.read(tmp_path / "t.run") as read:
         rubrics = list(rubrics_of(read).values())
-        [listed] = reading_lists(read, rubrics, "flips", 100, cases_of(folder / "cases.jsonl", rubrics, read))
+        sheet = cases_of(folder / "cases.jsonl", rubrics, read)
+        [listed] = reading_lists(Scores(read), rubrics, ReadOptions(by="flips", top=100), sheet)
     assert {each.case for each in listed.cases} == {each.case_id for each in checked}
     assert listed.cases[0].texts and listed.cases[0].said[0].scores[0].value == 3
 

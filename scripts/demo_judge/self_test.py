@@ -16,7 +16,7 @@ from pathway_local.probes.subject import roles_of
 from pathway_local.results.self_test import self_test_table
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import labels_of
+from pathway_local.scores.scores import Scores
 from pathway_local.words.language import ENGLISH, Language
 
 RUBRICS = {"pathway-answer": "score", "gold-answer": "completeness_score"}
@@ -37,8 +37,9 @@ def tested(judge: str, models: Path | None, rubric: str, work: Path, size: int, 
     what = SelfTest(loaded, roles, RUBRICS[rubric], chosen_probes(roles, ()))
     run_self_test(plan, what, size, LineProgress(shown=True), ("self-test",))
     with RunFile.read(run, "self-test") as read:
-        table, labels = self_test_table(read, what, [judge], cases.name), labels_of(read)
-    return as_json([table.with_cautions(labels)], Language(ENGLISH))
+        data = Scores(read)
+        table = self_test_table(data, what, [judge], cases.name).with_cautions(data.labels)
+    return as_json([table], Language(ENGLISH))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
