@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 513,
     "api": 391,
     "declare": 547,
-    "cli": 3250,
+    "cli": 3256,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
@@ -167,6 +167,13 @@ def test_behind_the_door_no_module_reads_a_prompts_file() -> None:
     """A rubric is read once, by what runs a command; a run keeps it compiled."""
     behind = set(ROOMS) - {"rubrics", "declare", "checks", "api", "cli"}
     assert not reached_from(behind) & READ_FILES
+
+
+def test_only_scores_reads_outcomes_for_an_analysis() -> None:
+    """Combined scores are written, to an open run."""
+    for module in modules():
+        if room_of(module) == "results" and module != "results.combined":
+            assert not own_imports(module) & {"runs.run_file", "runs.database"}, module
 
 
 def test_results_run_on_a_laptop() -> None:

@@ -20,8 +20,8 @@ from pathway_local.statistics.figure import IntArray
 class Pairing:
     """Cases with the same value of the kept column `name` answer the same question.
 
-    With `texts`, `name` is an input, and `texts` has the hashes of its texts by case id. Two sides or more have `shared`
-    of the `different` values or texts. Without a `name`, cases are not paired, and `note` says why and how to pair them.
+    With `texts`, `name` is an input, and `texts` has the hashes of its texts by case id. Two sides or more have
+    `shared` of the `different` values or texts. Without a `name`, cases are not paired, and `note` says why.
     """
 
     name: str = ""
