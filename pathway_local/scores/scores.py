@@ -14,7 +14,7 @@ from pathway_local.rater import LABEL, Rater
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
-from pathway_local.runs.purge import purged, standing_jobs
+from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
@@ -121,8 +121,8 @@ class Scores:
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """The run's jobs, without imports that were undone."""
-        return tuple(standing_jobs(self._run))
+        """The run's jobs, oldest first."""
+        return tuple(self._run.jobs.all())
 
     @property
     def trail(self) -> str:
