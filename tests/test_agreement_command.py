@@ -107,9 +107,9 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
     (ann,) = [row for row in rows(out, "severity") if row["rater"] == "committee/Ann"]
     assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
-    assert (ann["cases"], ann["difference"]["interval"]) == (120, "t")
+    assert ann["cases"] == 120
     assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
-        "jackknife with t", "jackknife with log-odds and t", "log-odds with t", "t", "Wilson",
+        "jackknife with t", "jackknife with log-odds and t", "Wilson",
     }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
 
