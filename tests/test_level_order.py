@@ -15,7 +15,7 @@ FACTS = parse_rubric(RUBRIC, "facts")
 def prompt_of(rubric: Rubric) -> str:
     """The words of all turns, with each input's name in its place."""
     names = {name: name for name in rubric.inputs}
-    return "\n".join(turn.render(names, names) for turn in rubric.turns)
+    return "\n".join(turn.render(names) for turn in rubric.turns)
 
 
 def test_levels_change_places_and_nothing_else_does() -> None:

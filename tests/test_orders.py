@@ -175,14 +175,10 @@ def test_one_order_is_the_files_and_random_takes_each_about_half_the_time(
         assert judging(other, again, orders="random").judge(cases(200)).skipped == 200
 
 
-@pytest.mark.parametrize("loop", [False, True])
-def test_conversations_change_places_whole_and_a_shared_one_stays(tokenizer: JudgeTokenizer, *, loop: bool) -> None:
+def test_conversations_change_places_whole_and_a_shared_one_stays(tokenizer: JudgeTokenizer) -> None:
     talking = RUBRIC.replace("type: string", "type: conversation")
     text = talking.replace("inputs: {a", "inputs: {talk: {type: conversation}, a")
     text = text.replace("Compare.", "Compare.\n{{ talk }}")
-    for name in ("a", "b") if loop else ():
-        written = f"{{% for each in {name} %}}{{{{ each.role }}}} said {{{{ each.content }}}}. {{% endfor %}}"
-        text = text.replace(f"{{{{ {name} }}}}", written)
     rubric = parse_rubric(text, "which")
     texts = {name: f'[{{"role": "user", "content": "{name} talks"}}]' for name in ("talk", "a", "b")}
     prompts = PromptWriter(rubric, tokenizer, Chat(), context=2000).write([texts, texts], ["ab", "ba"])

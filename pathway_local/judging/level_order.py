@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from jinja2 import TemplateSyntaxError
+
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric, compiled
-from pathway_local.rubrics.turn import Insert, Turn, TurnPart
+from pathway_local.rubrics.turn import read_turn
 
 _LEVEL = re.compile(
     r"^[\s>*#_•|-]*(?:(?P<word>score|level|stufe|note|niveau|nivel)\s*(?P<named>-?\d+)[*_]*\s*[-–—.:=)|]"
@@ -19,8 +21,6 @@ _LEVEL = re.compile(
 _END = re.compile(r"#|<|\{%|(?:system|user|assistant):\s*$")
 """A line that belongs to no list: a heading, a tag, a condition or the next message."""
 
-_MARK = re.compile(r"\{[{%](\d+)[%}]\}")
-
 _Spans = list[tuple[int, int]]
 """The start and the end of each part of a list."""
 
@@ -30,11 +30,10 @@ def reordered(rubric: Rubric) -> Rubric | None:
 
     If scores have lists of levels of their own, all of these are reversed.
     """
-    parts = [part for turn in rubric.turns for part in turn.parts if not isinstance(part, str)]
     lines, roles = list[str](), list[int]()
     for turn in rubric.turns:
         roles.append(len(lines))
-        lines += [f"{turn.role}:", *_marked(turn, parts).split("\n")]
+        lines += [f"{turn.role}:", *turn.template.split("\n")]
     lists = _level_lists(lines, rubric)
     if not lists or not all(lists):
         return None
@@ -43,23 +42,12 @@ def reordered(rubric: Rubric) -> Rubric | None:
         lines[spans[0][0] : spans[-1][1]] = [line for part in moved for line in part]
     ends = [*roles[1:], len(lines)]
     bodies = ["\n".join(lines[start + 1 : end]) for start, end in zip(roles, ends, strict=True)]
-    turns = tuple(_turn(turn, body, parts) for turn, body in zip(rubric.turns, bodies, strict=True))
+    try:
+        turns = tuple(read_turn(turn.role, body) for turn, body in zip(rubric.turns, bodies, strict=True))
+    except TemplateSyntaxError:
+        return None  # a condition begins in one level and ends in another
     changed = replace(rubric, name=f"{rubric.name}, levels in the other order", turns=turns)
     return replace(changed, text=compiled(changed))
-
-
-def _marked(turn: Turn, parts: Sequence[TurnPart]) -> str:
-    """Return the turn's text with a mark in the place of each input, choice and loop, which tells its number."""
-    at = {id(part): number for number, part in enumerate(parts)}
-    shown = ("{{%d}}" if isinstance(part, Insert) else "{%%%d%%}" for part in turn.parts if not isinstance(part, str))
-    return "".join(part if isinstance(part, str) else next(shown) % at[id(part)] for part in turn.parts)
-
-
-def _turn(turn: Turn, body: str, parts: Sequence[TurnPart]) -> Turn:
-    pieces = _MARK.split(body)
-    made = [parts[int(piece)] if at % 2 else piece for at, piece in enumerate(pieces)]
-    shown = (f"{{{{{part.name}}}}}" if isinstance(part, Insert) else part for part in made)
-    return Turn(turn.role, "".join(part if isinstance(part, str) else "{% … %}" for part in shown), tuple(made))
 
 
 def _level_lists(lines: Sequence[str], rubric: Rubric) -> list[_Spans]:

@@ -208,7 +208,7 @@ class Plan:
     keep_samples: Annotated[bool, Option("", "Also store and export what each of --samples says.", REPLY)] = False
     temperature: Annotated[
         float | None,
-        Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True),
+        Option("X", "Sampling temperature (default: 0).", REPLY, least=0, most=5, of_rater=True),
     ] = None
     orders: Annotated[
         Orders | None,
@@ -223,7 +223,7 @@ class Plan:
         int | None,
         Option(
             "N",
-            "Seed of sampling and --limit; default: the rubric's, else 0.",
+            "Seed of sampling and --limit (default: 0).",
             REPLY,
             least=0,
             most=2**63,

@@ -27,7 +27,7 @@ def run_self_test(
     optional = {name for name, wanted in inputs.items() if wanted.default is not None}
     optional |= {tested.roles["answer"]} if "reference" in tested.roles else set()
     needed = {tested.rubric.name: [*inputs]}
-    talks = {name for name, wanted in inputs.items() if wanted.conversation or wanted.looped}
+    talks = {name for name, wanted in inputs.items() if wanted.conversation}
     cases = CasesFile(
         plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
     )

@@ -148,6 +148,8 @@ class Stage:
 class _Loading(Watcher):
     """Notes how long the engine took to load, and the GPUs' memory in use then."""
 
+    _began = 0.0  # an engine that is still loaded is ready without being loaded
+
     def loading(self, judge: str) -> None:
         """Start the clock."""
         self._began = time.perf_counter()
