@@ -74,7 +74,9 @@ def rows(count: int) -> list[dict[str, str]]:
 def store_facts(folder: Path, count: int) -> Path:
     """Write a judge's folder, the list of judges, the rubric and so many cases; return the folder."""
     store_judge(folder / "judge")
-    (folder / "models.yaml").write_text(json.dumps({"script": {"source": str(folder / "judge"), "context": 16384}}))
+    (folder / "models.yaml").write_text(
+        json.dumps({"script": {"source": str(folder / "judge"), "context": 16384, "thinking": "never"}})
+    )
     (folder / "facts.prompty").write_text(RUBRIC)
     (folder / "cases.jsonl").write_text("\n".join(json.dumps(row) for row in rows(count)))
     return folder

@@ -248,7 +248,6 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "doctor {}",
         "report {} --out out.html --by group --between group=a,b --pair-by asked --min-group 1 --force",
         "read {} --cases cases.csv --out out.html --force",
-        "runs undo {}",
         "runs remove-rater {} ann --yes",
         "runs keep {} --cases cases.csv --column group",
         "runs purge {} --all --yes",

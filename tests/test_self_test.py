@@ -166,7 +166,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
     for name in ("judge", "facts.prompty", "cases.jsonl"):
         (tmp_path / name).symlink_to(folder / name)
-    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
+    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True, "thinking": "never"}
     (tmp_path / "models.yaml").write_text(
         json.dumps(
             {
@@ -275,7 +275,7 @@ COMMANDS = (
     "import {} c.jsonl --kind human --rater me --score answer",
     "hosted export {} --cases c.jsonl --service openai --model m --out x.jsonl --yes",
     "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
-    "runs merge other.run {}", "runs split {} --parts 2", "runs undo {}", "runs remove-rater {} right --yes",
+    "runs merge other.run {}", "runs split {} --parts 2", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
 )  # fmt: skip
 

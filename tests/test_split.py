@@ -1,6 +1,5 @@
 """The parts of a split run are judged apart and merged: the run says what one run over the whole file says."""
 
-import json
 import os
 import random
 import shutil
@@ -362,33 +361,8 @@ def test_a_row_that_was_mended_in_its_part_is_no_failure_of_the_run(shop: Shop, 
         return [case for case, each in outcomes(here("two.run")).items() if " line " in case]
 
     assert len(bad(2, 5, 9, 11)) == 4
-    old = [here(f"old-{part.name}") for part in parts]
-    for part, copy in zip(parts, old, strict=True):
-        shutil.copy(part, copy)
     assert len(bad(5)) == 1
     assert bad() == []
-    merge_parts(here("two.run"), old, ["merge"], print)
-    assert not [case for case in outcomes(here("two.run")) if " line " in case], "an old copy brings none back"
-
-
-def test_an_old_part_brings_back_no_row_that_a_part_of_another_split_judged_since(
-    shop: Shop, here: Callable[..., Path]
-) -> None:
-    cases, whole = here("cases.jsonl"), here("cases.jsonl").read_text()
-    lines = whole.splitlines(keepends=True)
-    three, two = (split_run(here("x.run"), count, ["split"]) for count in (3, 2))
-    cases.write_text("".join("{\n" if at in (2, 5, 9, 11) else line for at, line in enumerate(lines)))
-    for part in three:
-        shop.judge(part, cases=cases)
-    cases.write_text(whole)
-    shop.judge(two[0], cases=cases)
-    merge_parts(here("x.run"), [two[0], *three], ["merge"], print)
-    bad = {case for case in outcomes(here("x.run")) if " line " in case}
-    theirs = {f"cases.jsonl line {row + 1}" for row in (2, 5, 9, 11)}
-    assert bad == {case for case in theirs if case not in Part(1, 2)}, "only those that nobody judged since"
-    shop.judge(two[1], cases=cases)
-    merge_parts(here("x.run"), [two[1], *three], ["merge"], print)
-    assert outcomes(here("x.run")).keys() == {json.loads(line)["id"] for line in lines}
 
 
 def test_a_job_that_a_copy_of_a_part_has_not_ended_is_there_once(here: Callable[..., Path]) -> None:

@@ -32,8 +32,8 @@ def view(
     """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
-    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back
-    after you end the viewer. `runs remove-rater` and `runs purge` need the viewer to have ended, too.
+    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; give it again to replace it. `runs
+    remove-rater` and `runs purge` need the viewer to have ended.
     """
     if not version_of("starlette") or not version_of("uvicorn"):
         hint = "Install them: `pip install '.[view]'` in this project's folder."

@@ -195,7 +195,7 @@ class Plan:
     ] = 1
     temperature: Annotated[
         float | None,
-        Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True),
+        Option("X", "Sampling temperature (default: 0).", REPLY, least=0, most=5, of_rater=True),
     ] = None
     orders: Annotated[
         Orders | None,
@@ -210,7 +210,7 @@ class Plan:
         int | None,
         Option(
             "N",
-            "Seed of sampling and --limit; default: the rubric's, else 0.",
+            "Seed of sampling and --limit (default: 0).",
             REPLY,
             least=0,
             most=2**63,

@@ -12,7 +12,8 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, chat_of
@@ -232,7 +233,7 @@ def engine_plan(
         kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
         return engines.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
 
-    planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
+    planned = loaded.planned((settings.engine, whole, plan.seal, plan.allocation), estimate)
     return replace(whole, settings={**options, **planned.settings}), planned
 
 

@@ -25,7 +25,6 @@ from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
-from pathway_local.runs.purge import standing_jobs
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded, names_of
@@ -113,7 +112,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         findings=[*told, *(findings(others, kinds) if others or not whole else ())],
         warnings=[*mistakes_in(data), *missed(whole, labelled)],
         tables=tables,
-        jobs=tuple(standing_jobs(run)),
+        jobs=tuple(run.jobs.all()),
         head=AuditTrail(run.database).head(),
     )
 

@@ -277,8 +277,6 @@ def _remedy(group: Group, name: str) -> Note:
         return Note("cut_thinking")
     tokens: int = getattr(own, "tokens", 0)
     told: dict[str, object] = {"tokens": tokens, "more": 2 * tokens}
-    if rubric.format_from == "criteria":
-        return Note("cut_criteria", told)
     limits = Note("cut_tokens", told)
     if isinstance(own, VerdictListField):
         limits = Note("cut_items", {"items": own.items})
