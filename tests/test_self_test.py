@@ -14,8 +14,8 @@ from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
 from pathway_local.probes.drawing import SelfTest, chosen_probes
@@ -278,7 +278,6 @@ COMMANDS = (
     "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
     "runs merge other.run {}", "runs split {} --parts 2", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
-    "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip
 
 

@@ -15,9 +15,8 @@ from pathway_local.results.label_design import LabelDesign, is_uneven, own_desig
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import FloatArray
+from pathway_local.statistics.figure import BoolArray, FloatArray
 from pathway_local.statistics.handover import Handover, hand_over, least_labels
-from pathway_local.statistics.prediction_powered import BoolArray
 
 
 class HandoverOptions(Options):

@@ -17,8 +17,7 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, Undefined
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Reason, Undefined
 from pathway_local.statistics.share import share
 
 Places = Mapping[str, tuple[int, int]]

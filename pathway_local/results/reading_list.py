@@ -22,10 +22,10 @@ from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.statistics.figure import FloatArray
-from pathway_local.verdict import TURNED, Failure, Number, Outcome, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
 
-By = Literal["score", "confidence", "disagreement", "failure", "flips"]
-"""Lowest mean score, lowest confidence, raters furthest apart, no verdict, or another score at a double check."""
+By = Literal["score", "confidence", "disagreement", "failure"]
+"""Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
 
 
 class ReadOptions(Options):
@@ -35,7 +35,7 @@ class ReadOptions(Options):
         By,
         Says(
             "ORDER",
-            "score: lowest first; confidence: least sure; disagreement; failure; flips at --double-check.",
+            "score: lowest first; confidence: least sure; disagreement; failure.",
         ),
     ] = "score"
     top: Annotated[int, Field(ge=1), Says("N", "Cases for each score.")] = 20
@@ -93,7 +93,7 @@ class CaseToRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadingList:
-    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures and flips)."""
+    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures)."""
 
     rubric: Rubric
     score: str
@@ -122,8 +122,8 @@ def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions,
 
 def _ranked(data: Scores, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
     """The ids of the first cases for each score; equal ones come in the order of the cases file."""
-    if by in ("failure", "flips"):
-        places = dict(_troubled(data, rubric, by))
+    if by == "failure":
+        places = dict(_failed(data, rubric))
         return {"": sorted(places, key=lambda case: places[case])[:top]}
     found = dict[str, list[str]]()
     for matrix in data.matrices([rubric]):
@@ -150,22 +150,14 @@ def _places(matrix: RatingsMatrix, by: By) -> FloatArray:
     return np.where(apart > 0, -apart, np.nan)
 
 
-def _troubled(data: Scores, rubric: Rubric, by: By) -> Iterator[tuple[str, float]]:
-    """Yield the cases with a failure or a flip, and what ranks them: verdicts, or the lowest confidence."""
+def _failed(data: Scores, rubric: Rubric) -> Iterator[tuple[str, int]]:
+    """Yield the cases with a failure, and how many verdicts they have."""
     repeating = {rater.name for rater in data.raters if rater.kind in REPEATS}
     for case_id, together in groupby(data.outcomes(rubric.name), key=lambda record: record.case_id):
         outcomes = [record.outcome for record in together if record.rater not in repeating]
-        verdicts = [each for each in outcomes if isinstance(each, Verdict)]
-        turned = [_confidence(each) for each in verdicts if TURNED in each.marks]
-        if by == "flips" and turned:
-            yield case_id, min(turned)
-        elif by == "failure" and len(verdicts) < len(outcomes):
-            yield case_id, float(len(verdicts))
-
-
-def _confidence(verdict: Verdict) -> float:
-    """Return the lowest confidence of a verdict's scores; 1 without probabilities."""
-    return min((score.confidence for score in verdict.scores.values() if score.confidence is not None), default=1.0)
+        verdicts = sum(isinstance(each, Verdict) for each in outcomes)
+        if verdicts < len(outcomes):
+            yield case_id, verdicts
 
 
 def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
@@ -209,7 +201,7 @@ def reason_field(output_format: OutputFormat, score: str) -> str:
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:
-    """The case with the list's own score alone; a list of failures or flips shows all scores."""
+    """The case with the list's own score alone; a list of failures shows all scores."""
     if not score:
         return case
     said = (replace(each, scores=tuple(one for one in each.scores if one.name == score)) for each in case.said)

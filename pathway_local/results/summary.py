@@ -16,8 +16,6 @@ from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import wilson
-from pathway_local.verdict import HELD, TURNED
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -220,7 +218,6 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
         yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
         yield from _on_choices(group.preferences, where)
-    yield from _double_checked(group, where)
     yield from _too_often(group, where).values()
 
 
@@ -258,16 +255,6 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
         yield Note(
             "choices_flipped" if ends else "choices_flipped_alone", {"where": where, **counts, **ends}, "warning"
         )
-
-
-def _double_checked(group: Group, where: Note) -> Iterator[Note]:
-    """The share of verdicts judged a second time that got another score."""
-    flips, count = group.marks[TURNED], group.marks[TURNED] + group.marks[HELD]
-    if count:
-        ends = wilson(flips, count)
-        told = {"where": where, "flips": flips, "checked": count, "share": flips / count}
-        told |= {"low": ends.low, "high": ends.high, "level": ends}
-        yield Note("double_checked_flips" if flips else "double_checked", told)
 
 
 def _reluctant(group: Group, where: Note) -> Iterator[tuple[str, Note]]:
