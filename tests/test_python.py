@@ -243,7 +243,6 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"limit": "5"}, pl.UsageError, "limit is '5'"),
         ({"think": "much"}, pl.UsageError, "much"),
         ({"map": {"question": 5}}, pl.UsageError, "map is a dict, which is not valid"),
-        ({"double_check": 1.5}, pl.UsageError, "double_check 1.5 is not a share"),
         ({"cluster": "nowhere"}, pl.UsageError, "a cluster is for the command judge"),
         ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),
         ({"rubric": 5}, pl.UsageError, "a rubric is a int"),

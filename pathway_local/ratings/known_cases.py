@@ -160,18 +160,6 @@ class KnownCases:
         return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
 
 
-def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """Return the hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
-
-    Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
-    """
-    query = """
-        SELECT case_id, case_hash FROM current
-        WHERE case_hash <> '' AND rubric = ? AND (kind = 'judge') = ? ORDER BY case_key, number
-    """
-    return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}
-
-
 @dataclass(frozen=True, slots=True)
 class Matched:
     """A rating and the case that it belongs to."""
