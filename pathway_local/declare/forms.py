@@ -71,8 +71,8 @@ def _objects(text: str) -> Iterator[Form]:
             found.append(Form("a JSON object", tuple(slots), (), at, end))
     for _, same in groupby(sorted(found, key=_names), key=_names):
         forms = list(same)
-        slots = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
-        yield Form(forms[0].kind, tuple(slots), (), forms[0].begin, forms[-1].end)
+        longest = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
+        yield Form(forms[0].kind, tuple(longest), (), forms[0].begin, forms[-1].end)
 
 
 def _names(form: Form) -> tuple[str, ...]:
