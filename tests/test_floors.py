@@ -21,11 +21,11 @@ CEILINGS = {
     "rendering": 563,
     "sealing": 1019,
     "engines": 2518,
-    "runs": 2381,
+    "runs": 2352,
     "judging": 2790,
     "statistics": 2461,
     "words": 203,
-    "ratings": 2478,
+    "ratings": 2441,
     "scores": 494,
     "results": 4969,
     "output": 869,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 513,
     "api": 391,
     "declare": 546,
-    "cli": 3287,
+    "cli": 3281,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
