@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from pathway_local.results.ranking import above, places
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.bradley_terry import strength_differences
-from pathway_local.statistics.corrected import corrected_difference, corrected_share
+from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import hand_over
 from pathway_local.statistics.human_benchmark import human_benchmark
 from pathway_local.statistics.needed import labels_for_width
-from pathway_local.statistics.prediction_powered import Correction, corrected_mean
 from pathway_local.statistics.share import scale_mean
 
 Numbers = NDArray[np.float64]
@@ -120,7 +119,7 @@ def corrected_bad(name: str, labels: int, rng: np.random.Generator) -> bool | No
     """The share of answers that people would call bad: levels 1 and 2."""
     truth, judge, people, _ = a_file(rng, name, labels)
     bad, nothing = np.where(np.isnan(people), np.nan, people <= 2), np.zeros(CASES, np.bool_)
-    return covers(corrected_share((judge <= 2).astype(float), bad, nothing, nothing), float(np.mean(truth <= 2)))
+    return covers(corrected_share((judge <= 2).astype(float), bad, (nothing, nothing)), float(np.mean(truth <= 2)))
 
 
 def difference(questions: int, labels: int, rng: np.random.Generator) -> bool | None:

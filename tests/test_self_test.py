@@ -14,8 +14,8 @@ from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
 from pathway_local.probes.drawing import SelfTest, chosen_probes
@@ -166,7 +166,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
     for name in ("judge", "facts.prompty", "cases.jsonl"):
         (tmp_path / name).symlink_to(folder / name)
-    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
+    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True, "thinking": "never"}
     (tmp_path / "models.yaml").write_text(
         json.dumps(
             {
@@ -277,7 +277,6 @@ COMMANDS = (
     "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
     "runs merge other.run {}", "runs split {} --parts 2", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
-    "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip
 
 

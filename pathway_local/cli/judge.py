@@ -23,8 +23,8 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.summary import summary_of

@@ -47,7 +47,7 @@ def read(
         By,
         option(
             "ORDER",
-            "score: lowest first; confidence: least sure first; disagreement; failure; flips at --double-check.",
+            "score: lowest first; confidence: least sure first; disagreement; failure.",
             CASES,
         ),
     ] = "score",

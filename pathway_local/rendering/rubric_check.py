@@ -86,9 +86,8 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
-    """Return a text for each input: the file's own sample, or if that is blank the input's name."""
-    texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
-    return {name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()}
+    """Return a text for each input, which holds its name."""
+    return {name: f"(the case's {name})" for name in rubric.inputs}
 
 
 def example_prompt(writer: PromptWriter) -> str:

@@ -16,9 +16,8 @@ from pathway_local.results.label_design import EVEN, own_design
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
-from pathway_local.statistics.figure import FloatArray
+from pathway_local.statistics.figure import BoolArray, FloatArray
 from pathway_local.statistics.handover import FEWEST_CLUSTERS, Handover, hand_over, least_labels, prospects
-from pathway_local.statistics.prediction_powered import BoolArray
 
 PLANNED = (50, 100, 150, 200, 300, 400, 600, 800, 1000)
 """Numbers of labels for which a table shows the share to keep, as far as a file has more cases."""

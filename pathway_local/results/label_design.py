@@ -8,8 +8,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED
 from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
-from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray
 
 WORKED_ON = 0.5
 """The share of a sample that needs labels; fewer may be of cases that were picked."""

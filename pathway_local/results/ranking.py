@@ -19,8 +19,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Reason, Undefined
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Reason, Undefined
 from pathway_local.statistics.share import share
 from pathway_local.verdict import Verdict
 

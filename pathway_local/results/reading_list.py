@@ -18,10 +18,10 @@ from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores, labels_of
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.verdict import TURNED, Failure, Number, Outcome, Value, Verdict
+from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
 
-By = Literal["score", "confidence", "disagreement", "failure", "flips"]
-"""Lowest mean score, lowest confidence, raters furthest apart, no verdict, or another score at a double check."""
+By = Literal["score", "confidence", "disagreement", "failure"]
+"""Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
 
 Ranks = dict[str, list[tuple[float, int, str]]]
 """For each score the cases to read first: what they are ranked by, their rows and their ids."""
@@ -94,7 +94,7 @@ class CaseToRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadingList:
-    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures and flips).
+    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures).
 
     In a list of one pattern of disagreement, `pattern` has the values that raters gave; else it is empty.
     """
@@ -158,7 +158,7 @@ def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[st
 
 
 def _scores(rubric: Rubric, by: By) -> list[str]:
-    if by in ("failure", "flips"):
+    if by == "failure":
         return [""]
     return [name for name, each in rubric.format.scores.items() if by != "score" or each.scale != "nominal"]
 
@@ -168,19 +168,12 @@ def _place(records: Sequence[Record], rubric: Rubric, name: str, by: By) -> floa
     verdicts = [record.outcome for record in records if isinstance(record.outcome, Verdict)]
     if by == "failure":
         return float(len(verdicts)) if len(verdicts) < len(records) else None
-    if by == "flips":
-        return min((_confidence(each) for each in verdicts if TURNED in each.marks), default=None)
     given = [verdict.scores[name] for verdict in verdicts if name in verdict.scores]
     if by == "confidence":
         return min((score.confidence for score in given if score.confidence is not None), default=None)
     special = rubric.format.scores[name].special
     values = [score.value for score in given if score.value not in special]
     return fmean(values) if values else None
-
-
-def _confidence(verdict: Verdict) -> float:
-    """Return the lowest confidence of a verdict's scores; 1 without probabilities."""
-    return min((score.confidence for score in verdict.scores.values() if score.confidence is not None), default=1.0)
 
 
 def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
@@ -214,7 +207,7 @@ def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
 
 
 def _about(case: CaseToRead, score: str) -> CaseToRead:
-    """The case with the list's own score alone; a list of failures or flips shows all scores."""
+    """The case with the list's own score alone; a list of failures shows all scores."""
     if not score:
         return case
     said = (replace(each, scores=tuple(one for one in each.scores if one.name == score)) for each in case.said)

@@ -10,8 +10,9 @@ from pathway_local.probes.drawing import SelfTest
 from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, PROBES, Expected
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.runs.run_file import RunFile
+from pathway_local.statistics.effect import mean_effect
 from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.intervals import mean_effect, wilson
+from pathway_local.statistics.intervals import wilson
 from pathway_local.verdict import Verdict
 
 MARGIN, TOP, LOW = 1 / 16, 1 / 8, 3 / 8

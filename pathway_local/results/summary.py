@@ -19,8 +19,6 @@ from pathway_local.runs.run_cases import shares_judged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import wilson
-from pathway_local.verdict import HELD, TURNED
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -223,7 +221,6 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
         yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
         yield from _on_choices(group.preferences, where)
-    yield from _double_checked(group, where)
     yield from _too_often(group, where).values()
 
 
@@ -263,16 +260,6 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
         )
 
 
-def _double_checked(group: Group, where: Note) -> Iterator[Note]:
-    """The share of verdicts judged a second time that got another score."""
-    flips, count = group.marks[TURNED], group.marks[TURNED] + group.marks[HELD]
-    if count:
-        ends = wilson(flips, count)
-        told = {"where": where, "flips": flips, "checked": count, "share": flips / count}
-        told |= {"low": ends.low, "high": ends.high, "level": ends}
-        yield Note("double_checked_flips" if flips else "double_checked", told)
-
-
 def _reluctant(group: Group, where: Note) -> Iterator[tuple[str, Note]]:
     """Scores whose legal values got little of the judge's probability in too many verdicts, with a warning."""
     for score in group.scores.values():
@@ -290,8 +277,6 @@ def _remedy(group: Group, name: str) -> Note:
         return Note("cut_thinking")
     tokens: int = getattr(own, "tokens", 0)
     told: dict[str, object] = {"tokens": tokens, "more": 2 * tokens}
-    if rubric.format_from == "criteria":
-        return Note("cut_criteria", told)
     limits = Note("cut_tokens", told)
     if isinstance(own, VerdictListField):
         limits = Note("cut_items", {"items": own.items})

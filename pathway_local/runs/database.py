@@ -13,7 +13,6 @@ from pathway_local.errors import RunFileError, RunLocked
 from pathway_local.runs.file_errors import damaged, run_file_errors
 from pathway_local.runs.schema import FORM, schema_form, strangers
 from pathway_local.system.private_file import WriterLock
-from pathway_local.system.similar_file import similar_file
 
 BUSY_SECONDS = 10.0
 CACHE_KIB = 65536
@@ -246,7 +245,7 @@ def _check_beside(path: Path) -> None:
 def _need_file(path: Path) -> None:
     if not path.is_file():
         what = "it is not a file" if path.exists() else "it does not exist"
-        raise RunFileError(f"{path}: {what}", similar_file(path) or "Check the name of the run file.")
+        raise RunFileError(f"{path}: {what}", "Check the name of the run file.")
 
 
 def _check(path: Path, db: sqlite3.Connection, *, writes: bool) -> None:
