@@ -179,23 +179,19 @@ DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
 """The chance that a judge is wrong on a case, by its doubt from 0 to 1."""
 
 
-def kept_promise(name: str, labels: int, clusters: int, skipped: float, rng: np.random.Generator) -> bool | None:
-    """At most 10% of the kept cases are wrong; with clusters, of further ones. A share of the hard cases is skipped."""
-    doubt, student = rng.random(CASES), np.arange(CASES) // 8
-    chance = DOUBTS[name](doubt)
-    if clusters:
-        odds = np.log(chance / (1 - chance)) + rng.normal(0, 1, CASES // 8)[student]
-        chance = 1 / (1 + np.exp(-odds))
-    wrong = rng.random(CASES) < chance
-    drawn = student < clusters if clusters else rng.permutation(CASES) < labels
+def kept_promise(name: str, labels: int, skipped: float, rng: np.random.Generator) -> bool | None:
+    """At most 10% of the kept cases are wrong. A share of the hard cases is skipped."""
+    doubt = rng.random(CASES)
+    wrong = rng.random(CASES) < DOUBTS[name](doubt)
+    drawn = rng.permutation(CASES) < labels
     missing = drawn & wrong & (rng.random(CASES) < skipped)
     # As `handover` does it, a drawn case that did not come back counts as wrong, and is handed over.
     given = np.where(drawn, wrong | missing, np.nan)
-    chosen = hand_over(1 - doubt, given, 0.1, student if clusters else None).chosen
+    chosen = hand_over(1 - doubt, given, 0.1).chosen
     if not chosen:
         return True
     mine = (1 - doubt >= chosen.sure) & ~drawn
-    return bool(chance[mine].mean() <= 0.1 if clusters else wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
+    return bool(wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
 
 
 def rows(files: int) -> Iterator[tuple[str, str, Once]]:
@@ -237,15 +233,12 @@ def rows(files: int) -> Iterator[tuple[str, str, Once]]:
         yield "plan", f"half-width {points}, {name}, pilot of {pilot}", partial(planned, name, pilot, points)
     for name in DOUBTS:
         for labels in (150, 600):
-            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0, 0.0)
+            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0.0)
     yield (
         "handover",
         "doubt tells many errors, 400 labels, half of the errors skipped",
-        partial(kept_promise, "tells many errors", 400, 0, 0.5),
+        partial(kept_promise, "tells many errors", 400, 0.5),
     )
-    for count in (40, 80):
-        name = f"doubt tells many errors, {count} students"
-        yield "handover", name, partial(kept_promise, "tells many errors", 0, count, 0.0)
 
 
 def main(files: int, parts: Sequence[str]) -> None:

@@ -21,6 +21,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Verdict
 from pathway_local.words.language import Language
 
@@ -417,7 +418,7 @@ def test_handed_out_ids_bring_rubric_and_texts(two: RunFile, tmp_path: Path) -> 
 def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tmp_path: Path) -> None:
     load(run, table(tmp_path, [["id", "rater", "score"], ["s-1", "A b", 4], ["s-2", "Cy", 5]]), "committee")
     load(run, table(tmp_path, [["id", "score"], ["s-3", 2], ["s-1", 5]], "own.csv"), "a-B")
-    found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+    found = ScoreAgreement(Scores(run), *ratings_matrices(run, TINY), AgreementOptions())
     (warned,) = map(SAY.note, found.warnings)
     assert warned.startswith("committee/A b and a-B count as two people, but their names look like one person's")
     assert {rater.name for rater in found.raters if rater.kind == "human"} == {"committee/A b", "committee/Cy", "a-B"}
@@ -429,7 +430,7 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         rows = [["id", "score"], *([name, 4 + at / 16] for at, name in enumerate(ids))]
         for rater in ("Ann", "Bob"):
             load(run, table(tmp_path, rows), rater)
-        found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+        found = ScoreAgreement(Scores(run), *ratings_matrices(run, TINY), AgreementOptions())
         assert [SAY.note(warned).partition(":")[0] for warned in found.warnings] == [
             "Ann and Bob gave the same scores to all 10 cases of both"
         ]

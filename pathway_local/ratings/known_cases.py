@@ -145,18 +145,6 @@ class KnownCases:
         return next((self._by_id[each] for each in asked if each in self._by_id), None)
 
 
-def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """Return the hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
-
-    Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
-    """
-    query = """
-        SELECT case_id, case_hash FROM current
-        WHERE case_hash <> '' AND rubric = ? AND (kind = 'judge') = ? ORDER BY case_key, number
-    """
-    return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}
-
-
 @dataclass(frozen=True, slots=True)
 class Matched:
     """A rating and the case that it belongs to."""
