@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 782,
     "system": 725,
-    "rubrics": 3146,
+    "rubrics": 3110,
     "sheets": 2845,
     "probes": 429,
     "judges": 1860,
