@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 782,
     "system": 725,
-    "rubrics": 3110,
+    "rubrics": 3100,
     "sheets": 2845,
     "probes": 429,
     "judges": 1860,
@@ -33,7 +33,7 @@ CEILINGS = {
     "viewer": 789,
     "checks": 504,
     "api": 391,
-    "declare": 542,
+    "declare": 496,
     "cli": 3210,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
