@@ -13,16 +13,16 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 789,
-    "system": 799,
-    "rubrics": 3712,
-    "sheets": 2846,
+    "system": 725,
+    "rubrics": 3711,
+    "sheets": 2845,
     "probes": 429,
-    "judges": 2086,
+    "judges": 1860,
     "rendering": 563,
-    "sealing": 1019,
-    "engines": 2518,
-    "runs": 2381,
-    "judging": 2790,
+    "sealing": 971,
+    "engines": 2514,
+    "runs": 2380,
+    "judging": 2788,
     "statistics": 2461,
     "words": 203,
     "ratings": 2478,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 869,
     "pages": 1041,
     "viewer": 789,
-    "checks": 513,
+    "checks": 504,
     "api": 391,
     "declare": 546,
-    "cli": 3287,
+    "cli": 3275,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
