@@ -1,26 +1,19 @@
-"""Part `doctor`: runs `pathway-local doctor`."""
+"""Part `doctor`."""
 
 import json
 from collections import Counter
 
-from gpu_check.findings import Table
-from gpu_check.work import Work
+import pytest
+
+from gpu_check.findings import Table, Work
 
 
-def run(work: Work) -> None:
-    """Run doctor and take over its problems."""
-    done = work.typed("doctor", "--json")
-    try:
-        checks = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        work.found.problems.append(f"it printed no JSON (exit code {done.returncode})")
-        return
+@pytest.mark.timeout(60)
+def test_doctor(work: Work) -> None:
+    """`pathway-local doctor`."""
+    checks = json.loads(work.typed("doctor", "--json").stdout)
     counts = Counter(check["status"] for check in checks)
-    work.found.words.append(", ".join(f"{count} {status}" for status, count in counts.items()))
-    work.found.problems += [
-        f"{check['name']}: {check['found']}" + (f" → {check['fix']}" if check["fix"] else "")
-        for check in checks
-        if check["status"] == "problem"
-    ]
-    rows = [[check["name"], check["status"], check["found"]] for check in checks]
-    work.found.tables.append(Table("Checks", ["check", "status", "found"], rows))
+    work.words.append(", ".join(f"{count} {status}" for status, count in counts.items()))
+    work.problems += [f"{each['name']}: {each['found']}" for each in checks if each["status"] == "problem"]
+    rows = [[check["name"], check["status"], check["found"], check["fix"]] for check in checks]
+    work.tables.append(Table("Checks", ["check", "status", "found", "fix"], rows))
