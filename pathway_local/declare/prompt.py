@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from pathway_local.errors import RubricError
 from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import STRANGE, converted, escaped
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty_file import declared_inputs, split_front_matter, text_of
-from pathway_local.system.safe_yaml import Places, load_yaml
+from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter, text_of
+from pathway_local.system.safe_yaml import Places
 
 _TALK = r"(?i)(?:^|_)(?:conversations?|messages|history|dialog(?:ue)?s?|chats?|transcripts?)(?:_|$)"
-_REPLACED = r"(?m)^(?:outputs|outputSchema|inputs|inputSchema|template):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*"
+_REPLACED = r"(?m)^(?:outputs|inputs|template):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*"
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,7 @@ def read_prompt(data: bytes, where: str, given: Sequence[str] = ()) -> Prompt:
     text, front, first_line, declared = text_of(data, where).replace("\r\n", "\n"), "", 1, dict[str, object]()
     if re.match(r"\ufeff?---[ \t]*\n", text):
         front, text, first_line = split_front_matter(text, where)
-        read = load_yaml(front, where, RubricError, first_line=2)
-        if not isinstance(read, Mapping):
-            raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
-        declared = declared_inputs({str(key): value for key, value in read.items()}, Places(front, where, first_line=2))
+        declared = declared_inputs(read_front(front, where), Places(front, where, first_line=2))
     body, names = converted(text, given, where, first_line)
     if not names and declared:
         body, names = converted(text, declared, where, first_line)

@@ -23,8 +23,6 @@ from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
 from pathway_local.rubrics.turn import Turn
 
-FormatFrom = Literal["file", "criteria"]
-
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -45,8 +43,8 @@ class Input:
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
-    says whether the file declares the output format or has criteria alone. `people` tells persons how to rate.
+    `notices` tell the user what of the file is ignored. `pair` says how it compares two responses, if it does. `people`
+    tells persons how to rate.
     """
 
     name: str
@@ -54,14 +52,11 @@ class Rubric:
     inputs: Mapping[str, Input]
     format: OutputFormat
     turns: tuple[Turn, ...]
-    sampling: Mapping[str, float]
     notes: str
     text: str
     rules: tuple[Rule, ...] = ()
     notices: tuple[str, ...] = ()
-    sample: Mapping[str, str] | None = None
     pair: Pair | None = None
-    format_from: FormatFrom = "file"
     people: str = ""
 
     @cached_property
@@ -126,15 +121,13 @@ class Compiled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     inputs: tuple[Input, ...]
     outputs: dict[str, Any]
     turns: tuple[Turn, ...]
-    sampling: dict[str, float]
     rules: list[Any]
     pair: Pair | None
     notes: str
-    format_from: FormatFrom
     people: str = ""
 
 
-_SAME = ("name", "description", "turns", "pair", "notes", "format_from", "people")
+_SAME = ("name", "description", "turns", "pair", "notes", "people")
 
 
 def compiled(rubric: Rubric) -> str:
@@ -142,7 +135,6 @@ def compiled(rubric: Rubric) -> str:
     kept = Compiled(
         inputs=tuple(rubric.inputs.values()),
         outputs=rubric.format.outputs.model_dump(mode="json", by_alias=True),
-        sampling=dict(sorted(rubric.sampling.items())),
         rules=_RULES.dump_python(rubric.rules, mode="json", exclude_none=True),
         **{name: getattr(rubric, name) for name in _SAME},
     )
@@ -165,4 +157,4 @@ def read_compiled(text: str, stored: str) -> Rubric:
     if not named <= inputs.keys() or (read.pair and read.pair.score not in output_format.scores):
         raise RubricError("a stored rubric names what it does not have")
     same: dict[str, Any] = {name: getattr(read, name) for name in _SAME}
-    return Rubric(inputs=inputs, format=output_format, sampling=read.sampling, text=text, rules=rules, **same)
+    return Rubric(inputs=inputs, format=output_format, text=text, rules=rules, **same)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import LABEL, raters_named
-from pathway_local.rubrics.pair import FIELDS, SWAPPED
+from pathway_local.rubrics.pair import FIELDS
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
 from pathway_local.runs.database import placeholders
@@ -17,7 +17,7 @@ from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import part_of
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
-from pathway_local.verdict import DRAW, storable
+from pathway_local.verdict import storable
 
 Notify = Callable[[str], None]
 
@@ -29,11 +29,10 @@ CASES, GONE = "cases", "marks of the cases"
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
-# Some fields are scores: those of samples, and the choices of a comparison.
+# The choices of a comparison are no text.
 _IS_TEXT = f"""
     (type NOT IN ('integer', 'real', 'true', 'false') OR NOT (
         key IN {FIELDS}
-        OR key GLOB '{DRAW}[0-9]*.*' OR key GLOB '{SWAPPED}{DRAW}[0-9]*.*'
     ))
 """
 _REMOVE_TEXTS = f"""

@@ -30,8 +30,8 @@ from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 
 KEY_BYTES = 32
-TEXTS, DRAWS = "texts", "draws"
-"""Settings: whether the run stores what raters write (by default it does), and each sample's (by default not)."""
+TEXTS = "texts"
+"""The setting that says whether the run stores what raters write; by default it does."""
 
 # A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
