@@ -21,8 +21,8 @@ CEILINGS = {
     "rendering": 562,
     "sealing": 971,
     "engines": 2514,
-    "runs": 2383,
-    "judging": 2487,
+    "runs": 2379,
+    "judging": 2343,
     "statistics": 2461,
     "words": 203,
     "ratings": 2478,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 504,
     "api": 391,
     "declare": 542,
-    "cli": 3270,
+    "cli": 3263,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

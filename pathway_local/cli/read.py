@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import CASES, OUTPUT, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, AsJson, Force, Lang, RubricOfRun, Run, taking
 from pathway_local.cli.show import note_export, show, terminal_words
 from pathway_local.cli.terminal import data, notice, print_json, talk
@@ -41,17 +41,16 @@ app = App()
 def read(
     run: Run,
     given: dict[str, Any],
-    cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.", CASES)] = None,
-    out: Annotated[Path | None, option("FILE", "With --cases: the page, an .html file.", OUTPUT)] = None,
+    cases: Annotated[Path | None, option("FILE", "The cases file, for their texts.")] = None,
+    out: Annotated[Path | None, option("FILE", "With --cases: the page, an .html file.")] = None,
     by: Annotated[
         By,
         option(
             "ORDER",
             "score: lowest first; confidence: least sure first; disagreement; failure.",
-            CASES,
         ),
     ] = "score",
-    top: Annotated[int, option("N", "Cases for each score; with --by disagreement, also patterns.", CASES, min=1)] = 20,
+    top: Annotated[int, option("N", "Cases for each score; with --by disagreement, also patterns.", min=1)] = 20,
     rubric: RubricOfRun = None,
     lang: Lang = "en",
     as_json: AsJson = False,

@@ -36,7 +36,7 @@ def check(
     out: Annotated[Path, option("DIR", "The folder for gpu-check.md and gpu-check.json.")] = Path("runs/gpu-check"),
     only: Annotated[list[str], option("PART", f"Run only this part; repeat for more: {', '.join(PARTS)}.")] = [],  # noqa: B006
     store: Annotated[
-        bool, option("", "Store the demo judge's verdicts on this processor, to compare GPUs with.", "", "--store")
+        bool, option("", "Store the demo judge's verdicts on this processor, to compare GPUs with.", "--store")
     ] = False,
 ) -> None:
     """Check a machine with a GPU within ten minutes; without a GPU, run as much as possible.
