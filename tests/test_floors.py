@@ -16,9 +16,9 @@ CEILINGS = {
     "system": 725,
     "rubrics": 3100,
     "sheets": 2845,
-    "probes": 429,
+    "probes": 391,
     "judges": 1854,
-    "rendering": 560,
+    "rendering": 540,
     "sealing": 1000,
     "engines": 2495,
     "runs": 2350,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 475,
     "api": 388,
     "declare": 496,
-    "cli": 3204,
+    "cli": 3202,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

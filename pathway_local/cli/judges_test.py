@@ -60,7 +60,7 @@ def test(
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
     probes = chosen_probes(roles, leave_out)
-    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, lang)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes)
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)
