@@ -21,6 +21,8 @@ from pathway_local.results.combined import store_combined
 from pathway_local.results.handover import ANALYSIS, Decision, decisions, tables_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
+from pathway_local.words import languages
+from pathway_local.words.language import ENGLISH
 
 Store = Annotated[
     str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.", OUTPUT)
@@ -29,6 +31,7 @@ Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.", C
 Sheet = Annotated[
     Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.", OUTPUT)
 ]
+SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.", OUTPUT)]
 Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
 
 
@@ -91,6 +94,7 @@ app = app_of(
         "cases": (Cases, None),
         "sheet": (Sheet, None),
         "rater": (Rater, []),
+        "lang": (SheetLang, ENGLISH),
         **READING,
     },
     _find,

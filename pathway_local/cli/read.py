@@ -84,10 +84,10 @@ def read(
         talk.say(f"written: {out}, {sum(len(each.cases) for each in found):,} cases")
     tables = [table for each in apart for table in each.tables]
     if as_json:
-        print_json(plain(tables, terminal_words(lang)))
+        print_json(plain(tables, terminal_words()))
     else:
         show([each for each in tables if each.key != WORDS], terminal_words(lang))
-        _show_words(row for each in tables if each.key == WORDS for row in each.rows)
+        _show_words((row for each in tables if each.key == WORDS for row in each.rows), terminal_words(lang))
 
 
 def _check_files(cases: Path | None, out: Path | None, by: By, as_json: bool) -> None:
@@ -99,11 +99,11 @@ def _check_files(cases: Path | None, out: Path | None, by: By, as_json: bool) ->
         raise UsageError("--json is for --by disagreement", "Leave it out.")
 
 
-def _show_words(rows: Iterable[Mapping[str, Cell]]) -> None:
+def _show_words(rows: Iterable[Mapping[str, Cell]], say: Language) -> None:
     """Print what raters wrote about each case."""
     for case, together in groupby(rows, key=lambda row: str(row["case"])):
         data.print()
         data.say(case, "bold")
         for row in together:
             said = str(row["words"]).replace("\n", "\n    ")
-            data.say(said, label=f"{visible(str(row['rater']))} ({row['score']}): ", lines=True)
+            data.say(said, label=f"{visible(str(row['rater']))} ({say.levels(str(row['score']))}): ", lines=True)

@@ -239,7 +239,7 @@ def bad_table(
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
-    columns += [Column("rubric"), Column("score", usual="score"), Column("levels")]
+    columns += [Column("rubric"), Column("score", usual="score"), Column("levels", "levels")]
     if rows:
         yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, notes, section="bad")
 

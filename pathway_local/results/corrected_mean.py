@@ -31,7 +31,8 @@ SECTION = "people"
 FIGURES = (
     Column("cases", "count"), Column("labelled", "count"),
     Column("judge_mean", "number"), Column("corrected", "estimate"), Column("labels_only", "estimate"),
-    Column("more_labels", "count"), Column("without_verdict", "count"), Column("slope", "number"),
+    Column("more_labels", "count", detail=True), Column("without_verdict", "count", detail=True),
+    Column("slope", "number", detail=True),
 )  # fmt: skip
 RELIABILITY = (Column("expected", "number"), Column("given_by_people", "estimate"), Column("cases", "count"))
 

@@ -90,7 +90,7 @@ def _score(run: RunFile, rubric: Rubric, matrix: RatingsMatrix, top: int) -> Sco
     warnings = [*mistakes(matrix), *cautions(labels_of(run), names)]
     tables = [*_patterns(about, [*rows.values()], top, warnings)]
     if first:
-        shown = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern")]
+        shown = [Column("case", "case"), Column("kind", "key", detail=True), Column("pattern", "levels")]
         shown += [Column(f"scores.{name}", "number", name) for name in names]
         shown += [Column("mean", "number"), Column("spread", "number")]
         tables.append(table("first", about, shown, [rows[case] for case in first]))
@@ -134,7 +134,7 @@ def _patterns(
         for (own, pattern), n in often
         if own == kind
     ]
-    yield table("patterns", about, [Column("kind", "key"), Column("pattern"), *numbers], counted)
+    yield table("patterns", about, [Column("kind", "key"), Column("pattern", "levels"), *numbers], counted)
 
 
 def _words(

@@ -62,6 +62,7 @@ class Given:
 class Said:
     """What one rater said about a case: scores, the words about them and all other fields, or why there is no verdict.
 
+    `failure` is its kind, and `message` says more in English.
     `about` is the hash of the texts that the rater saw. `caution` is the label of a judge that has one: it must stand
     beside the judge's scores.
     """
@@ -75,6 +76,7 @@ class Said:
     caution: str = ""
     fields: Mapping[str, Value] = field(default_factory=dict)
     marks: tuple[str, ...] = ()
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,7 @@ def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRea
 def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about: str, caution: str = "") -> Said:
     """Return what a rater said, by its outcome; `about` is the hash of the texts that it saw."""
     if isinstance(outcome, Failure):
-        return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about, caution)
+        return Said(rater, kind, (), "", outcome.kind, about, caution, message=outcome.message)
     names = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
     words, given = words_of(outcome, names), tuple(given_by(outcome, rubric))
     return Said(rater, kind, given, words, "", about, caution, outcome.fields, outcome.marks)
