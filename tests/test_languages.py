@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from string import Formatter
 
 import openpyxl
 import pytest
@@ -58,6 +59,13 @@ def said_in(name: str) -> Iterator[str]:
     for entries in words_in(name).values():
         for entry in entries.values():
             yield from map(str, entry.values() if isinstance(entry, dict) else [entry])
+
+
+def blanks(entry: object) -> set[tuple[str, str]]:
+    """The named values of an entry's forms, and how each is written."""
+    forms = entry.values() if isinstance(entry, dict) else [entry]
+    parsed = (part for form in forms for part in Formatter().parse(str(form)))
+    return {(name, how or "") for _, name, how, _ in parsed if name}
 
 
 def spoken_words(text: str) -> tuple[str, ...]:
@@ -119,6 +127,36 @@ def shown_in(book: Path) -> list[str]:
         *(sheet.title for sheet in sheets),
         *(value for value in cells if isinstance(value, str) and value[0] != "="),
     ]
+
+
+NOT_IN_REPORTS = {"handover", "planning", "ranking", "self_test", "scores"}
+"""Modules whose sentences are in English alone, since no report shows them."""
+OF_COMMANDS = {
+    "help_name_people", "help_people", "help_rated_alone", "no_benchmark_repeating", "no_other_judge", "nobody_named",
+    "nobody_scored", "people_alone", "reference_is_judge", "untested_repeating",
+}  # fmt: skip
+"""Sentences about raters that only an option of a command can name."""
+OF_FULL = ("full_shows_more", "how_to_read", "intervals")
+"""What is said where all tables are shown."""
+
+
+@pytest.mark.parametrize("lang", SPOKEN)
+def test_a_language_has_each_entry_and_no_english_word_in_it(lang: str) -> None:
+    english, german, own, phrases = words_in(ENGLISH), words_in("de"), words_in(lang), english_phrases(lang)
+    assert {name: {*entries} for name, entries in own.items()} == {name: {*each} for name, each in german.items()}
+    for section, entries in own.items():
+        for key, entry in entries.items():
+            forms = entry.values() if isinstance(entry, dict) else [entry]
+            assert blanks(entry) == blanks(english.get(section, {}).get(key) or german[section][key]), key
+            assert not leaks([BLANK.sub(" 0 ", str(form)) for form in forms], phrases), key
+
+
+def test_what_a_report_can_show_is_in_every_language() -> None:
+    code = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.parent.rglob("*.py")}
+    assert words_in(ENGLISH)["phrases"].keys() - words_in("de")["phrases"].keys() == {*OF_FULL}
+    for key in words_in(ENGLISH)["notes"].keys() - words_in("de")["notes"].keys() - OF_COMMANDS:
+        named = {name for name, text in code.items() if f'"{key}"' in text}
+        assert named and named <= NOT_IN_REPORTS, (key, named)
 
 
 def make_runs(folder: Path) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ import msgspec
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UnknownName, UsageError
-from pathway_local.rater import Rater, refuse_adjudicators_name
+from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_reply import BREAK
 from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
@@ -163,7 +163,6 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
     known = {rater.name: rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("hosted", rubric.name)}
     found = []
     for name, models in judges.items():
-        refuse_adjudicators_name(name)
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")

@@ -111,7 +111,7 @@ class ReadingList:
 def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
     """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
 
-    A nominal score has no low end, so it gets no list by score. Panels and adjudicated scores don't count in a
+    A nominal score has no low end, so it gets no list by score. Combined scores don't count in a
     ranking: they repeat others. Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
     found: list[ReadingList] = []

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import NotKept, UnknownName
-from pathway_local.rater import PEOPLE, RaterKind, raters_named
+from pathway_local.rater import RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -283,12 +283,12 @@ class _Gathered:
 
     def _of_members(self, sheets: IntArray) -> IntArray:
         """Fill in the sheets of raters who have none of their own: those of combined scores are their members'."""
-        people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind in PEOPLE}
+        people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind == "human"}
         for place, (_, rater) in enumerate(self.raters):
             members = [people[name] for name in rater.members if name in people]
             if members:
                 sheets[:, place] = sheets[:, members].max(axis=1)
-            elif rater.kind not in PEOPLE:
+            elif rater.kind != "human":
                 sheets[:, place] = ANY_SHEET
         return sheets
 
