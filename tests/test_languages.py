@@ -14,6 +14,7 @@ from rated_run import TINY, add, cases, judged_run, several_run, write_lines
 from rating_page_files import write_sheet
 from studies import studies
 from typed_here import typing_in
+from viewed import viewing
 
 from pathway_local.errors import UsageError
 from pathway_local.runs.run_file import RunFile
@@ -111,8 +112,8 @@ def leaks(texts: list[str], phrases: set[tuple[str, ...]]) -> set[str]:
     return found
 
 
-def shown_on(page: Path) -> list[str]:
-    parsed = PageParser(page.read_text(encoding="utf-8"))
+def shown_on(page: Path | str) -> list[str]:
+    parsed = PageParser(page.read_text(encoding="utf-8") if isinstance(page, Path) else page)
     told = ("aria-label", "title", "data-text", "data-done", "data-yes", "data-no", "data-failed", "data-sure")
     return [
         *parsed.own_words,
@@ -211,6 +212,10 @@ def test_no_page_and_no_table_mixes_two_languages(
         told = run("read", "mm.run", "--cases", "cases.jsonl", "--by", by, "--out", f"{by}.html", "--lang", lang)
         assert told.code == 0, told.err
         check(f"read by {by}", shown_on(tmp_path / f"{by}.html"))
+    with viewing(tmp_path / "mm.run", tmp_path / "cases.jsonl", lang=lang) as desk:
+        for path in ("/table/0", "/case/0/1", "/case/0/4", "/nothing"):
+            check(f"viewer {path}", shown_on(desk.get(path).text))
+        check("viewer refusal", shown_on(desk.ask("GET", "/").text))
     write_sheet(tmp_path, TINY, [f"answer {number}" for number in range(1, 13)])
     for out in ("rate.html", "rate.xlsx"):
         draw = ("sample", "new.run", "--rubric", "tiny.prompty", "--cases", "cases.csv", "--n", 6, "--out", out)
