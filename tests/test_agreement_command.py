@@ -107,9 +107,9 @@ def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
     scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
     (ann,) = [row for row in rows(out, "severity") if row["rater"] == "committee/Ann"]
     assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
-    assert (ann["cases"], ann["difference"]["interval"]) == (120, "t")
+    assert ann["cases"] == 120
     assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
-        "jackknife with t", "jackknife with log-odds and t", "log-odds with t", "t", "Wilson",
+        "jackknife with t", "jackknife with log-odds and t", "Wilson",
     }  # fmt: skip
     assert run("agreement", answers, "--by", "faculty").code == 2
 
@@ -188,7 +188,7 @@ def test_labels_that_the_judge_tells_apart_from_missing_ones_are_doubted() -> No
     almost = high.copy()
     almost[0] = 4
     [told] = unlike(almost, ~missing, missing, "demo")
-    assert "1.95 points higher than the others (95% interval 1.84 to 2.06), so" in say.note(told)
+    assert "1.95 points higher than the others (95% interval 1.78 to 2.12), so" in say.note(told)
     assert not [*unlike(np.full(40, 3.0), ~missing, missing, "demo")]
     assert not [*unlike(high, ~missing, missing & (np.arange(40) == 0), "demo")], "one case says nothing"
 
@@ -214,7 +214,6 @@ def test_half_points_are_kept_and_used_by_every_command(run: Run, tmp_path: Path
     assert found["mean_difference"]["value"] == pytest.approx(difference.mean())
     shown = run("summary", answers)
     assert f"helpful score by Dee: scores between levels count in the mean alone ({between})." in shown.words
-    assert "3, 3.5" in run("read", answers, "--by", "disagreement").words
     assert run("report", answers, "--out", "r.html").code == 0
 
 
@@ -454,7 +453,7 @@ def test_all_differences_of_a_command_are_one_family(run: Run, answers: Path) ->
     assert max(levels) == pytest.approx(0.99)
     assert "% interval: how far chance may have moved a figure" in shown.words and "(99%)" in shown.words
     whole = run(*compare, "--full").words
-    assert "95–99% intervals: t, Wilson. " in whole and "(99%)" in whole
+    assert "95–99% intervals: jackknife with t, Wilson. " in whole and "(99%)" in whole
 
 
 def test_groups_that_share_no_questions(run: Run, answers: Path) -> None:

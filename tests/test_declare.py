@@ -310,9 +310,9 @@ def test_every_mark_becomes_one_template_that_a_hostile_text_cannot_change(
 
 
 def test_a_template_of_ours_stays_byte_for_byte() -> None:
-    prompt = "system:\nJudge.\n\nuser:\n{% for turn in talk %}{{ turn.content }}\n{% endfor %}Be fair.\n"
+    prompt = "system:\nJudge.\n\nuser:\n{% if chat %}{{ chat }}\n{% endif %}Be fair.\n"
     assert read(prompt).body == prompt
-    assert read(prompt).inputs == {"talk": {"type": "conversation"}}
+    assert read(prompt).inputs == {"chat": {"type": "conversation"}}
 
 
 def test_inputs_without_marks_follow_in_a_user_turn(tokenizer: JudgeTokenizer) -> None:

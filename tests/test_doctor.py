@@ -120,7 +120,7 @@ def test_a_cases_file_that_others_can_read(desk: Desk) -> None:
     assert told["cases file, permissions"]["fix"] == f"chmod 600 {cases.name}"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder to another group")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a folder to another group: sudo ./scripts/test")
 def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     try:
         group = grp.getgrnam("users").gr_gid

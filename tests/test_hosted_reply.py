@@ -99,6 +99,7 @@ def test_a_half_point_is_kept(text: str) -> None:
     assert verdict(EXACT.replace("4", text)).scores == {"score": Score(4.5)}
     half = json.dumps({**TWO, "completeness_score": 3.25})
     assert verdict(half, GOLD).scores["completeness_score"] == Score(3.25)
+    assert breaks(half, GOLD) == {"between"} and breaks(EXACT.replace("4", text)) == {"spelling", "between"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typed import Desk
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
-from pathway_local.judges.limited_process import LIMITS, MOST_ADDED_TOKENS, MOST_IDS
+from pathway_local.judges.limited_process import LIMITS, MOST_IDS
 from pathway_local.judges.weights import LARGEST_TEXT, find_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.machine import Machine
@@ -83,35 +83,12 @@ def _with(judge: Path, **changed: object) -> Path:
 
 
 REGEX = {"type": "Split", "pattern": {"Regex": "(a+a+)+[^a!]"}, "behavior": "Isolated", "invert": False}
-LONG = "<" + "x" * 1_000_000 + ">"
-TOKEN = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
 MISFIT = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 9}
-GROWS = "changes texts by Replace, which we do not allow"
 HOSTILE: dict[str, tuple[dict[str, object], str]] = {
     "never matches": ({"pre_tokenizer": REGEX}, "retry-limit-in-match over"),
     "far ids": ({"model": {"type": "BPE", "vocab": {"a": 2**32 - 1}, "merges": []}}, "has an id of 4,294,967,295"),
     "panics": ({"truncation": MISFIT}, "must be strictly less"),
     "no such model": ({"model": {"type": "Genie"}}, "can't be used"),
-    "another normalizer": (
-        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
-        "by 'Precompiled', which",
-    ),
-    "longer": ({"normalizer": {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}}, GROWS),
-    "between": ({"normalizer": {"type": "Replace", "pattern": {"Regex": ""}, "content": "a"}}, GROWS),
-    "nested": (
-        {
-            "normalizer": {
-                "type": "Sequence",
-                "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 90,
-            }
-        },
-        GROWS,
-    ),
-    "countless": (
-        {"added_tokens": [{"id": 1000 + at, "content": f"<{at}>", **TOKEN} for at in range(MOST_ADDED_TOKENS + 1)]},
-        "adds 20,001 tokens",
-    ),
-    "long": ({"added_tokens": [{"id": 4000, "content": LONG, **TOKEN}]}, "names a token of over 1,000 characters"),
 }
 
 
@@ -130,7 +107,9 @@ def test_a_hostile_tokenizer_is_an_error_of_the_judge(kind: str, judge: Path) ->
 
 
 @pytest.mark.usefixtures("own_process")
-@pytest.mark.parametrize(("limits", "said"), [((1, 2048), "takes over 1 seconds"), ((20, 150), "needs over")])
+@pytest.mark.parametrize(
+    ("limits", "said"), [((1, 2048), "takes over 1 seconds"), ((20, 150), "needs over|ends its process")]
+)
 def test_a_tokenizer_has_little_time_and_memory(
     limits: tuple[int, int], said: str, judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,15 +117,6 @@ def test_a_tokenizer_has_little_time_and_memory(
     vocabulary = {f"{at:x}": at for at in range(MOST_IDS - 1)}
     with pytest.raises(EngineError, match=said):
         JudgeTokenizer(_with(judge, model={"type": "BPE", "vocab": vocabulary, "merges": []}))
-
-
-@pytest.mark.parametrize("key", ["unk_token", "added_tokens_decoder", "extra_special_tokens"])
-def test_a_token_of_a_million_characters_in_its_settings_is_refused(judge: Path, key: str) -> None:
-    path = judge / "tokenizer_config.json"
-    named = {"unk_token": LONG, "added_tokens_decoder": {"4000": {"content": LONG}}, "extra_special_tokens": [LONG]}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: named[key]}))
-    with pytest.raises(EngineError, match="names a token of over 1,000 characters"):
-        JudgeTokenizer(judge)
 
 
 def test_a_tokenizer_that_cuts_or_fills_up_texts_does_neither_here(judge: Path) -> None:

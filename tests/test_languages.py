@@ -206,9 +206,8 @@ def test_no_page_and_no_table_mixes_two_languages(
         told = run("summary", f"{name}.run", "--lang", lang, "--out", f"{name}-s.html", *by)
         check(f"summary page of {name}", shown_on(tmp_path / f"{name}-s.html"))
         check(f"summary of {name}", run("summary", f"{name}.run", "--lang", lang, *by).out.splitlines())
-        check(f"read of {name}", run("read", f"{name}.run", "--by", "disagreement", "--lang", lang).out.splitlines())
     write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in cases()])
-    for by in ("score", "confidence", "failure", "disagreement", "flips"):
+    for by in ("score", "confidence", "failure", "disagreement"):
         told = run("read", "mm.run", "--cases", "cases.jsonl", "--by", by, "--out", f"{by}.html", "--lang", lang)
         assert told.code == 0, told.err
         check(f"read by {by}", shown_on(tmp_path / f"{by}.html"))

@@ -108,8 +108,8 @@ def test_an_error_of_an_import_is_told_once_with_what_to_do(path: Path, run: Run
         sheet.write_text(f"id,score\ns-1,{score}\n")
         done = run("import", path, sheet, "--kind", "human", "--rater", "ann")
     assert done.err.count("another rating in the run") == 1
-    assert "runs undo" in done.err and "Fix these lines" not in done.err
-    assert run("runs", "undo", path).code == 0
+    assert "runs remove-rater" in done.err and "Fix these lines" not in done.err
+    assert run("runs", "remove-rater", path, "ann", "--yes").code == 0
     assert run("import", path, sheet, "--kind", "human", "--rater", "ann").code == 0
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pty
+import re
 import stat
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import pytest
 from preloaded import Forked
 from rated_run import scores_of
 from typed import COMMAND, Desk
-from typed_here import rows as rows_of
 
 from pathway_local.runs.run_file import RunFile
 
@@ -45,15 +45,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
 def test_the_trail_names_the_files(desk: Desk) -> None:
     told = desk.typed("runs", "audit", "may.run").stdout
     assert "rate-Ann.xlsx" in told
-
-
-def test_divergence(desk: Desk) -> None:
-    shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
-    assert "1, 5" in shown and "--full" not in shown  # which `read` does not have
-    assert "worth a 1" in shown
-    found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
-    assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}
-    assert [case["spread"] for case in rows_of(found, "first")] == [4, 2]
 
 
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
@@ -135,9 +126,6 @@ def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
     (desk.work / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
     given = ("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude")
     told = desk.typed(*given, code=1)
-    shown = told.stdout
-    assert (
-        "claude: 1 of 4 replies break the format (25.0%)" in shown and "14 of 18 requests have no result" in told.stderr
-    )
-    assert "claude: 1 with code-fence" in shown
+    assert re.search("claude +4 +14 no-result", told.stdout) and "14 of 18 requests have no result" in told.stderr
+    assert told.stdout.count("14") == 1, "what failed is told once"
     assert "format:code-fence" in desk.typed("summary", "may.run").stdout

@@ -8,8 +8,8 @@ from string import Formatter
 import pytest
 
 import pathway_local
+from pathway_local.statistics.effect import SAME
 from pathway_local.statistics.figure import Reason, Undefined, with_names
-from pathway_local.statistics.jackknife import SAME
 from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 
@@ -44,7 +44,7 @@ SPOKEN = sorted(set(languages()) - {ENGLISH})
 @pytest.mark.parametrize("name", SPOKEN)
 def test_a_language_says_every_reason(name: str) -> None:
     say, found = Language(name), sentences()
-    assert len(found) > 40
+    assert len(found) > 30
     assert [each for each in found if not say.is_own("reasons", each)] == []
     for key in found:
         blanks = [blank for _, blank, _, _ in Formatter().parse(key) if blank]

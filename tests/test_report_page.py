@@ -1,13 +1,12 @@
 """`pathway-local report`: the page says what the run holds, warns of what a reader must not miss, and holds no text."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from agreement_run import answers_run, write_cases
-from html_page import PageParser, check_harmless
+from html_page import PageParser, check_harmless, needs_browser
 from rated_run import TINY, TWO, add, cases, judged_run, said, several_run
 from typed_here import Run
 from typed_here import rows as rows_of
@@ -239,7 +238,7 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
         data = Scores(made)
-        whole, groups = tally(data.run.records(), data.rubrics, ["", "audience"])
+        whole, groups = tally(data.outcomes(), data.rubrics, ["", "audience"])
         assert list(summary_tables(data, whole, "", whole=whole)) == [*summary(data, SummaryOptions())][1:]
         alone = SummaryOptions(by="audience", min_group=5)
         assert list(summary_tables(data, groups, "audience", 5, whole=whole)) == [*summary(data, alone)][1:]
@@ -335,7 +334,7 @@ def test_a_chatbot_that_never_answered_is_on_the_first_page(run: Run, tmp_path: 
     assert re.search(r"Mudo 0 not defined \(1\).* TutorIA 12 .* \(1\) not defined, because", reported(run).said)
 
 
-@pytest.mark.skipif(not shutil.which("chromium"), reason="there is no chromium")
+@needs_browser
 def test_a_study_of_three_chatbots_takes_at_most_eight_pages_of_a4(run: Run, tmp_path: Path) -> None:
     several_run(tmp_path / "may.run", {"Lucía": 0, "TutorIA": 0.2, "Campus Virtual": -1}, labelled=True, questions=100)
     with RunFile.open(tmp_path / "may.run") as made:

@@ -19,7 +19,6 @@ from run_world import (
     BOT,
     CASES,
     EMPTY,
-    Import,
     Key,
     World,
     score_of,
@@ -91,7 +90,6 @@ class History:
             lambda: self.import_results(score, kill): 2 if self.world.batches else 0,
             lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
             lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
-            lambda: self.undo(kill): 2 if self.world.run.exists() else 0,
             lambda: self.remove_rater(rng.choice(RATERS), kill): 1 if self.world.run.exists() else 0,
             lambda: self.keep(kill): 1 if self.world.run.exists() else 0,
             lambda: self.export(kill, onto=rng.random() < 0.5): 1,
@@ -217,8 +215,6 @@ class History:
         if there and world.import_jobs() > imports:
             assert (imported or ended.code == KILLED) and now == new
             stored = [key for key in new if was_stored(before.get(key), after[key])]
-            had = {key: (world.outcomes[key], world.seen[key]) if key in before else None for key in stored}
-            world.imports.append(Import(rater, had))
             for key in stored:
                 world.outcomes[key] = after[key].outcome
                 world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
@@ -283,16 +279,11 @@ class History:
             secrets = {*CASES, BOT, *world.words, *(each for batch in world.batches for each in batch)}
             world.outcomes, world.seen, world.batches, world.kept = {}, {}, [], set()
             world.goes_on_keeping = None
-            for each in world.imports:
-                each.before.clear()
         else:
             secrets = world.words
             bare = {key: without_words(outcome) for key, outcome in world.outcomes.items()}
             assert found == bare, "a purge of texts changed more than texts"
             world.outcomes = bare
-            for each in world.imports:
-                for key, had in each.before.items():
-                    each.before[key] = had and (without_words(had[0]), had[1])
         left = [word for word in secrets if word.encode() in whole]
         assert not left, f"purge --{what} left {left}"
         if ended.code == 0:
@@ -301,22 +292,6 @@ class History:
             for name in parts:
                 shutil.rmtree(world.folder / name)
         world.words = set()
-
-    def undo(self, kill: int) -> None:
-        """Take back the last import, if it stored ratings that are still there."""
-        world, before = self.world, self.world.found()
-        last = world.imports[-1] if world.imports else Import("", {})
-        possible = bool(last.before)
-        ended = self.typed("runs", "undo", "may.run", kill=kill, codes=(0,) if possible else (2,))
-        found = world.found()
-        if not possible or (ended.code == KILLED and found == before and world.undone_by(last) != before):
-            return
-        world.outcomes = world.undone_by(last)
-        assert found == world.outcomes, "an undone import left something else than was there before"
-        for key, had in last.before.items():
-            world.seen.pop(key, None)
-            world.seen |= {key: had[1]} if had else {}
-        world.imports.pop()
 
     def remove_rater(self, name: str, kill: int) -> None:
         world, there = self.world, name in self.world.raters()
@@ -329,9 +304,6 @@ class History:
         assert found == world.outcomes, "more or less than the rater was removed"
         assert name not in world.raters() or ended.code == KILLED
         world.seen = {key: version for key, version in world.seen.items() if key[0] != name}
-        gone = [each for each in world.imports if each.rater == name]
-        for each in gone:
-            each.before.clear()
         written = {*words_in(own.values()), *([NOTE] if name == "ann" else []), *([REPLIED] if name == "far" else [])}
         left = {word for word in written - words_in(found.values()) if len(word) > 5 and word.encode() in world.bytes()}
         assert not left, f"remove-rater {name} left {left}"

@@ -19,9 +19,9 @@ from pathway_local.engines.allocation import Allocation
 from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.pace import progress_line
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.sealing.seal import Wanted

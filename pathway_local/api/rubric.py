@@ -29,7 +29,7 @@ _MAPS = re.compile(r"--map (?:'(\w+=[^']+)'|(\w+=[^\s']+?)(?=[.,;]?(?:\s|$)))")
 
 
 def in_python(text: str) -> str:
-    """Return a message or hint with a program's arguments in place of the command's options: `keep_samples`."""
+    """Return a message or hint with a program's arguments in place of the command's options: `without_text`."""
     if maps := list(_MAPS.finditer(text)):
         told = dict((each[1] or each[2]).split("=", 1) for each in maps)
         text = f"{text[: maps[0].start()]}map={told}{text[maps[-1].end() :]}"

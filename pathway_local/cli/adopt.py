@@ -18,7 +18,6 @@ from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
@@ -72,12 +71,8 @@ def adopt(
 def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
     """Return the prompt in the file. Raises UsageError for one that is a rubric already, or that has no inputs."""
     read = read_bytes(file)
-    text = read.decode("utf-8", "replace")
-    if is_criteria(text):
-        hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
     with suppress(RubricError):
-        parse_rubric(text, str(file))
+        parse_rubric(read.decode("utf-8", "replace"), str(file))
         raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
     prompt = read_prompt(read, str(file), input_names(inputs))
     if not prompt.inputs and asks:

@@ -17,7 +17,7 @@ from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_traceb
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
 from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
-from pathway_local.system.private_process import check_address_space, end_like_an_interrupt, make_private
+from pathway_local.system.private_process import end_like_an_interrupt, make_private
 
 COMMANDS = {
     "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
@@ -149,7 +149,6 @@ def run() -> None:
     end_like_an_interrupt()
     keep_texts_out_of_tracebacks()
     try:
-        check_address_space()
         app(prog_name="pathway-local")
     except PathwayError as error:
         complain(error)

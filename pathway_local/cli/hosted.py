@@ -39,6 +39,10 @@ def export(
     out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
     given: dict[str, Any],
     rubric: RubricIfSeveral = None,
+    temperature: Annotated[
+        float | None,
+        option("X", "Temperature, if the model takes one (default: its own).", JUDGE, min=0, max=2),
+    ] = None,
     yes: Yes = False,
     force: Force = False,
 ) -> None:
@@ -48,7 +52,7 @@ def export(
     """
     read_privately(cases, run)
     asked = cases_given(run, cases, rubric, given)
-    with HostedRequests.open(asked, service, model, out, force=force) as requests:
+    with HostedRequests.open(asked, service, model, out, temperature, force=force) as requests:
         _warn(requests, service)
         if not yes:
             question = "Write these texts to a file that is meant to leave your institution?"

@@ -49,10 +49,6 @@ def import_(
         list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.", CASES)
     ] = [],  # noqa: B006
     comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.", CASES)] = [],  # noqa: B006
-    sample: Annotated[
-        int | None,
-        option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
-    ] = None,
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
@@ -62,11 +58,9 @@ def import_(
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
-    if sample is not None and kind != "human":
-        raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
     form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
-    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, **form)
     with _problems_told():
         if cases:
             found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)
@@ -94,24 +88,18 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how many raw replies break their format."""
+    """Print what was stored for each rater, and what was left out."""
     rows = [
-        [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
+        [
+            each.name,
+            str(each.verdicts),
+            ", ".join(f"{count} {kind}" for kind, count in each.failures.most_common()),
+            str(each.unchanged or ""),
+        ]
         for each in found.raters
     ]
     data.show_table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows)
-    for line in _remarks(found):
-        data.say(line)
+    if found.blanks:
+        data.say(f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty")
     for said in found.notices:
         notice(said)
-
-
-def _remarks(found: Imported) -> Iterator[str]:
-    for each in found.raters:
-        yield from (f"{each.name}: {count} failed ({kind})" for kind, count in sorted(each.failures.items()))
-        if each.replies:
-            share = f"{each.broken / each.replies:.1%}"
-            yield f"{each.name}: {each.broken} of {each.replies} replies break the format ({share})"
-            yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
-    if found.blanks:
-        yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"

@@ -23,14 +23,15 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.summary import summary_of
 from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
@@ -176,7 +177,7 @@ def _report(
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
                 notice(remark)
-        found = summary_of(read)
+        found = summary_of(Scores(read))
     if out is not None:
         note_export(where, out)
     if str(out) != "-":

@@ -20,7 +20,7 @@ from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of, undo_import
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -147,7 +147,7 @@ def what_of(entry: TrailEntry) -> str:
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
-EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
+EXAMPLES = ("pathway-local runs audit my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
 app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
 
@@ -155,19 +155,6 @@ app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit m
 app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --where student=Ana")(
     purge
 )
-
-
-@app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
-def undo(run: Run) -> None:
-    """Take back the last import: its ratings go for good, and what they replaced comes back.
-
-    Give the command again to take back the import before that one.
-    """
-    done = undo_import(run, sys.argv, notice)
-    talk.say(f"undone: the import of {done.file}, begun {done.at[:19].replace('T', ' ')} UTC")
-    talk.say(f"removed: {_counted(done.ratings)}")
-    if done.restored:
-        talk.say(f"restored: {done.restored:,} earlier ratings that the import had replaced")
 
 
 @app.with_examples(

@@ -12,7 +12,6 @@ from pathway_local.engines.wire import Died, Failed, Load, Ready, Results
 from pathway_local.errors import EngineDied, Stopped
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
 from pathway_local.sealing.seal import Seal, Wanted
-from pathway_local.system.private_process import SMALLEST_JUDGE, check_address_space
 
 Notify = Callable[[str], None]
 
@@ -35,7 +34,6 @@ class SupervisedEngine:
         log: Path | None = None,
     ) -> None:
         self._kind, self._config, self._log = engine_kind(engine), config, log
-        check_address_space(SMALLEST_JUDGE)
         self._wanted: Wanted = seal
         self._hang_limit = hang_limit
         self.facts: EngineFacts | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
+from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import (
     CPU_PART,
@@ -83,9 +83,9 @@ class Vllm(EngineKind):
         config = read_json(weights_folder(judge) / "config.json")
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
-    def load_plan(
+    def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
+    ) -> Fitted:
         """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
         settings: dict[str, JsonValue] = {}
@@ -102,7 +102,7 @@ class Vllm(EngineKind):
                 settings["compilation_config"] = {"max_cudagraph_capture_size": most}
         if placed.gpus and "max_num_seqs" not in options:
             settings["max_num_seqs"] = GPU_SEQUENCES
-        return LoadPlan(settings, tuple(notes))
+        return settings, tuple(notes)
 
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import RegistryError, UsageError
 from pathway_local.judges.model_config import Count
 from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 from pathway_local.passes import Sampling
@@ -166,7 +166,7 @@ class JudgeSpec(RegistryEntry):
 
     @property
     def thinks(self) -> Literal["can", "never", "not known"]:
-        """Whether it can think before a reply; not known if neither its entry nor its chat template shows that."""
+        """Whether it can think before a reply; not known if its chat template speaks of it and its entry does not."""
         if self.thinking is not None:
             return "can"
         return "never" if "thinking" in self.model_fields_set else "not known"
@@ -175,6 +175,12 @@ class JudgeSpec(RegistryEntry):
     def most_tokens(self) -> int:
         """Tokens of prompt and reply together, at most; the engine may have memory for fewer."""
         return self.context or USUAL_CONTEXT
+
+    def to_add(self, keys: str) -> str:
+        """Return the line of a models.yaml that adds these keys to its entry."""
+        if self.origin == FOLDER:
+            return f"`mine: {{source: {self.source}, {keys}}}`"
+        return f"`{self.name.partition(':')[0]}: {{{keys}}}`"
 
     def variant(self, name: str) -> "JudgeSpec":
         """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
@@ -199,21 +205,29 @@ class Chat:
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
     """Return the judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
 
-    Raises UsageError if it is neither, or if the judge never thinks or its way of thinking is not known.
+    Raises UsageError if it is neither, or if the judge never thinks, and RegistryError if its entry has yet to say so.
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(
             f"--think {wanted[:20]} is not a number of tokens", "Give a number, such as --think 1024, or --think auto."
         )
-    budget = int(wanted) if wanted != "auto" else None
-    if budget == 0:
+    if judge.thinks == "not known":
+        raise RegistryError(f"judge {judge.name!r}: {UNKNOWN_THINKING}", say_how(judge))
+    if wanted != "auto" and int(wanted) == 0:
         return 0
     if judge.thinking is None:
         hint = "Leave --think out, or take a judge that can; `pathway-local judges list` shows which."
-        if judge.thinks == "not known":
-            raise UsageError(f"it is not known how judge {judge.name!r} thinks", f"Describe it in its entry. {hint}")
         raise UsageError(f"judge {judge.name!r} never thinks", hint)
-    return budget or judge.thinking.budget
+    return judge.thinking.budget if wanted == "auto" else int(wanted)
+
+
+UNKNOWN_THINKING = "its chat template speaks of thinking, and its entry does not say whether and how it thinks"
+
+
+def say_how(judge: JudgeSpec) -> str:
+    """Return a hint for a judge whose thinking is not known."""
+    usual = "{off_by: {enable_thinking: false}, on_by: {enable_thinking: true}, end: </think>}"
+    return f"Put {judge.to_add('thinking: never')} into your models.yaml, or in place of never such as {usual}."
 
 
 def chat_of(judge: JudgeSpec, budget: int) -> Chat:

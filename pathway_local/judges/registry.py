@@ -64,12 +64,11 @@ def _template(spec: JudgeSpec, folder: Path) -> dict[str, tuple[Any, str]]:
     told: dict[str, tuple[Any, str]] = {}
     if {"system", "thinking", "end_of_turn"} <= spec.model_fields_set:
         return told
-    found = read_template(folder, thinking="thinking" not in spec.model_fields_set)
+    found = read_template(folder)
     if "system" not in spec.model_fields_set and found.system == "fold":
         told["system"] = "fold", "the chat template has no system turn: its text goes into the user's turn"
-    if "thinking" not in spec.model_fields_set and found.known:
-        line = f"its chat template: {found.thinks}; off unless you give --think" if found.thinks else ""
-        told["thinking"] = found.thinking, line
+    if "thinking" not in spec.model_fields_set and not found.thinking:
+        told["thinking"] = None, ""
     if "end_of_turn" not in spec.model_fields_set and found.ends:
         told["end_of_turn"] = found.ends, f"a reply ends with {' or '.join(found.ends)}, as in its chat template"
     return told

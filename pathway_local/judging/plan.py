@@ -127,18 +127,6 @@ def _kept(given: Names | Iterable[Names]) -> tuple[str, ...] | None:
     return None if "all" in columns else columns
 
 
-def _share(given: str | float) -> float:
-    """Read the share of --double-check, such as 5% or 0.05. Raises UsageError."""
-    text = str(given)
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share <= 1:
-        raise UsageError(f"--double-check {text[:20]} is not a share", "Such as --double-check 5%.")
-    return share
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What `judge` shall do. Each field with an option is one of the command and of the API, by this very name.
@@ -205,10 +193,9 @@ class Plan:
     samples: Annotated[
         int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)
     ] = 1
-    keep_samples: Annotated[bool, Option("", "Also store and export what each of --samples says.", REPLY)] = False
     temperature: Annotated[
         float | None,
-        Option("X", "Sampling temperature; default: the rubric's, else 0.", REPLY, least=0, most=5, of_rater=True),
+        Option("X", "Sampling temperature (default: 0).", REPLY, least=0, most=5, of_rater=True),
     ] = None
     orders: Annotated[
         Orders | None,
@@ -223,7 +210,7 @@ class Plan:
         int | None,
         Option(
             "N",
-            "Seed of sampling and --limit; default: the rubric's, else 0.",
+            "Seed of sampling and --limit (default: 0).",
             REPLY,
             least=0,
             most=2**63,
@@ -241,16 +228,6 @@ class Plan:
             of_rater=True,
         ),
     ] = "0"
-    double_check: Annotated[
-        float,
-        Option(
-            "SHARE",
-            "Judge a random part again, such as 5%, with the levels in the other order, and mark what flips.",
-            REPLY,
-            typed=str,
-            read=_share,
-        ),
-    ] = 0.0
     gpus: Annotated[
         str,
         Option(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathway_local.pages.charts import MOST_BARS, Bar, short
 from pathway_local.pages.page import Passage, caution, outside, passages
 from pathway_local.rater import RaterKind
-from pathway_local.results.divergence import NOTES
-from pathway_local.results.reading_list import CaseToRead, Given, Said
+from pathway_local.results.reading_list import NOTES, CaseToRead, Given, Said
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.sheets.columns import means_the_same

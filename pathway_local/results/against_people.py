@@ -12,6 +12,7 @@ from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, 
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
+from pathway_local.statistics.effect import mean_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
 from pathway_local.statistics.human_benchmark import (
@@ -21,7 +22,6 @@ from pathway_local.statistics.human_benchmark import (
     human_benchmark,
     mean_of_people,
 )
-from pathway_local.statistics.intervals import mean_effect
 
 BENCHMARK_FIGURE = "spearman"
 """The benchmark's figure unless the options name another one that allows means of people."""

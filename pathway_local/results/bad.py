@@ -14,9 +14,16 @@ from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.sheets.columns import folded
-from pathway_local.statistics.corrected import corrected_share
-from pathway_local.statistics.figure import Estimate, FloatArray, IntArray, Interval, Reason, undefined_estimate
-from pathway_local.statistics.prediction_powered import BoolArray, Survey
+from pathway_local.statistics.corrected import Survey, corrected_share
+from pathway_local.statistics.figure import (
+    BoolArray,
+    Estimate,
+    FloatArray,
+    IntArray,
+    Interval,
+    Reason,
+    undefined_estimate,
+)
 from pathway_local.statistics.share import scale_mean, share
 from pathway_local.verdict import Number
 
@@ -135,7 +142,7 @@ class BadAnswers:
         drawn, of_people = np.asarray(design.probability > 0), self.design.random & ~labelled
         strata = design.strata[drawn] if design.sample.strata else None
         survey = Survey(strata=strata, inside=None if within.all() else within[drawn])
-        return corrected_share(own[drawn], self.labels[drawn], special[drawn], of_people[drawn], survey)
+        return corrected_share(own[drawn], self.labels[drawn], (special[drawn], of_people[drawn]), survey)
 
     def rows(self, places: Sequence[int], by: str = "") -> Iterator[tuple[int, Row]]:
         """Yield the row of each of these raters, and behind it those of its groups that are large enough."""

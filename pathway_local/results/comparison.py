@@ -19,8 +19,10 @@ from pathway_local.results.label_design import LabelDesign, label_designs, strat
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.corrected import CorrectedDifference, corrected_difference
+from pathway_local.statistics.effect import Effect, difference_effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import (
+    BoolArray,
     Estimate,
     FloatArray,
     IntArray,
@@ -29,15 +31,7 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
 )
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import (
-    Effect,
-    cluster_codes,
-    difference_effect,
-    effective_clusters,
-    linked_clusters,
-    mean_effect,
-)
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.intervals import cluster_codes, effective_clusters, linked_clusters
 from pathway_local.statistics.share import scale_mean
 
 Between = Annotated[

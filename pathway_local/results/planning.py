@@ -19,10 +19,10 @@ from pathway_local.results.mistakes import mistakes
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
+from pathway_local.statistics.corrected import Correction
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.needed import Pilot, labels_for_width, units_to_detect
-from pathway_local.statistics.prediction_powered import Correction
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -167,7 +167,7 @@ def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pi
         return Undefined("the scale is nominal"), ""
     design = own_design(matrix, people, "") if people else None
     if isinstance(design, LabelDesign):
-        found = SampledLabels(matrix, people, design).correct(judge).mean
+        found = SampledLabels(matrix, people, design).correct(judge)
         if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
             return found.pilot, PILOT
     scores = matrix.on_scale[:, judge]

@@ -65,8 +65,7 @@ class Table:
 
     A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
     tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
-    the counts of each row by themselves or as parts of one bar, or people's mean by the expected score, on an axis that
-    reaches over the `scale`.
+    the counts of each row, or people's mean by the expected score, on an axis that reaches over the `scale`.
     """
 
     key: str
@@ -77,7 +76,7 @@ class Table:
     detail: bool = False
     heading: Sequence[str] = ()
     section: str = ""
-    chart: Literal["", "interval", "bars", "levels", "calibration"] = ""
+    chart: Literal["", "interval", "bars", "calibration"] = ""
     scale: tuple[float, float] | None = None
 
     def of_kind(self, *kinds: ColumnKind) -> list[Column]:

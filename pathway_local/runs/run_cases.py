@@ -54,7 +54,7 @@ def cases_of(
     encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
     sheet = sheet or before.get("sheet", "")
     pair_by = pair_by or (remembered_pairing(run) if run else "")
-    talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation or each.looped}
+    talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
     own_id = id_column or remembered_id
     cases = CasesFile(path, needed, given, own_id, optional, encoding, pair_by, header_row, sheet, talks)
     if run is not None and cases.id_column is not None and rows_are_ids(run):

@@ -1,4 +1,4 @@
-"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts.
+"""Puts on this process the strongest seal that the kernel allows.
 
 Call it while the process has a single thread: otherwise the kernel refuses a new user namespace (unshare(2)).
 Processes that are started later, such as the engine's workers, live in the same namespace.
@@ -18,8 +18,6 @@ from typing import Literal
 from pathway_local.errors import SealError
 from pathway_local.sealing import landlock
 from pathway_local.sealing.filter import install
-from pathway_local.sealing.landlock import Files
-from pathway_local.system.machine import uses_gpu
 
 Wanted = Literal["auto", "required", "off"]
 """As strong a seal as the kernel allows; the whole seal, else refuse to run; or no seal."""
@@ -90,46 +88,19 @@ COMPLETE = (
     "(--network none), or leave --seal required out: the engine then gets the strongest seal that it can have."
 )
 
-SUCCESS, NO_DRIVER = 0, -1
-"""cuInit returns the first if CUDA starts; the second is our number for a machine without its driver."""
-
 WHOLE = Seal(namespace=True, filter=True, files=True)
-LADDER = (
-    WHOLE,
-    Seal(namespace=True, filter=True),
-    Seal(namespace=True, files=True),
-    Seal(filter=True, files=True),
-    Seal(),
-)
-"""The seals to try where CUDA does not start under the strongest."""
 
 
-def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
+def close_off(wanted: Wanted, gate: int) -> Seal:
     """Cut this process off from networks, from other programs, and from the rights of root; return its seal.
 
-    If the seal has `files`, the caller has yet to keep itself to these (`landlock.keep_to`).
+    If the seal has `files`, the caller has yet to keep itself to its files (`landlock.keep_to`).
     """
-    return OFF if wanted == "off" else _put_on(*_strongest(files), gate)
-
-
-def _put_on(parts: Seal, why: str = "", gate: int = -1) -> Seal:
-    network = enter_namespace() if parts.namespace else "open"
-    if not drop_capabilities():
-        why = why or "root's rights can't be given up here"
-    filtered = parts.filter and _filter(network, gate)
-    return Seal(network != "open", filtered, parts.files and landlock.version() > 0, why)
-
-
-def _strongest(files: Files) -> tuple[Seal, str]:
-    """Return the strongest seal under which CUDA starts, if any, and why it is not the whole."""
-    if not uses_gpu() or (answer := _cuda_under(WHOLE, files)) in (SUCCESS, NO_DRIVER):
-        return WHOLE, ""
-    if _cuda_under(None, files) != SUCCESS:
-        return WHOLE, ""
-    # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
-    parts = next((parts for parts in LADDER if _cuda_under(parts, files) == SUCCESS), WHOLE)
-    why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
-    return parts, why if parts != WHOLE else ""
+    if wanted == "off":
+        return OFF
+    network = enter_namespace()
+    why = "" if drop_capabilities() else "root's rights can't be given up here"
+    return Seal(network != "open", _filter(network, gate), landlock.version() > 0, why)
 
 
 def _filter(network: Network, gate: int) -> bool:
@@ -161,25 +132,6 @@ def drop_capabilities() -> bool:
 
 
 _DROP_BOUND, _AMBIENT, _CLEAR, _NO_NEW_PRIVILEGES, _CAPABILITIES_3 = 24, 47, 4, 38, 0x20080522
-
-
-def initialize_cuda() -> int:
-    """Return what the driver's cuInit returns; NO_DRIVER if its library can't be loaded."""
-    try:
-        return int(ctypes.CDLL("libcuda.so.1").cuInit(0))
-    except OSError:
-        return NO_DRIVER
-
-
-def _cuda_under(parts: Seal | None, files: Files) -> int:
-    """Return what cuInit returns under these parts of a seal; NO_DRIVER if the process that tries it ends first."""
-
-    def try_it() -> int:
-        if parts and _put_on(parts).files:
-            landlock.keep_to(files)
-        return initialize_cuda()
-
-    return int(_in_fork(try_it) or NO_DRIVER)
 
 
 def _in_fork(work: Callable[[], object]) -> bytes:
