@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.analyses import Found, app_of
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import READING
 from pathway_local.cli.sample import tell_sheets, writer
 from pathway_local.cli.show import option_name
@@ -25,14 +25,12 @@ from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH
 
 Store = Annotated[
-    str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.", OUTPUT)
+    str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.")
 ]
-Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.", CASES)]
-Sheet = Annotated[
-    Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.", OUTPUT)
-]
-SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.", OUTPUT)]
-Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
+Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.")]
+Sheet = Annotated[Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.")]
+SheetLang = Annotated[str, option("LANGUAGE", f"Language of the --sheet: {', '.join(languages())}.")]
+Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")]
 
 
 @contextmanager

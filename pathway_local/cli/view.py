@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Lang, Run, taking
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
@@ -25,7 +25,7 @@ app = App()
 def view(
     run: Run,
     given: dict[str, Any],
-    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.", CASES)] = None,
+    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.")] = None,
     lang: Lang = "en",
 ) -> None:
     """Look through a run in the browser: filter, sort and search verdicts, and read cases.
