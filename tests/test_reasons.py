@@ -18,7 +18,7 @@ IN_ENGLISH = {"bradley_terry", "handover", "needed", "planning", "ranking", "sel
 """Modules whose figures no report shows."""
 OF_SPECIAL = {"no case is special to either", "every case is special to both"}
 """Reasons in a table that no report shows."""
-MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Figure", "why_constant")
+MAKERS = ("Reason", "Undefined", "undefined_estimate", "Effect", "Figure", "why_constant", "_share")
 
 
 def reasons() -> Iterator[str]:
@@ -26,7 +26,7 @@ def reasons() -> Iterator[str]:
     for path in (each for room in ROOMS for each in room.glob("*.py") if each.stem not in IN_ENGLISH):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in MAKERS:
                 given = [*node.args, *(each.value for each in node.keywords if each.arg in ("missing", "reason"))]
                 parts = [part for each in given for part in ast.walk(each)]
                 yield from (
