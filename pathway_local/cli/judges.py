@@ -23,7 +23,7 @@ app = App(
     "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
 )
 
-Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
+Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a folder with a model.")]
 
 
 @app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")
