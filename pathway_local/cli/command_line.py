@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+import warnings
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -147,6 +148,8 @@ def run() -> None:
         sys.stdout.reconfigure(errors="replace")
     make_private()
     end_like_an_interrupt()
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # Python shows each with a path and a line of our source
     keep_texts_out_of_tracebacks()
     try:
         app(prog_name="pathway-local")
