@@ -14,11 +14,11 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 782,
     "system": 725,
-    "rubrics": 3357,
+    "rubrics": 3146,
     "sheets": 2845,
     "probes": 429,
     "judges": 1860,
-    "rendering": 562,
+    "rendering": 560,
     "sealing": 971,
     "engines": 2514,
     "runs": 2350,
@@ -34,7 +34,7 @@ CEILINGS = {
     "checks": 504,
     "api": 391,
     "declare": 542,
-    "cli": 3212,
+    "cli": 3210,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

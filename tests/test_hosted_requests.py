@@ -267,10 +267,6 @@ def test_schemas_keep_to_what_a_service_takes() -> None:
                 "verdict": {"type": "score", "levels": {0: "bad", 1: "good"}, "written": {0: "Fail", 1: "Pass"}},
                 "part.sure": {"type": "number", "min": 0, "max": 10},
                 "part.list": {"type": "list", "items": 3},
-                "free": {
-                    "type": "json",
-                    "schema": {"type": "object", "properties": {"a": {"type": "string", "maxLength": 9}}},
-                },
             },
         }
     )
@@ -281,10 +277,6 @@ def test_schemas_keep_to_what_a_service_takes() -> None:
         assert part["required"] == ["sure", "list"]
         assert ("minimum" in part["properties"]["sure"]) is bound
         assert ("maxItems" in part["properties"]["list"]) is bound
-        free = schema["properties"]["free"]
-        assert free == {
-            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False,
-        }  # fmt: skip
 
 
 def test_an_input_with_a_default_may_lack_its_column(tmp_path: Path) -> None:
