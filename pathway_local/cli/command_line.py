@@ -105,7 +105,7 @@ def _discard_output() -> None:
 
 EXIT_CODES = {
     0: "all judged",
-    1: "some cases failed, or an import left rows out or has a reply that can't be read",
+    1: "some cases failed, or an import has a reply that can't be read",
     2: "usage or rubric",
     3: "cases file",
     4: "run file",
