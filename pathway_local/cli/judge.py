@@ -36,7 +36,7 @@ from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
-from pathway_local.system.early_interrupt import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 
