@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 766,
     "system": 699,
-    "rubrics": 3100,
+    "rubrics": 3089,
     "sheets": 2845,
     "probes": 391,
     "judges": 1872,
@@ -33,7 +33,7 @@ CEILINGS = {
     "viewer": 656,
     "checks": 475,
     "api": 388,
-    "declare": 496,
+    "declare": 474,
     "cli": 3225,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
