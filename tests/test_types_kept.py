@@ -253,16 +253,6 @@ def test_rows_that_python_holds_keep_their_types(tmp_path: Path) -> None:
     assert kept == {"case": 17, "cost": 0.05, "tags": ["x", "y"], "day": date(2026, 1, 2)}
 
 
-def test_joined_rows_keep_their_types(tmp_path: Path) -> None:
-    rows = [{"pair": 5, "question": "q", "answer": text, "cost": cost} for text, cost in (("a", 1), ("b", 2.5))]
-    sheet = cases_of(
-        write_cases(tmp_path / "c.xlsx", rows), [TINY], None, mapping={"answer": "answer_a"}, pair_by="pair"
-    )
-    (case,) = sheet
-    assert isinstance(case, Case)
-    assert case.kinds == {"": "json", "cost_a": "json", "cost_b": "json"} and case.metadata["cost_b"] == "2.5"
-
-
 def test_a_pseudonym_and_an_invalid_row_are_texts(tmp_path: Path) -> None:
     rows = [{**ROWS[0], "id": 17}, {**ROWS[0], "id": 17}]
     _, again = cases_of(write_cases(tmp_path / "c.xlsx", rows), [TINY], None)

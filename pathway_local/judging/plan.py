@@ -156,9 +156,6 @@ class Plan:
     header_row: Annotated[int | None, HEADER_ROW] = None
     sheet: Annotated[str, SHEET] = ""
     map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
-    pair_by: Annotated[
-        str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
-    ] = ""
     keep: Annotated[
         Sequence[str] | None,
         Option(

@@ -192,7 +192,7 @@ def _open_cases(
             raise UsageError(f"{flag} is for a file, and the cases are rows", "Leave it out.")
     key = _load_pseudonyms(plan, run, notify)
     cases = cases_of(
-        plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.pair_by, plan.header_row, plan.sheet
+        plan.cases, rubrics, run, plan.id, plan.map, key, plan.encoding, plan.header_row, plan.sheet
     )
     _check_columns(cases, plan)
     for rubric in rubrics:

@@ -29,7 +29,7 @@ def run_self_test(
     needed = {tested.rubric.name: [*inputs]}
     talks = {name for name, wanted in inputs.items() if wanted.conversation or wanted.looped}
     cases = CasesFile(
-        plan.cases, needed, plan.map, plan.id, optional, plan.encoding, "", plan.header_row, plan.sheet, talks
+        plan.cases, needed, plan.map, plan.id, optional, plan.encoding, plan.header_row, plan.sheet, talks
     )
     tell_reading(cases, watcher.notice)
     watcher.notice(", ".join(f"{name} is the {role}" for role, name in tested.roles.items()))

@@ -34,7 +34,6 @@ def cases_of(
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
-    pair_by: str = "",
     header_row: int | None = None,
     sheet: str = "",
 ) -> CasesFile:
@@ -53,10 +52,9 @@ def cases_of(
     before = _remembered_reading(run, path) if run and isinstance(path, Path) else {}
     encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
     sheet = sheet or before.get("sheet", "")
-    pair_by = pair_by or (remembered_pairing(run) if run else "")
     talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation or each.looped}
     own_id = id_column or remembered_id
-    cases = CasesFile(path, needed, given, own_id, optional, encoding, pair_by, header_row, sheet, talks)
+    cases = CasesFile(path, needed, given, own_id, optional, encoding, header_row, sheet, talks)
     if run is not None and cases.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
@@ -67,7 +65,7 @@ def cases_of(
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
     before, _ = remembered_columns(run)
-    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
     told: dict[str, Value] = {"encoding": cases.encoding, "header_row": cases.header_row, "sheet": cases.title}
     if any(told.values()):
         run.set_setting(READING, {"file": cases.path.name, **told})
@@ -122,13 +120,6 @@ def rows_are_ids(run: RunFile) -> bool | None:
     [(some,)] = run.database.rows(_SOME)
     kept = run.get_setting(SETTING)
     return kept.get("id") is None if some and isinstance(kept, dict) else None
-
-
-def remembered_pairing(run: RunFile) -> str:
-    """Return the column by which the run's cases were joined from two rows each; empty if they were not."""
-    kept = run.get_setting(SETTING)
-    found = kept.get("pair_by") if isinstance(kept, dict) else None
-    return found if isinstance(found, str) else ""
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:

@@ -18,7 +18,6 @@ from pathway_local.sheets.columns import (
 )
 from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.nested_keys import ERROR_VALUE, NotText, nested_keys, text_in, with_nested
-from pathway_local.sheets.paired_rows import PairedRows
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.sheets.row import Row, flaw, shown
 
@@ -45,8 +44,7 @@ class CasesFile:
     `optional` the inputs that the file or a row of it may lack, `conversations` those that may be lists of messages,
     `id_column` the column of the ids; without it, ids
     are read from a column named id or case_id, and a file without either has its rows numbered. `encoding` is the
-    one that the user named; without it, it is found. With `pair_by`, two rows with the same cell in that column are
-    one case, whose id this is. `header_row` is the row that the user named as the header; without it, it is found.
+    one that the user named; without it, it is found. `header_row` is the row that the user named as the header; without it, it is found.
     `title` is the sheet of a workbook that the user named.
 
     Afterwards `inputs` has the column of each input (`score_rubric.criteria` is the key criteria of the objects in
@@ -65,23 +63,18 @@ class CasesFile:
         id_column: str | None = None,
         optional: Collection[str] = (),
         encoding: str = "",
-        pair_by: str = "",
         header_row: int | None = None,
         title: str = "",
         conversations: Collection[str] = (),
     ) -> None:
         self.encoding, self.header_row, self.title = encoding, header_row, title
         self.pseudonyms: Pseudonyms | None = None
-        self.sheet = self._source = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row, title)
+        self.sheet = path if isinstance(path, Sheet) else open_sheet(path, encoding, header_row, title)
         self.path, self.columns, given = self.sheet.path, self.sheet.columns, mapping or {}
         if self.sheet.header_row and not header_row and is_row_of_texts(self.columns):
             # A column that an option names is stored in the run, and this name may be a text of a case.
             said = f"{self.path.name} seems to have no header: its names are unknown, and some look like texts"
             raise CasesError(said, f"If row {self.sheet.header_row} names the columns, say so with --header-row.")
-        self.pair_by = self.column(pair_by) if pair_by else ""
-        if self.pair_by:
-            self.sheet = PairedRows(self.sheet, self.pair_by)
-            self.columns, id_column = self.sheet.columns, self.pair_by
         self.notes = self.sheet.notes
         self.optional, self._conversations = frozenset(optional), frozenset(conversations)
         absent = {name for name in optional if name not in given and not has_column(name, self.columns)}
@@ -90,8 +83,6 @@ class CasesFile:
         self.aliases_used = {n: column for n, column in self.inputs.items() if n not in given and column != n}
         self.id_column = self._find_id_column() if id_column is None else self.column(id_column)
         self._texts_in = {self._nested.get(column, (column,))[0] for column in self.inputs.values()}
-        if isinstance(self.sheet, PairedRows):
-            self._texts_in |= self.sheet.forms(self.inputs.values())
         self._used = {self.id_column, *self.inputs.values(), *self._texts_in}
         self.metadata = tuple(column for column in self.columns if column not in self._used)
         self._left_out: dict[str, list[int]] = {}
@@ -138,13 +129,13 @@ class CasesFile:
         input's column, unless the sheet has no other columns.
         """
         filled = {column: text for column, text in row.cells.items() if text.strip()} | dict(row.bad_cells)
-        if not self._source.header_row or not self.inputs or not filled:
+        if not self.sheet.header_row or not self.inputs or not filled:
             return ""
         if len(filled) > 1 and all(folded(text) == folded(column) for column, text in filled.items()):
             return HEADER_AGAIN
         if len(filled) > 1 and _LINE.issuperset("".join(filled.values())):
             return SEPARATOR
-        several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self._source.columns) > 2
+        several, alone = len(self.inputs) > 1, len(filled) == 1 and len(self.sheet.columns) > 2
         has_input = bool(self._texts_in & filled.keys())
         if has_input:
             return FOOTER if several and alone else ""
@@ -162,7 +153,7 @@ class CasesFile:
         if column not in self.metadata:
             what = "the column of the ids" if column == self.id_column else "an input of the rubric"
             raise UsageError(f"{shown(column)} is {what}", "Name a column such as chatbot or language.")
-        if holds := self._source.unkept.get(column):
+        if holds := self.sheet.unkept.get(column):
             raise UsageError(f"{shown(column)} holds {holds}", "Convert it to texts or numbers, or don't keep it.")
         return column
 
@@ -172,7 +163,7 @@ class CasesFile:
 
     def sha256(self) -> str:
         """Return the hash of the whole file, 64 hex digits."""
-        return self._source.sha256()
+        return self.sheet.sha256()
 
     def _match(self, wanted: Mapping[str, Sequence[str]], mapping: Mapping[str, str]) -> dict[str, str]:
         """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
@@ -184,15 +175,15 @@ class CasesFile:
             if not keys:
                 if self.sheet.header_row and not any(map(is_known, self.columns)):
                     error.hint += " If another row names the columns, give --header-row N."
-                if self._source.others:
-                    error.hint += f" Other sheets: {', '.join(self._source.others)} (--sheet NAME)."
+                if self.sheet.others:
+                    error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
                 raise
         found = match_columns(wanted, self.columns, mapping, self.path.name, list(keys))
         self._nested = {column: keys[column] for column in found.values() if column in keys}
         return found
 
     def _find_id_column(self) -> str | None:
-        named = (same_column(name, self.columns) for name in (self._source.own_id, *names_of("ids")) if name)
+        named = (same_column(name, self.columns) for name in (self.sheet.own_id, *names_of("ids")) if name)
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:
@@ -257,7 +248,7 @@ class CasesFile:
     def _text(self, row: Row, column: str, name: str) -> str:
         if name in self._conversations:
             return row.cells[column]
-        return text_in(row, column, name, typed=self._source.has_lists, joins=name in self._joins)
+        return text_in(row, column, name, typed=self.sheet.has_lists, joins=name in self._joins)
 
 
 def _group(text: str) -> str:
