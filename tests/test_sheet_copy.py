@@ -1,4 +1,3 @@
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from openpyxl.styles import Font, PatternFill
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import CasesError, OutputExists, UsageError
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.tables import add_columns
+from pathway_local.sheets.tables import add_columns, write_table
 from pathway_local.verdict import Value
 
 NEEDED = {"r": ("question", "answer")}
@@ -40,7 +39,7 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
         + b";;\n"
         + b"k2;too;many;fields\n"
         + b"k3;few\r\n"
-        + b"k4;\xff\xc3\xa9;bytes\r\n"
+        + b"k4;\xc3\xa9;0,5\r\n"
         + b'k5;"open;x\n'
         + b"k6;last;one"
     )
@@ -50,7 +49,7 @@ def test_a_csv_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
         + b";;\n"
         + b"k2;too;many;fields\n"
         + b"k3;few;;;it has 2 fields where the header has 3\r\n"
-        + b"k4;\xff\xc3\xa9;bytes;;it has bytes that are not UTF-8\r\n"
+        + b"k4;\xc3\xa9;0,5;7;'=k4\r\n"
         + b'k5;"open;x\n'
         + b"k6;last;one;9;'=k6"
     )
@@ -63,23 +62,11 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
     assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t2\t'=2\n".encode(codec)
 
 
-def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(
-        '{"question": "q", "answer": "a", "n": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}'
-    )
-    lines = copied(path).read_text().split("\n")
-    assert lines[:3] == ['{"question": "q", "answer": "a", "n": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
-    assert json.loads(lines[3])["note"].startswith("the input question is missing")
-    assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 5, "note": "=5"}'
-
-
-def test_jsonl_that_has_a_new_key_far_down_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"question": "q", "answer": "a"}\n' * 1200 + '{"question": "q", "answer": "a", "score": 3}\n')
-    with pytest.raises(UsageError, match="already has a column score"):
-        copied(path)
-    assert names(tmp_path) == ["a.jsonl"]
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+def test_files_of_programs_are_not_copied(tmp_path: Path, name: str) -> None:
+    write_table(tmp_path / name, ["question", "answer"], [{"question": "q", "answer": "a"}])
+    with pytest.raises(UsageError, match="columns can't be added to"):
+        copied(tmp_path / name)
 
 
 def make_workbook(path: Path) -> None:

@@ -81,7 +81,8 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert "question ← Pergunta: Onde é a sala 1?" in person.said
     assert "Type a number from 1 to" in person.said
     flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
-    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --models models.yaml"
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --header-row 3"
+    judging += " --models models.yaml"
     assert f"$ {judging} --keep Chatbot --run a.run --dry-run" in flat
     assert f"$ {judging} --keep Chatbot --run a.run note" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")
@@ -124,11 +125,11 @@ def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
 
 def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     desk.sheet([{"question": f"Where is room {n}?", "answer": f"On floor {n}."} for n in range(3)], "c.jsonl")
-    (desk.work / "c-scored.jsonl").write_text("older")
+    (desk.work / "c-scored.csv").write_text("older")
     person = Terminal(desk, "c.jsonl", "--models", "models.yaml")
     person.answers("8", "small.prompty", "", "", "", "", "")
     assert person.ends() == 2, person.said
-    assert "c-scored.jsonl exists" in person.said and (desk.work / "c-scored.jsonl").read_text() == "older"
+    assert "c-scored.csv exists" in person.said and (desk.work / "c-scored.csv").read_text() == "older"
     assert (desk.work / "c-report.html").exists()
 
 

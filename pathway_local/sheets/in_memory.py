@@ -24,14 +24,13 @@ _MISSING = ("NAType", "NaTType")
 class InMemorySheet(Sheet):
     """Rows as dicts; the columns are the keys of all of them, unless they are given."""
 
-    unit = "item"
-    has_lists = True
+    typed = True
     path = NAME
 
-    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None, own_id: str = "") -> None:
+    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None) -> None:
         if not items:
             raise CasesError("the cases are empty", "Give one row or more.")
-        self._items, self.own_id = items, own_id
+        self._items = items
         found: dict[str, None] = {}
         unkept: dict[str, str] = {}
         for row in self.rows():
@@ -64,52 +63,41 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
         return Path(cases)
     table: Any = cases
     if hasattr(table, "itertuples") and hasattr(table, "columns"):
-        named = [name for name in getattr(table.index, "names", ()) if name is not None]
-        if set(named) & set(table.columns):
+        named = {name for name in table.index.names if name is not None}
+        if named & set(table.columns):
             raise CasesError("the table has an index of the name of a column", "Rename it.")
-        whole = table.reset_index() if named else table
-        own_id = named[0] if len(named) == 1 else ""
-        return _sheet(list(whole.columns), whole.itertuples(index=False, name=None), own_id)
+        table = table.reset_index() if named else table
+        return _sheet(list(table.columns), table.itertuples(index=False, name=None))
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
         try:
             arrow = pa.table(table)
-        except pa.ArrowException:  # a column alone, such as a pandas Series
-            raise UsageError(f"the cases are a {type(cases).__name__}, which is no table", _HINT) from None
-        return _sheet(arrow.column_names, zip(*map(_values, arrow.columns), strict=True))
+            return _sheet(arrow.column_names, zip(*(column.to_pylist() for column in arrow.columns), strict=True))
+        except (pa.ArrowException, ValueError):  # a column alone, such as a pandas Series; or nanoseconds
+            raise UsageError(f"the cases are a {type(cases).__name__} that can't be read", _HINT) from None
     if isinstance(cases, Iterable) and not isinstance(cases, Mapping | bytes):
         return InMemorySheet(list(cases))
     raise UsageError(f"the cases are a {type(cases).__name__}", _HINT)
 
 
-def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]], own_id: str = "") -> InMemorySheet:
+def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]]) -> InMemorySheet:
     names = [name for name in columns if isinstance(name, str)]
     if len(names) < len(columns):
         raise CasesError("the table has a column whose name is not text", "Name its columns.")
     column_names(NAME, names)  # of columns with one name, a dict would keep only one
-    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names, own_id)
-
-
-def _values(column: Any) -> list[object]:
-    """Return an Arrow column's values; as Arrow writes them where Python has none, such as for nanoseconds."""
-    import pyarrow as pa
-
-    try:
-        values: list[object] = column.to_pylist()
-    except (pa.ArrowException, ValueError, OverflowError):
-        values = column.cast(pa.string()).to_pylist()
-    return values
+    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names)
 
 
 def _row(number: int, item: object) -> Row:
+    place = f"item {number}"
     if not isinstance(item, Mapping):
-        return Row(number, number, problem=f"it is a {type(item).__name__}, not a dict")
+        return Row(number, place, problem=f"it is a {type(item).__name__}, not a dict")
     if any(not isinstance(key, str) or flaw(key) or not key.strip() for key in item):
-        return Row(number, number, problem="it has a key that can't be a column's name")
+        return Row(number, place, problem="it has a key that can't be a column's name")
     if len(item) > COLUMN_LIMIT:
-        return Row(number, number, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
-    return typed_row(number, item.items(), _python_value)
+        return Row(number, place, problem=f"it has {len(item):,} keys, over the limit of {COLUMN_LIMIT:,}")
+    return typed_row(number, place, item.items(), _python_value)
 
 
 def _python_value(value: Any) -> object:

@@ -11,15 +11,16 @@ from pathway_local.errors import UsageError
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.delimited import CSV
 from pathway_local.sheets.kinds import KINDS, Page, Writer, kind_of
-from pathway_local.sheets.row import CellValue, Row, refuse_columns
+from pathway_local.sheets.row import Row, refuse_columns
 from pathway_local.system.private_file import check_output, output_file, temporary_files_in
 from pathway_local.system.visible import visible
+from pathway_local.verdict import Value
 
 
 def write_table(
     path: Path,
     columns: Sequence[str],
-    rows: Iterable[Mapping[str, CellValue]],
+    rows: Iterable[Mapping[str, Value]],
     further: Iterable[Page] = (),
     *,
     title: str = "verdicts",
@@ -64,17 +65,18 @@ def add_columns(
     cases: CasesFile,
     target: Path,
     columns: Sequence[str],
-    values: Callable[[Case | BadRow], Mapping[str, CellValue]],
+    values: Callable[[Case | BadRow], Mapping[str, Value]],
     *,
     force: bool = False,
 ) -> int:
     """Copy the cases file to `target`, of the same kind, with `columns` to the right of its own.
 
     `values` gives the new cells of a case or a bad row; a column that it leaves out stays empty. The user's cells
-    are copied as they are, to the byte in CSV, TSV and JSONL, including rows that can't be read (they get no new
+    are copied as they are, to the byte in CSV and TSV, including rows that can't be read (they get no new
     cells if their fields can't be told apart). A workbook keeps its other sheets, formats and widths; drawings may
-    be lost. Returns how many texts were cut because a workbook's cell holds no more. Raises OutputExists; UsageError if the sheet has one of
-    the columns already, or the file can't be written; CasesError if the sheet can't be copied. Then nothing is left.
+    be lost. Returns how many texts were cut because a workbook's cell holds no more. Raises OutputExists; UsageError if
+    the sheet has one of the columns already, or the file can't be written; CasesError if the sheet can't be copied.
+    Then nothing is left.
     """
     source, kind = cases.path, kind_of(cases.path)
     if kind is None or kind.copy is None:
@@ -86,7 +88,7 @@ def add_columns(
         raise UsageError(f"{target.name} is the sheet to be copied", "Name another file.")
     refuse_columns(source, columns, cases.columns)
 
-    def new_cells() -> Iterator[tuple[Row, list[CellValue] | None]]:
+    def new_cells() -> Iterator[tuple[Row, list[Value] | None]]:
         # Rows and cases come from one pass over the sheet, so cells can't shift against the rows that they belong to.
         for row, item in cases.rows():
             cells = values(item) if item else {}

@@ -2,9 +2,11 @@
 
 import re
 import zipfile
+import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
@@ -29,16 +31,18 @@ RATIO_LIMIT = 200
 STYLES_LIMIT, MERGED_LIMIT = 2 * 2**20, 100_000
 """Unpacked bytes of the styles, which take a hundred times as many in memory, and cells of a sheet that are merged."""
 
+STRETCH = 2**20
+"""Bytes between two tags of which a workbook has never as many: a cell holds 32,767 characters."""
+
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 TAGS = re.compile(
-    rb"""<(?:\w+:)?(?:(row|c|f)\b|(col)\b([^>]*)"""
+    rb"""<(?:\w+:)?(?:(row|c|f)\b"""
     rb"""|mergeCell\b[^>]{0,200}?ref=["']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})["'])"""
 )
 Cells = Sequence[Any]
 AS_CSV = "Save it as CSV or Parquet."
-HIDDEN = re.compile(rb"""(min|max|hidden)=["'](\w+)["']""")
 
 
 def check_archive(path: Path) -> None:
@@ -51,15 +55,27 @@ def check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            if _unpacks_to_too_much(parts) or any(_has_long_tag(archive, part) for part in parts):
+                raise CasesError(f"{path.name} would unpack to far too much data", AS_CSV)
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError) as error:
         raise damaged(path, error) from None
+
+
+def _unpacks_to_too_much(parts: Sequence[zipfile.ZipInfo]) -> bool:
     # The archive states the sizes; a part with too small a stated size fails when it is read.
     sheets = sum(part.file_size for part in parts if _is_sheet(part))
     kept = sum(part.file_size for part in parts if not _is_sheet(part))
     packed_tight = any(p.file_size > max(PART_LIMIT, p.compress_size * RATIO_LIMIT) for p in parts)
     styles = sum(part.file_size for part in parts if part.filename.endswith("styles.xml"))
-    if sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight or styles > STYLES_LIMIT:
-        raise CasesError(f"{path.name} would unpack to far too much data", AS_CSV)
+    return sheets > SHEETS_LIMIT or kept > KEPT_LIMIT or packed_tight or styles > STYLES_LIMIT
+
+
+def _has_long_tag(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a part has a stretch without any tag's beginning, as that of a tag with millions of attributes."""
+    if not part.filename.endswith((".xml", ".rels")):
+        return False
+    with archive.open(part) as file:
+        return any(len(piece) == STRETCH and b"<" not in piece for piece in iter(partial(file.read, STRETCH), b""))
 
 
 def check_copyable(path: Path) -> None:
@@ -71,14 +87,13 @@ def check_copyable(path: Path) -> None:
 
 @dataclass(slots=True)
 class Outline:
-    """What a sheet's XML says before any cell is read: its rows, whether it has formulas, and which columns it hides.
+    """What a sheet's XML says before any cell is read: its rows, and whether it has formulas.
 
     `merged` has the column (from 0), the first and the last row of each cell that is merged over several rows.
     """
 
     rows: int = 0
     formulas: bool = False
-    hidden: set[int] = field(default_factory=set)
     merged: list[tuple[int, int, int]] = field(default_factory=list)
 
     @classmethod
@@ -86,15 +101,11 @@ class Outline:
         """Look over a part of the workbook. Raises CasesError for more rows, columns or merged cells than allowed."""
         found, width = cls(), 0
         with zipfile.ZipFile(path) as archive:
-            for tag, col, about, column, first, last in _tags(archive, part):
+            for tag, column, first, last in _tags(archive, part):
                 width = 0 if tag == b"row" else width + (tag == b"c")
                 found.rows += tag == b"row"
                 found.formulas |= tag == b"f"
-                if col:
-                    told = dict(HIDDEN.findall(about))
-                    if told.get(b"hidden") in (b"1", b"true"):
-                        found.hidden.update(range(int(told[b"min"]) - 1, min(int(told[b"max"]), LAST_COLUMN)))
-                elif column and int(last) > int(first) > 0:
+                if column and int(last) > int(first) > 0:
                     found.merged.append((column_index_from_string(column.decode()) - 1, int(first), int(last)))
                 if width > LAST_COLUMN or found.rows > LAST_ROW or len(found.merged) > MERGED_LIMIT:
                     raise CasesError(f"{path.name} has more rows, columns or merged cells than can be read", AS_CSV)
