@@ -100,9 +100,9 @@ def _thinking(given: object) -> str:
 
 
 ID = Option("COLUMN", "Column with the cases' ids.", CASES)
-HEADER_ROW = Option("N", "Row that names the columns; default: detected.", CASES, least=1, most=100_000)
+HEADER_ROW = Option("N", "Row that names the columns; default: the first.", CASES, least=1, most=100_000)
 SHEET = Option("NAME", "Sheet of a workbook; default: the first, or the one behind a cover page.", CASES)
-ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)
+ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: UTF-8.", CASES)
 MAP = Option(
     "INPUT=COLUMN",
     "Column to read an input from, if their names differ; repeat for each.",
