@@ -159,7 +159,9 @@ def test_an_encoding_that_is_not_utf8_and_has_no_mark_must_be_named(make: Make, 
     with pytest.raises(CasesError, match=r"not UTF-8: line|not text|no JSON object") as refused:
         make(name, text.encode(codec))
     assert "UTF-8" in refused.value.hint or name == "a.jsonl"
-    assert inputs(make(name, text.encode(codec), encoding=codec)) == [tuple(row.values()) for row in table]
+    named = make(name, text.encode(codec), encoding=codec)
+    assert inputs(named) == [tuple(row.values()) for row in table]
+    assert bool(named.notes) == (name != "a.jsonl" and not codec.startswith("utf")), "copies are in another encoding"
 
 
 @pytest.mark.parametrize(

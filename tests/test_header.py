@@ -162,6 +162,15 @@ def test_the_first_visible_sheet_is_read_and_another_by_its_name(tmp_path: Path)
     assert "Data, Cover" in refused.value.hint
 
 
+def test_columns_that_a_workbook_hides_are_known(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", Data=[["id", "question", "answer", "name", "mail"], [1, "q", "a", "n", "m"]])
+    made = openpyxl.load_workbook(path)
+    for letter in "DE":
+        made["Data"].column_dimensions[letter].hidden = True
+    made.save(path)
+    assert open_sheet(path).hidden == {"name", "mail"}
+
+
 def test_a_named_sheet_is_remembered_for_the_file_of_that_name(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", First=TABLE, Second=TABLE[:3])
     with RunFile.create(tmp_path / "a.run") as run:

@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pathway_local.case import BadRow, Case
-from pathway_local.errors import ColumnsError, UnknownName
+from pathway_local.errors import ColumnsError, PathwayError, UnknownName
 from pathway_local.sheets.cases_file import CasesFile
 
 NEEDED = {"r": ("question", "criteria", "low")}
-KEYS = {"criteria": "rubric.criteria", "low": "rubric.levels.low"}
 ROWS: list[dict[str, object]] = [
     {"id": "a", "question": "Q1", "rubric": {"criteria": "C1", "levels": {"low": "L1"}}},
     {"id": "b", "question": "Q2", "rubric": {"criteria": "C2", "levels": {"low": "1"}, "more": [1]}},
@@ -46,13 +45,31 @@ def cases(path: Path, mapping: Mapping[str, str] | None = None) -> list[Case | B
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_a_key_inside_cells_is_named_with_dots(tmp_path: Path, kind: str) -> None:
-    first = next(iter(CasesFile(sheet(tmp_path, kind), NEEDED, KEYS)))
+def test_a_key_that_ends_in_an_inputs_name_is_that_input(tmp_path: Path, kind: str) -> None:
+    file = CasesFile(sheet(tmp_path, kind), NEEDED)
+    assert file.aliases_used == {"criteria": "rubric.criteria", "low": "rubric.levels.low"}
+    first = next(iter(file))
     assert isinstance(first, Case)
     assert first.inputs == {"question": "Q1", "criteria": "C1", "low": "L1"}
     assert first.metadata == {}
-    with pytest.raises(ColumnsError, match="no column for criteria; no column for low"):
-        CasesFile(sheet(tmp_path, kind), NEEDED)
+
+
+def test_keys_are_mapped_by_their_dotted_names(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": {"a": "A", "b": {"criteria": "B"}}, "low": ""}])
+    [case] = cases(path, {"criteria": "x.a"})
+    assert isinstance(case, Case)
+    assert case.inputs == {"question": "Q", "criteria": "A", "low": ""}
+
+
+def test_two_keys_of_one_name_are_not_guessed(tmp_path: Path) -> None:
+    row = {"question": "Q", "low": "L", "x": {"criteria": "A"}, "y": {"criteria": "B"}}
+    path = lines(tmp_path / "c.jsonl", [row])
+    with pytest.raises(ColumnsError, match=r"criteria could be in x\.criteria or y\.criteria") as refused:
+        cases(path)
+    assert "--map criteria=x.criteria" in refused.value.hint
+    [case] = cases(path, {"criteria": "y.criteria"})
+    assert isinstance(case, Case)
+    assert case.inputs["criteria"] == "B"
 
 
 def test_a_column_comes_before_a_key(tmp_path: Path) -> None:
@@ -64,11 +81,12 @@ def test_a_column_comes_before_a_key(tmp_path: Path) -> None:
     assert file.aliases_used == {}
 
 
-def test_a_key_that_is_nowhere_is_refused_and_no_key_is_told(tmp_path: Path) -> None:
-    private = {"criteria": "A", "Words of a student": "x"}
-    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": private}])
+def test_a_key_that_is_nowhere_is_named_with_those_near_it(tmp_path: Path) -> None:
+    private = {f"Words of student {at}": "x" for at in range(200)}
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "x": {"criteria": "A", "low": "L", **private}}])
     with pytest.raises(UnknownName, match=r"no column is called 'x\.critera'") as refused:
         cases(path, {"criteria": "x.critera"})
+    assert "x.criteria" in refused.value.hint
     assert "student" not in refused.value.hint
 
 
@@ -90,13 +108,19 @@ def test_a_row_without_its_keys_is_told_and_the_others_are_cases(
     tmp_path: Path, cell: dict[str, object], said: str
 ) -> None:
     path = lines(tmp_path / "c.jsonl", [ROWS[0], {"id": "x", "question": "Q", **cell}, ROWS[1]])
-    first, bad, last = CasesFile(path, NEEDED, KEYS)
+    first, bad, last = CasesFile(path, NEEDED)
     assert isinstance(first, Case)
     assert isinstance(last, Case)
     assert last.inputs["low"] == "1"
     assert isinstance(bad, BadRow)
     assert bad.where == "c.jsonl line 2"
     assert re.search(said, bad.reason), bad.reason
+
+
+def test_cells_that_are_no_objects_change_no_message(tmp_path: Path) -> None:
+    path = lines(tmp_path / "c.jsonl", [{"question": "Q", "criteria": "{not json", "x": [1]}])
+    with pytest.raises(PathwayError, match="no column for low"):
+        cases(path)
 
 
 def test_a_row_may_lack_what_is_optional(tmp_path: Path) -> None:
@@ -118,6 +142,8 @@ def test_places_in_lists_are_read_if_they_are_named(tmp_path: Path) -> None:
     for wrong in ("2.message.content", "-1.message.content", "x", "1.message.content.0", "9" * 5000):
         with pytest.raises(UnknownName, match="no column is called"):
             CasesFile(path, needed, {"answer": f"response.body.choices.{wrong}"})
+    with pytest.raises(ColumnsError, match="no column for content"):
+        CasesFile(path, {"r": ("content",)})
 
 
 def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
@@ -146,11 +172,7 @@ def test_lists_of_texts_are_read_as_their_texts(tmp_path: Path) -> None:
         ("essay", ["one"], "one"),
         ("essay", [], ""),
         ("context", [[]], ""),
-        (
-            "essay",
-            [{"role": "user"}],
-            "its essay is a list of objects: name the text in it, such as --map essay=essay.0.KEY",
-        ),
+        ("essay", [{"role": "user"}], "its essay is a list of objects: write it as one text"),
         ("essay", [["one", "two"]], "its essay lists 2 texts: name one, such as --map essay=essay.0.0"),
         ("context", [["one", "two"], ["three"]], "its context is a list with more than texts: write it as one text"),
         ("context", ["one", None], "its context is a list with more than texts: write it as one text"),
@@ -166,21 +188,28 @@ def test_only_passages_and_ideal_answers_are_joined(tmp_path: Path, name: str, v
 
 def test_lists_inside_of_objects_are_read_alike(tmp_path: Path) -> None:
     path = lines(tmp_path / "c.jsonl", [{"x": {"context": ["one", "two"], "answer": ["a"]}}])
-    [case] = CasesFile(path, {"r": ("context", "answer")}, {"context": "x.context", "answer": "x.answer"})
+    [case] = CasesFile(path, {"r": ("context", "answer")})
     assert isinstance(case, Case) and case.inputs == {"context": "one\n\ntwo", "answer": "a"}
 
 
-SAID: list[tuple[object, str, str]] = [
-    ({"role": "assistant", "content": "hello"}, "answer.KEY", "answer.content"),
-    ([{"type": "text", "text": "hello"}], "answer.0.KEY", "answer.0.text"),
-    ({"a student's words": "hello"}, "answer.KEY", ""),
-]
+SAID: list[tuple[object, str]] = [
+    ([{"type": "text", "text": "hello"}], "answer.0.text"),
+    ({"role": "assistant", "content": "hello"}, "answer.content"),
+    ({"role": "assistant", "content": [{"type": "text", "text": "hello"}]}, "answer.content.0.text"),
+    ([{"from": "human", "value": "q"}, {"from": "gpt", "value": "hello"}], "answer.1.value"),
+    ({"messages": [{"role": "user", "content": "q"}, {"role": "a", "content": "hello"}]}, "answer.messages.1.content"),
+    ({"choices": [{"message": {"role": "assistant", "content": "hello"}}]}, "answer.choices.0.message.content"),
+    ({"text": "hello"}, "answer.text"),
+    ([{"text": "one"}, {"text": "two"}], ""),
+    ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, ""),
+    ({"a student's words": "hello"}, ""),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv"])
-@pytest.mark.parametrize(("value", "told", "path"), SAID, ids=range(len(SAID)))
-def test_an_object_is_no_text_and_how_to_name_its_text_is_told(
-    tmp_path: Path, kind: str, value: object, told: str, path: str
+@pytest.mark.parametrize(("value", "path"), SAID, ids=range(len(SAID)))
+def test_an_object_is_no_text_and_the_path_to_its_text_is_told(
+    tmp_path: Path, kind: str, value: object, path: str
 ) -> None:
     rows: list[dict[str, object]] = [{"id": "a", "question": "q", "answer": value}]
     target = tmp_path / f"c.{kind}"
@@ -194,7 +223,7 @@ def test_an_object_is_no_text_and_how_to_name_its_text_is_told(
     needed = {"r": ("question", "answer")}
     [bad] = CasesFile(target, needed)
     assert isinstance(bad, BadRow) and "student" not in bad.reason
-    assert bad.reason.endswith(f"such as --map answer={told}"), bad.reason
+    assert bad.reason.endswith(f"such as --map answer={path}" if path else "write it as one text"), bad.reason
     if path:
         [case] = CasesFile(target, needed, {"answer": path})
         assert isinstance(case, Case) and case.inputs["answer"] == "hello"

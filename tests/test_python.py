@@ -168,14 +168,13 @@ def test_values_become_the_texts_that_files_would_hold() -> None:
         assert "that is no text" in row.bad_cells["a"]
 
 
-def test_a_data_frame_s_named_index_is_a_column() -> None:
+def test_a_data_frame_s_named_index_is_the_id() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"question": ["q", "r"], "answer": ["a", "b"], "id": ["x", "x"]}, index=["k1", "k2"])
     needed = {"r": ("question", "answer")}
     assert CasesFile(sheet_or_path(frame), needed).id_column == "id"  # type: ignore[arg-type]
     frame.index.name = "case"
-    sheet = sheet_or_path(frame)
-    assert [case.id for case in CasesFile(sheet, needed, id_column="case")] == ["k1", "k2"]  # type: ignore[arg-type]
+    assert [case.id for case in CasesFile(sheet_or_path(frame), needed)] == ["k1", "k2"]  # type: ignore[arg-type]
     frame.index.name = "id"
     with pytest.raises(CasesError, match="an index of the name of a column"):
         sheet_or_path(frame)

@@ -128,8 +128,12 @@ class Choices:
         self.judge = self.cards()[0][0].spec.name
 
     def others(self) -> tuple[list[str], list[str]]:
-        """Return the columns that are neither inputs nor ids, and those of them that are called like chatbots."""
-        columns = list(self.cases().metadata)
+        """Return the columns that are neither inputs nor ids, and those of them that are called like chatbots.
+
+        What a workbook hides is in neither.
+        """
+        cases = self.cases()
+        columns = [name for name in cases.metadata if name not in cases.sheet.hidden]
         return columns, [name for name in columns if folded(name) in names_of("chatbots")]
 
     def numbered(self, columns: Sequence[str]) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pathway_local.case import BAD_ROW, DUPLICATE, BadRow, Case
-from pathway_local.errors import CasesError, ColumnsError, UsageError
+from pathway_local.errors import CasesError, ColumnsError, UnknownName, UsageError
 from pathway_local.sheets.columns import (
     folded,
     has_column,
@@ -164,22 +164,26 @@ class CasesFile:
         return self.sheet.sha256()
 
     def _match(self, needed: Mapping[str, Sequence[str]], given: Mapping[str, str]) -> dict[str, str]:
-        """Return the column of each input, or the dotted name of a key inside cells that the user gave for it."""
+        """Return the column of each input. If the columns alone don't match, also look at keys inside cells."""
         absent = {name for name in self.optional if name not in given and not has_column(name, self.columns)}
         wanted = {rubric: [name for name in names if name not in absent] for rubric, names in needed.items()}
-        dotted = [column for column in given.values() if not same_column(column, self.columns)]
-        self._nested = nested_keys(self.sheet, dotted)
+        self._nested: dict[str, tuple[str, ...]] = {}
         try:
-            return match_all(self.columns, wanted, given, self.path.name, self._nested)
-        except ColumnsError as error:
-            if self.sheet.header_row and not any(map(is_known, self.columns)):
-                error.hint += " If another row names the columns, give --header-row N."
-            if self.sheet.others:
-                error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
-            raise
+            return match_all(self.columns, wanted, given, self.path.name)
+        except (ColumnsError, UnknownName) as error:
+            self._nested = nested_keys(self.sheet, given.values())
+            if not self._nested:
+                if self.sheet.header_row and not any(map(is_known, self.columns)):
+                    error.hint += " If another row names the columns, give --header-row N."
+                if self.sheet.others:
+                    error.hint += f" Other sheets: {', '.join(self.sheet.others)} (--sheet NAME)."
+                raise
+        found = match_all(self.columns, wanted, given, self.path.name, list(self._nested))
+        self._nested = {column: path for column, path in self._nested.items() if column in found.values()}
+        return found
 
     def _find_id_column(self) -> str | None:
-        named = (same_column(name, self.columns) for name in names_of("ids"))
+        named = (same_column(name, self.columns) for name in (self.sheet.own_id, *names_of("ids")) if name)
         return next((name for name in named if name and name not in self.inputs.values()), None)
 
     def _item(self, row: Row, seen: dict[str, str]) -> Case | BadRow:

@@ -32,6 +32,7 @@ class DelimitedSheet(Sheet):
     def __init__(self, path: Path, encoding: str = "", header_row: int | None = None) -> None:
         self.path = path
         self.encoding = find_encoding(path, encoding, quotes=True)
+        self.notes = self.encoding.notes
         self.delimiter = self._sniff(header_row or 0)
         first = list(islice(self._records(), max(LOOKED_AT, header_row or 0)))
         self.header_row = find_header([fields for _, fields in first], header_row, path.name) + 1

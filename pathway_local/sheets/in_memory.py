@@ -27,10 +27,10 @@ class InMemorySheet(Sheet):
     typed = True
     path = NAME
 
-    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None) -> None:
+    def __init__(self, items: Sequence[object], columns: Sequence[str] | None = None, own_id: str = "") -> None:
         if not items:
             raise CasesError("the cases are empty", "Give one row or more.")
-        self._items = items
+        self._items, self.own_id = items, own_id
         found: dict[str, None] = {}
         unkept: dict[str, str] = {}
         for row in self.rows():
@@ -63,11 +63,11 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
         return Path(cases)
     table: Any = cases
     if hasattr(table, "itertuples") and hasattr(table, "columns"):
-        named = {name for name in table.index.names if name is not None}
-        if named & set(table.columns):
+        named = [name for name in table.index.names if name is not None]
+        if set(named) & set(table.columns):
             raise CasesError("the table has an index of the name of a column", "Rename it.")
         table = table.reset_index() if named else table
-        return _sheet(list(table.columns), table.itertuples(index=False, name=None))
+        return _sheet(list(table.columns), table.itertuples(index=False, name=None), named[0] if named else "")
     if hasattr(table, "__arrow_c_stream__"):
         import pyarrow as pa
 
@@ -81,12 +81,12 @@ def sheet_or_path(cases: object) -> Path | InMemorySheet:
     raise UsageError(f"the cases are a {type(cases).__name__}", _HINT)
 
 
-def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]]) -> InMemorySheet:
+def _sheet(columns: Sequence[object], rows: Iterable[tuple[object, ...]], own_id: str = "") -> InMemorySheet:
     names = [name for name in columns if isinstance(name, str)]
     if len(names) < len(columns):
         raise CasesError("the table has a column whose name is not text", "Name its columns.")
     column_names(NAME, names)  # of columns with one name, a dict would keep only one
-    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names)
+    return InMemorySheet([dict(zip(names, row, strict=True)) for row in rows], names, own_id)
 
 
 def _row(number: int, item: object) -> Row:

@@ -42,7 +42,8 @@ class Sheet(ABC):
     `told` has the options by which the user said how to read it, `notes` say which choices were made. `title` is its
     name in a file of several sheets, `others` are those of the further sheets that a user sees. `header_row` is the row
     that names its columns, 0 if none does. `typed` says whether its cells have types, so that a list is no text.
-    `unkept` has the columns that can't be kept, each with what it holds.
+    `hidden` are the columns that a user does not see, `unkept` those that can't be kept, each with what it holds. Of a
+    table in Python, `own_id` is the name of its index.
     """
 
     path: Path
@@ -52,6 +53,8 @@ class Sheet(ABC):
     notes: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     header_row = 0
+    hidden: frozenset[str] = frozenset()
+    own_id = ""
     unkept: Mapping[str, str] = {}
     typed = False
 

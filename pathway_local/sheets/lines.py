@@ -31,6 +31,11 @@ class Encoding:
     rows: int
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """The note for users about copies in another encoding."""
+        return () if self.of_copies is self else (f"copies of this file are UTF-8, not {self.codec.upper()}",)
+
+    @property
     def of_copies(self) -> "Encoding":
         """The encoding of a copy with added cells, which hold letters that only Unicode has."""
         return self if self.codec in ("utf-8", *MARKS.values()) else Encoding("utf-8", True, self.rows)

@@ -2,26 +2,36 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 
 from msgspec.structs import replace
 
 from pathway_local.sheets.kinds import Sheet
-from pathway_local.sheets.row import Row, plain_text
+from pathway_local.sheets.row import COLUMN_LIMIT, Row, flaw, plain_text
 
 SAMPLE_ROWS = 100
+DEPTH = 6
 
 Path = tuple[str, ...]
 """A column, then the keys and, in lists, the places from 0 that lead to a value in its cell."""
 
 
 def nested_keys(sheet: Sheet, named: Iterable[str]) -> dict[str, Path]:
-    """Return the path of each dotted name, such as `choices.0.text`, that leads to a value in one of the first rows."""
+    """Return the keys in the cells of the first rows by their dotted names, without those that are also columns.
+
+    A place in a list, such as `choices.0.text`, counts only if it is `named`.
+    """
+    found: dict[str, Path] = {}
     paths = {name: (column, *keys) for name in named for column, *keys in [name.split(".")] if keys}
-    rows = list(islice((row for row in sheet.rows() if not row.blank), SAMPLE_ROWS)) if paths else []
-    return {name: path for name, path in paths.items() if any(_at(row, path) is not _NOTHING for row in rows)}
+    for row in islice((row for row in sheet.rows() if not row.blank), SAMPLE_ROWS):
+        for column in row.cells:
+            found |= {".".join(path): path for path in _paths((column,), _at(row, (column,)))}
+        found |= {name: path for name, path in paths.items() if _at(row, path) is not _NOTHING}
+        if len(found) > COLUMN_LIMIT:
+            break
+    return {name: path for name, path in found.items() if name not in sheet.columns}
 
 
 def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
@@ -35,6 +45,9 @@ def with_nested(row: Row, wanted: Mapping[str, Path]) -> Row:
 
 SEPARATOR = "\n\n"
 """Stands between the texts of a list."""
+
+TEXT_KEYS = ("content", "text", "value", "message", "messages", "conversations", "choices", "output")
+"""Keys by which the text in an object is found, in this order; a message names none of a person's own keys."""
 
 ERROR_VALUE = re.compile(
     r"#(N/A|N/D|NV|(DIV|¡DIV)/0!|(NAME|NOM|NOME|¿NOMBRE)\?|(N/A|¡?(REF|NULL?|NULO|NU[LM]|NÚM|NOMBRE|ZAHL|BEZUG|WERT|"
@@ -74,15 +87,32 @@ def _text_of(value: object, column: str, name: str, *, joins: bool) -> str:
     place = ""
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value, place = value[0], f"{place}.0"
-    if isinstance(value, Mapping):
-        raise NotText(f"is an object: name the text in it, such as --map {name}={column}{place}.KEY")
     if any(isinstance(each, Mapping) for each in _items(value)):
-        raise NotText(f"is a list of objects: name the text in it, such as --map {name}={column}{place}.0.KEY")
+        what = "a list of objects" if isinstance(value, list) else "an object"
+        keys = _keys_of_text(value)
+        named = f"name the text in it, such as --map {name}={column}{place}.{'.'.join(keys)}" if keys else ""
+        raise NotText(f"is {what}: {named or 'write it as one text'}")
     if not all(isinstance(each, str) for each in _items(value)):
         raise NotText("is a list with more than texts: write it as one text")
     if len(_items(value)) > 1 and not joins:
         raise NotText(f"lists {len(_items(value))} texts: name one, such as --map {name}={column}{place}.0")
     return SEPARATOR.join(map(str, _items(value)))
+
+
+def _keys_of_text(value: object) -> list[str]:
+    """Return the keys and places that lead to the one text in a value: of messages, the last; empty if unclear."""
+    if isinstance(value, str):
+        return []
+    if isinstance(value, Mapping):
+        key = next((key for key in TEXT_KEYS if value.get(key)), "")
+        inner = value.get(key)
+    else:
+        items = _items(value)
+        spoken = all(isinstance(each, Mapping) and {"role", "from"} & {*each} for each in items)
+        key = str(len(items) - 1) if items and (spoken or len(items) == 1) else ""
+        inner = items[-1] if key else None
+    further = _keys_of_text(inner) if key else []
+    return [key, *further] if further or isinstance(inner, str) else []
 
 
 _NOTHING = object()
@@ -106,3 +136,12 @@ def _parsed(text: str) -> object:
         return json.loads(text) if text.lstrip().startswith(("{", "[")) else None
     except (ValueError, RecursionError):
         return None
+
+
+def _paths(path: Path, value: object) -> Iterator[Path]:
+    """Yield the path of each key in an object and in the objects inside it."""
+    for key, inner in value.items() if isinstance(value, Mapping) and len(path) <= DEPTH else ():
+        # With a dot in a key, a dotted name could mean two paths.
+        if key.strip() and "." not in key and not flaw(key):
+            yield (*path, key)
+            yield from _paths((*path, key), inner)

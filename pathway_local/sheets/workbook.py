@@ -66,6 +66,7 @@ class WorkbookSheet(Sheet):
             told = f" (hidden: {', '.join(map(repr, hidden))})" if hidden else ""
             self.notes = (f"the sheet {self.title!r} is read, one of {len(seen) + len(hidden)}{told}",)
         self.columns = column_names(path, self._names(rows, header_row))
+        self.hidden = frozenset(name for place, name in enumerate(self.columns) if place in self._outline.hidden)
 
     def _names(self, rows: Sequence[list[str]], header_row: int | None) -> list[str]:
         """Find the header, which reaches as far as its merged cells, and return the names of its columns."""

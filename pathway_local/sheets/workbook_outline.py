@@ -38,11 +38,12 @@ LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
 
 OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 TAGS = re.compile(
-    rb"""<(?:\w+:)?(?:(row|c|f)\b"""
+    rb"""<(?:\w+:)?(?:(row|c|f)\b|(col)\b([^>]*)"""
     rb"""|mergeCell\b[^>]{0,200}?ref=["']([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})["'])"""
 )
 Cells = Sequence[Any]
 AS_CSV = "Save it as CSV or Parquet."
+HIDDEN = re.compile(rb"""(min|max|hidden)=["'](\w+)["']""")
 
 
 def check_archive(path: Path) -> None:
@@ -87,13 +88,14 @@ def check_copyable(path: Path) -> None:
 
 @dataclass(slots=True)
 class Outline:
-    """What a sheet's XML says before any cell is read: its rows, and whether it has formulas.
+    """What a sheet's XML says before any cell is read: its rows, whether it has formulas, and which columns it hides.
 
     `merged` has the column (from 0), the first and the last row of each cell that is merged over several rows.
     """
 
     rows: int = 0
     formulas: bool = False
+    hidden: set[int] = field(default_factory=set)
     merged: list[tuple[int, int, int]] = field(default_factory=list)
 
     @classmethod
@@ -101,11 +103,15 @@ class Outline:
         """Look over a part of the workbook. Raises CasesError for more rows, columns or merged cells than allowed."""
         found, width = cls(), 0
         with zipfile.ZipFile(path) as archive:
-            for tag, column, first, last in _tags(archive, part):
+            for tag, col, about, column, first, last in _tags(archive, part):
                 width = 0 if tag == b"row" else width + (tag == b"c")
                 found.rows += tag == b"row"
                 found.formulas |= tag == b"f"
-                if column and int(last) > int(first) > 0:
+                if col:
+                    told = dict(HIDDEN.findall(about))
+                    if told.get(b"hidden") in (b"1", b"true"):
+                        found.hidden.update(range(int(told[b"min"]) - 1, min(int(told[b"max"]), LAST_COLUMN)))
+                elif column and int(last) > int(first) > 0:
                     found.merged.append((column_index_from_string(column.decode()) - 1, int(first), int(last)))
                 if width > LAST_COLUMN or found.rows > LAST_ROW or len(found.merged) > MERGED_LIMIT:
                     raise CasesError(f"{path.name} has more rows, columns or merged cells than can be read", AS_CSV)
