@@ -11,7 +11,7 @@ from pathlib import Path
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from rated_run import IDS, TINY, TWO, add, cases, judged_run, said
+from rated_run import IDS, TINY, TWO, add, cases, judged_run, said, write_lines
 
 import pathway_local
 from pathway_local.case import BadRow, Case, fingerprint
@@ -27,12 +27,6 @@ from pathway_local.sheets.kinds import open_sheet
 from pathway_local.verdict import Failure, Score, Verdict
 
 COMMAND = Path(sys.executable).with_name("pathway-local")
-
-
-def sheet_of_texts(path: Path) -> Path:
-    rows = (f"{name},the question of {name},the answer of {name}" for name in IDS)
-    path.write_text("\n".join(["id,question,answer", *rows]))
-    return path
 
 
 @pytest.fixture
@@ -120,10 +114,15 @@ def test_a_copy_counts_rows_without_a_verdict_and_verdicts_without_a_row(run: Ru
 
 
 def test_a_copy_has_scores_labels_reasons_and_confidence_and_the_rest_on_request(run: RunFile, tmp_path: Path) -> None:
-    sheet = cases_of(sheet_of_texts(tmp_path / "cases.csv"), [TINY], run)
-    export_onto(run, sheet, tmp_path / "short.csv", force=False)
-    export_onto(run, sheet, tmp_path / "all.csv", force=False, every=True)
-    short, every = ((tmp_path / name).read_text().splitlines()[0].split(",") for name in ("short.csv", "all.csv"))
+    lines = [json.dumps({"id": name, "question": f"the question of {name}"}) for name in IDS]
+    texts = [line[:-1] + f', "answer": "the answer of {name}"}}' for line, name in zip(lines, IDS, strict=True)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(texts))
+    sheet = cases_of(tmp_path / "cases.jsonl", [TINY], run)
+    export_onto(run, sheet, tmp_path / "short.jsonl", force=False)
+    export_onto(run, sheet, tmp_path / "all.jsonl", force=False, every=True)
+    short, every = (
+        list(json.loads((tmp_path / name).read_text().splitlines()[0])) for name in ("short.jsonl", "all.jsonl")
+    )
     assert [name.removeprefix("hosted.tiny.") for name in short if name.startswith("hosted.")] == [
         "score", "score_label", "reason", "failure", "failure_message",
     ]  # fmt: skip
@@ -223,12 +222,11 @@ def test_a_parquet_file_says_where_its_verdicts_come_from(awkward: RunFile, tmp_
 
 
 def test_no_column_takes_the_place_of_another_beside_the_users_own(awkward: RunFile, tmp_path: Path) -> None:
-    (tmp_path / "cases.csv").write_text("id,question,answer\ns-1,q,a\n")
-    sheet = cases_of(tmp_path / "cases.csv", [AWKWARD], awkward)
-    export_onto(awkward, sheet, tmp_path / "out.csv", force=False, every=True)
-    with (tmp_path / "out.csv").open(newline="") as file:
-        [row] = csv.DictReader(file)
-    assert {name: row[f"awkward.{name}"] for name in FILLED} == {name: str(value) for name, value in FILLED.items()}
+    (tmp_path / "cases.jsonl").write_text('{"id": "s-1", "question": "q", "answer": "a"}\n')
+    sheet = cases_of(tmp_path / "cases.jsonl", [AWKWARD], awkward)
+    export_onto(awkward, sheet, tmp_path / "out.jsonl", force=False, every=True)
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert {name: row[f"awkward.{name}"] for name in FILLED} == FILLED
 
 
 def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFile, tmp_path: Path) -> None:
@@ -245,13 +243,14 @@ def test_no_column_of_a_rubric_takes_the_place_of_another_rubrics(awkward: RunFi
 
 def test_a_row_without_an_id_is_known_in_a_copy_of_another_name(run: RunFile, tmp_path: Path) -> None:
     rater = next(number for number, _ in run.raters())
-    gone = BadRow("old.csv line 3", 3, "old.csv", "line 3", "in other words")
+    gone = BadRow("old.jsonl line 2", 2, "old.jsonl", "line 2", "in other words")
     run.put(rater, gone.ref, gone.failure)
-    (tmp_path / "new.csv").write_text("id,question,answer\ns-1,q,a\n,q,a\n")
-    sheet = cases_of(tmp_path / "new.csv", rubrics_of(run).values(), run)
-    export_onto(run, sheet, tmp_path / "out.csv", force=False)
-    *_, second = (tmp_path / "out.csv").read_text().splitlines()
-    assert "old.csv line 3: in other words" in second
+    rows = [{"id": "s-1", "question": "q", "answer": "a"}, {"question": "q", "answer": "a"}]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sheet = cases_of(tmp_path / "new.jsonl", rubrics_of(run).values(), run)
+    export_onto(run, sheet, tmp_path / "out.jsonl", force=False)
+    _, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert "old.jsonl line 2: in other words" in second.values()
 
 
 def test_a_reader_of_the_pipe_may_leave(tmp_path: Path) -> None:
@@ -289,9 +288,10 @@ def test_columns_that_nobody_fills_are_left_out(run: RunFile, tmp_path: Path) ->
         header = next(csv.reader(file))
     assert {"marks", "failure", "failure_row", "score", "reason"} <= set(header)
     assert not {"caution", "score_expected", "score_p1"} & set(header)
-    export_onto(run, cases_of(sheet_of_texts(tmp_path / "c.csv"), [TINY], run), tmp_path / "out.csv", force=False)
-    head = (tmp_path / "out.csv").read_text().splitlines()[0]
-    own = [name for name in head.split(",") if name.startswith("ann.")]
+    texts = [{"id": n, "question": f"the question of {n}", "answer": f"the answer of {n}"} for n in IDS]
+    write_lines(tmp_path / "c.jsonl", texts)
+    export_onto(run, cases_of(tmp_path / "c.jsonl", [TINY], run), tmp_path / "out.jsonl", force=False)
+    own = [name for name in json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0]) if name.startswith("ann.")]
     assert own == ["ann.tiny.score", "ann.tiny.score_label", "ann.tiny.notes"]
 
 

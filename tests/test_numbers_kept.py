@@ -124,7 +124,7 @@ def test_a_header_that_would_run_is_a_text_and_its_numbers_stay_numbers(tmp_path
         assert {cell.data_type for cell in openpyxl.load_workbook(tmp_path / "out.xlsx").worksheets[0][1]} == {"s"}
 
 
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "jsonl"])
 def test_a_copy_of_the_sheet_keeps_its_own_cells(tmp_path: Path, ending: str) -> None:
     path = write_cases(tmp_path / f"cases.{ending}")
     with judged(tmp_path / "may.run", path) as run:

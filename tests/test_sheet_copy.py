@@ -1,3 +1,4 @@
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -62,11 +63,30 @@ def test_a_copy_keeps_its_encoding(tmp_path: Path, codec: str) -> None:
     assert copied(path).read_bytes() == "question\tanswer\tscore\tnote\né\t😀\t2\t'=2\n".encode(codec)
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.json", "a.parquet"])
 def test_files_of_programs_are_not_copied(tmp_path: Path, name: str) -> None:
     write_table(tmp_path / name, ["question", "answer"], [{"question": "q", "answer": "a"}])
     with pytest.raises(UsageError, match="columns can't be added to"):
         copied(tmp_path / name)
+
+
+def test_jsonl_keeps_every_byte_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"question": "q", "answer": "a", "n": 1.00}  \n\n{"question"\n{}\n{"answer": "\\u00e9", "question":null}'
+    )
+    lines = copied(path).read_text().split("\n")
+    assert lines[:3] == ['{"question": "q", "answer": "a", "n": 1.00, "score": 1, "note": "=1"}  ', "", '{"question"']
+    assert json.loads(lines[3])["note"].startswith("the input question is missing")
+    assert lines[4] == '{"answer": "\\u00e9", "question":null, "score": 5, "note": "=5"}'
+
+
+def test_jsonl_that_has_a_new_key_far_down_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "q", "answer": "a"}\n' * 1200 + '{"question": "q", "answer": "a", "score": 3}\n')
+    with pytest.raises(UsageError, match="already has a column score"):
+        copied(path)
+    assert names(tmp_path) == ["a.jsonl"]
 
 
 def make_workbook(path: Path) -> None:

@@ -125,11 +125,11 @@ def test_without_a_terminal_it_prints_commands_that_work(desk: Desk) -> None:
 
 def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     desk.sheet([{"question": f"Where is room {n}?", "answer": f"On floor {n}."} for n in range(3)], "c.jsonl")
-    (desk.work / "c-scored.csv").write_text("older")
+    (desk.work / "c-scored.jsonl").write_text("older")
     person = Terminal(desk, "c.jsonl", "--models", "models.yaml")
     person.answers("8", "small.prompty", "", "", "", "", "")
     assert person.ends() == 2, person.said
-    assert "c-scored.csv exists" in person.said and (desk.work / "c-scored.csv").read_text() == "older"
+    assert "c-scored.jsonl exists" in person.said and (desk.work / "c-scored.jsonl").read_text() == "older"
     assert (desk.work / "c-report.html").exists()
 
 

@@ -15,7 +15,7 @@ from pathway_local.errors import CasesError
 from pathway_local.sheets.columns import is_known
 from pathway_local.sheets.header import LOOKED_AT, find_header, names_in
 from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
-from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, find_encoding
+from pathway_local.sheets.lines import LINE_LIMIT, Lines, RowTooLong, find_encoding, own_text
 from pathway_local.sheets.row import ROW_LIMIT, Row, column_names, delimited_cell
 from pathway_local.verdict import Value
 
@@ -83,14 +83,13 @@ class DelimitedSheet(Sheet):
         header = self._extended(self._header, [*[""] * (width - self._width), *columns])
         file.write(encoding.mark + encoding.encode(header))
         for row, cells in rows:
-            if row.raw is None:
-                raise CasesError(f"{self.path.name} {row.place} is too long to be copied", "Shorten or remove it.")
+            text = own_text(self.path, row)
             # A record with too many fields, or with fields that can't be told apart, gets no new ones: they would
             # end up below wrong columns.
             if cells is None or row.width is None or row.width > width:
-                file.write(encoding.encode(row.raw))
+                file.write(encoding.encode(text))
             else:
-                file.write(encoding.encode(self._extended(row.raw, [*[""] * (width - row.width), *cells])))
+                file.write(encoding.encode(self._extended(text, [*[""] * (width - row.width), *cells])))
         return 0
 
     def _extended(self, text: str, fields: Sequence[Value]) -> str:

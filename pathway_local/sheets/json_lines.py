@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from pathway_local.errors import CasesError
-from pathway_local.sheets.kinds import Sheet, SheetKind
-from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding
+from pathway_local.sheets.kinds import NewCells, Sheet, SheetKind
+from pathway_local.sheets.lines import Lines, RowTooLong, find_encoding, own_text
 from pathway_local.sheets.row import (
     COLUMN_LIMIT,
     ROW_LIMIT,
@@ -19,6 +20,7 @@ from pathway_local.sheets.row import (
     flaw,
     json_text,
     plain_text,
+    refuse_columns,
 )
 from pathway_local.verdict import Value
 
@@ -38,6 +40,7 @@ class JsonLinesSheet(Sheet):
     def __init__(self, path: Path, encoding: str = "") -> None:
         self.path = path
         self.encoding = find_encoding(path, encoding, quotes=False)
+        self.notes = self.encoding.notes
         self.columns = column_names(path, self._keys())
 
     def rows(self) -> Iterator[Row]:
@@ -53,11 +56,26 @@ class JsonLinesSheet(Sheet):
                     return
                 except RowTooLong:
                     line, problem = "-", f"it has more than {ROW_LIMIT:,} characters"
-                yield _row(line, start, f"line {start}", problem)
+                yield replace(_row(line, start, f"line {start}", problem), raw=lines.row)
 
     def count(self) -> int | None:
         """Return the number of lines that are not blank."""
         return self.encoding.rows
+
+    def copy(self, file: BinaryIO, columns: Sequence[str], rows: NewCells) -> int:
+        """Write every line as it is, with the new keys before its closing brace."""
+        encoding = self.encoding.of_copies
+        file.write(encoding.mark)
+        for row, cells in rows:
+            text = own_text(self.path, row)
+            if cells is not None and not row.problem:
+                # The columns are the keys of the first lines, so a later line may still have one of the new names.
+                refuse_columns(self.path, columns, row.cells)
+                # The new keys go before the last character, the closing brace: the user's part keeps every byte.
+                body, added = text.rstrip(), json_text(dict(zip(columns, cells, strict=True)))[1:]
+                text = f"{body[:-1]}{', ' if row.cells and cells else ''}{added}{text[len(body) :]}"
+            file.write(encoding.encode(text))
+        return 0
 
     def _keys(self) -> list[str]:
         keys: dict[str, None] = {}
@@ -166,4 +184,4 @@ def _write_list(file: BinaryIO, columns: Sequence[str], rows: Iterable[Mapping[s
 
 
 JSON_LIST = SheetKind(JsonListSheet, _write_list, encodings=True)
-JSON_LINES = SheetKind(JsonLinesSheet, _write, encodings=True)
+JSON_LINES = SheetKind(JsonLinesSheet, _write, JsonLinesSheet.copy, encodings=True)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from pathway_local.errors import CasesError, UsageError
-from pathway_local.sheets.row import ROW_LIMIT
+from pathway_local.sheets.row import ROW_LIMIT, Row
 
 LINE_LIMIT = 200_000
 """Lines of one row. Each is kept as an object, and a quote that never closes takes in all lines after it."""
@@ -158,3 +158,10 @@ class Lines:
         while line and not line.endswith(("\n", "\r")):
             line = self._file.readline(ROW_LIMIT)
         return None
+
+
+def own_text(path: Path, row: Row) -> str:
+    """Return the row's text as it is in the file. Raises CasesError if it was too long to keep."""
+    if row.raw is None:
+        raise CasesError(f"{path.name} {row.place} is too long to be copied", "Shorten or remove that row.")
+    return row.raw

@@ -37,8 +37,8 @@ class Row(Struct, frozen=True):
     a cell of several lines takes one row. Files that no spreadsheet shows count their lines or items. `place` is where
     a person finds the row, such as "line 7". A `blank` row holds nothing, as rows below the last one of a sheet often
     do. `cells` has every cell that could be read, by column; a cell that is missing differs from an empty one.
-    `problem` says why the whole row can't be read, `bad_cells` why one cell can't. `raw` is the row's text in a CSV
-    file (None if it is too long to keep), and `width` its number of fields (None if they can't be told apart). In a
+    `problem` says why the whole row can't be read, `bad_cells` why one cell can't. `raw` is the row's text in a file of
+    lines (None if it is too long to keep), and `width` its number of fields (None if they can't be told apart). In a
     file whose cells have types, `values` has the values that are no texts.
     """
 

@@ -72,7 +72,7 @@ def add_columns(
     """Copy the cases file to `target`, of the same kind, with `columns` to the right of its own.
 
     `values` gives the new cells of a case or a bad row; a column that it leaves out stays empty. The user's cells
-    are copied as they are, to the byte in CSV and TSV, including rows that can't be read (they get no new
+    are copied as they are, to the byte in CSV, TSV and JSONL, including rows that can't be read (they get no new
     cells if their fields can't be told apart). A workbook keeps its other sheets, formats and widths; drawings may
     be lost. Returns how many texts were cut because a workbook's cell holds no more. Raises OutputExists; UsageError if
     the sheet has one of the columns already, or the file can't be written; CasesError if the sheet can't be copied.
