@@ -63,16 +63,13 @@ COPIED, CUT, LOOP = "copied", "cut", "loop"
 OF_FIELD = re.compile(f"^({COPIED}:|{CUT}:|{LOOP}:)")
 """The beginning of a mark that names a field."""
 
-HELD, TURNED = "double-check:held", "double-check:flipped"
-"""Marks of a verdict that was judged a second time: it kept its scores, or it did not."""
-
 
 class Verdict(Struct, frozen=True):
     """Scores by name, the other fields by name, and marks that warn.
 
     A mark is `cut:FIELD` (the field reached its budget), `copied:FIELD` (it repeats a placeholder of the prompt),
     `loop:FIELD` (it repeats itself), `truncated:INPUT` (the input's end was cut off), `rule:NAME` (the verdict breaks a
-    rule of its rubric), `flipped` (two orders of a comparison disagree), HELD or TURNED.
+    rule of its rubric) or `flipped` (two orders of a comparison disagree).
     """
 
     scores: Mapping[str, Score]
@@ -94,10 +91,6 @@ class Failure(Struct, frozen=True):
 
 
 Outcome = Verdict | Failure
-
-
-DRAW = "draw"
-"""What each of several samples says is in fields that begin so, such as `draw1.score`."""
 
 
 class Tokens(Struct, frozen=True):

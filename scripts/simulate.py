@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from pathway_local.results.ranking import above, places
 from pathway_local.statistics.agreement import pair_agreement, reliability
 from pathway_local.statistics.bradley_terry import strength_differences
-from pathway_local.statistics.corrected import corrected_difference, corrected_share
+from pathway_local.statistics.corrected import Correction, corrected_difference, corrected_mean, corrected_share
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import Estimate, Interval, Undefined
 from pathway_local.statistics.handover import hand_over
 from pathway_local.statistics.human_benchmark import human_benchmark
 from pathway_local.statistics.needed import labels_for_width
-from pathway_local.statistics.prediction_powered import Correction, corrected_mean
 from pathway_local.statistics.share import scale_mean
 
 Numbers = NDArray[np.float64]
@@ -120,7 +119,7 @@ def corrected_bad(name: str, labels: int, rng: np.random.Generator) -> bool | No
     """The share of answers that people would call bad: levels 1 and 2."""
     truth, judge, people, _ = a_file(rng, name, labels)
     bad, nothing = np.where(np.isnan(people), np.nan, people <= 2), np.zeros(CASES, np.bool_)
-    return covers(corrected_share((judge <= 2).astype(float), bad, nothing, nothing), float(np.mean(truth <= 2)))
+    return covers(corrected_share((judge <= 2).astype(float), bad, (nothing, nothing)), float(np.mean(truth <= 2)))
 
 
 def difference(questions: int, labels: int, rng: np.random.Generator) -> bool | None:
@@ -180,23 +179,19 @@ DOUBTS: dict[str, Callable[[Numbers], Numbers]] = {
 """The chance that a judge is wrong on a case, by its doubt from 0 to 1."""
 
 
-def kept_promise(name: str, labels: int, clusters: int, skipped: float, rng: np.random.Generator) -> bool | None:
-    """At most 10% of the kept cases are wrong; with clusters, of further ones. A share of the hard cases is skipped."""
-    doubt, student = rng.random(CASES), np.arange(CASES) // 8
-    chance = DOUBTS[name](doubt)
-    if clusters:
-        odds = np.log(chance / (1 - chance)) + rng.normal(0, 1, CASES // 8)[student]
-        chance = 1 / (1 + np.exp(-odds))
-    wrong = rng.random(CASES) < chance
-    drawn = student < clusters if clusters else rng.permutation(CASES) < labels
+def kept_promise(name: str, labels: int, skipped: float, rng: np.random.Generator) -> bool | None:
+    """At most 10% of the kept cases are wrong. A share of the hard cases is skipped."""
+    doubt = rng.random(CASES)
+    wrong = rng.random(CASES) < DOUBTS[name](doubt)
+    drawn = rng.permutation(CASES) < labels
     missing = drawn & wrong & (rng.random(CASES) < skipped)
     # As `handover` does it, a drawn case that did not come back counts as wrong, and is handed over.
     given = np.where(drawn, wrong | missing, np.nan)
-    chosen = hand_over(1 - doubt, given, 0.1, student if clusters else None).chosen
+    chosen = hand_over(1 - doubt, given, 0.1).chosen
     if not chosen:
         return True
     mine = (1 - doubt >= chosen.sure) & ~drawn
-    return bool(chance[mine].mean() <= 0.1 if clusters else wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
+    return bool(wrong[mine].sum() <= 0.1 * mine.sum() + 1e-9)
 
 
 def rows(files: int) -> Iterator[tuple[str, str, Once]]:
@@ -238,15 +233,12 @@ def rows(files: int) -> Iterator[tuple[str, str, Once]]:
         yield "plan", f"half-width {points}, {name}, pilot of {pilot}", partial(planned, name, pilot, points)
     for name in DOUBTS:
         for labels in (150, 600):
-            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0, 0.0)
+            yield "handover", f"doubt {name}, {labels} labels", partial(kept_promise, name, labels, 0.0)
     yield (
         "handover",
         "doubt tells many errors, 400 labels, half of the errors skipped",
-        partial(kept_promise, "tells many errors", 400, 0, 0.5),
+        partial(kept_promise, "tells many errors", 400, 0.5),
     )
-    for count in (40, 80):
-        name = f"doubt tells many errors, {count} students"
-        yield "handover", name, partial(kept_promise, "tells many errors", 0, count, 0.0)
 
 
 def main(files: int, parts: Sequence[str]) -> None:

@@ -87,7 +87,7 @@ class Trial:
         with _changed(self.desk.environment, PYTHONPATH=path):
             self._strike("clock", signal.SIGTERM, self.rng.uniform(0.0, self.seconds))
 
-    def starve(self, least: float = 0.2, most: float = 2.0) -> None:
+    def starve(self, least: float = 1.5, most: float = 4.0) -> None:
         """Limit the address space of the command, and of each process that it starts, to so many GiB."""
         limit = int(self.rng.uniform(least, most) * GIB)
         self._strike("memory", before=["sh", "-c", f'ulimit -v {limit}; exec "$@"', "sh"])

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,6 +21,10 @@ from typed import Desk
 from typed_here import Run, leave_alone, typing_in
 from walks import Walker
 from xdist.scheduler import LoadScopeScheduling
+
+# A shell lets its background programs ignore SIGINT, and every command that the tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch reads it when it is imported: see engines/vllm.py
 

@@ -74,7 +74,9 @@ def rows(count: int) -> list[dict[str, str]]:
 def store_facts(folder: Path, count: int) -> Path:
     """Write a judge's folder, the list of judges, the rubric and so many cases; return the folder."""
     store_judge(folder / "judge")
-    (folder / "models.yaml").write_text(json.dumps({"script": {"source": str(folder / "judge"), "context": 16384}}))
+    (folder / "models.yaml").write_text(
+        json.dumps({"script": {"source": str(folder / "judge"), "context": 16384, "thinking": "never"}})
+    )
     (folder / "facts.prompty").write_text(RUBRIC)
     (folder / "cases.jsonl").write_text("\n".join(json.dumps(row) for row in rows(count)))
     return folder
@@ -82,12 +84,11 @@ def store_facts(folder: Path, count: int) -> Path:
 
 @dataclass
 class Read:
-    """What a judge sees: the parts of a case, and whether the scale begins with its lowest level."""
+    """What a judge sees of a case."""
 
     question: str
     ideal: str
     answer: str
-    lowest_first: bool
 
 
 Judge = Callable[[Read], float]
@@ -122,10 +123,6 @@ def obeys(read: Read) -> float:
     return 5.0 if told else good(read)
 
 
-def likes_the_last_level(read: Read) -> float:
-    return max(1.0, good(read) - read.lowest_first)
-
-
 class Noisy:
     """The good judge, or 0.45 more or less, each time anew."""
 
@@ -151,7 +148,7 @@ class Script:
             return PassResult("", logprobs=(self._shares(self.given[item.after], item),))
         found = _PARTS.search(text)
         assert found, "the prompt is not that of the rubric"
-        case = Read(*found.groups(), lowest_first=text.index("1 = none") < text.index("5 = all"))
+        case = Read(*found.groups())
         self.read.append(case)
         score = min(5.0, max(1.0, self.judge(case)))
         self.given[item.id] = score

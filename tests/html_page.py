@@ -11,7 +11,7 @@ import pytest
 VOID = {"meta", "br", "line", "rect", "circle", "link", "input", "img"}
 CHROMIUM = shutil.which("chromium")
 
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs a browser: apt-get install chromium")
 
 
 class PageParser(HTMLParser):

@@ -82,20 +82,18 @@ def add(
     kind: str = "judge",
     rows: Iterable[Case] | None = None,
     *,
-    imported: bool = False,
     sheet: bool = False,
 ) -> None:
-    """Store a rater's outcomes by case id: with `imported` by a job of their own, with `sheet` of the last sample."""
+    """Store a rater's outcomes by case id; with `sheet` as on one of the last sample."""
     store_rubric(run, rubric)
     rater = run.add_rater(Rater(name, kind, rubric.name, {}))  # type: ignore[arg-type]
-    job = run.jobs.begin(["import"], {}) if imported else None
     drawn = max(samples(run, rubric.name)[-1].jobs) if sheet else None
     told = [
         CaseOutcome(case.ref(fingerprint(run.key, rubric.texts_of(case))), outcomes[case.id])
         for case in (cases(rubric) if rows is None else rows)
         if case.id in outcomes
     ]
-    run.put_all(rater, told, keep=None, job=job, sheet=drawn)
+    run.put_all(rater, told, keep=None, sheet=drawn)
 
 
 def store_draw(

@@ -19,14 +19,6 @@ Key = tuple[str, str]
 """Rater and case."""
 
 
-@dataclass(frozen=True)
-class Import:
-    """An import, with what its rater had before on each case of which it stored a rating."""
-
-    rater: str
-    before: dict[Key, tuple[Outcome, int] | None]
-
-
 @dataclass
 class World:
     """Files, and what the run must hold: each rater's outcome of a case, and the version of the texts that it saw.
@@ -44,9 +36,6 @@ class World:
     heads: list[str] = field(default_factory=list)
     batches: list[dict[str, str]] = field(default_factory=list)
     """Cases by random id, of the batch files and rating sheets that the run knows."""
-
-    imports: list[Import] = field(default_factory=list)
-    """All imports that were not undone, oldest first."""
 
     kept: set[str] = field(default_factory=set)
     """The cases of which the run keeps the column."""
@@ -112,11 +101,6 @@ class World:
     def line(self) -> str:
         """The id of the broken line."""
         return f"cases.jsonl line {len(self.versions) + 1}"
-
-    def undone_by(self, last: Import) -> dict[Key, Outcome]:
-        """The outcomes as they must be once this import is undone."""
-        left = {key: each for key, each in self.outcomes.items() if key not in last.before}
-        return left | {key: had[0] for key, had in last.before.items() if had}
 
     def bytes(self) -> bytes:
         """All that lies in the files of the run."""

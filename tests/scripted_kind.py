@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import EngineKind, LoadPlan
+from pathway_local.engines.engine import EngineKind, Fitted
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.system.machine import Machine
@@ -21,11 +21,11 @@ class Scripted(EngineKind):
         """Never chosen by `auto`."""
         return False
 
-    def load_plan(
+    def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
+    ) -> Fitted:
         """Needs no memory."""
-        return LoadPlan()
+        return {}, ()
 
 
 SCRIPTED = Scripted()

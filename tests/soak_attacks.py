@@ -42,7 +42,7 @@ def main(signals: int, real: int) -> int:
             vllm = _trial(Desk(Path(folder) / "vllm", judge), "vllm", 3, VLLM_CASES)
             problems += _attack("vLLM judges", vllm, real * 3 // 8, lambda: vllm.interrupt_judging(_either(vllm)))
             problems += _attack("vLLM", vllm, real // 8, lambda: vllm.interrupt(_either(vllm)))
-            problems += _attack("vLLM", vllm, real // 20, lambda: vllm.starve(1.5, 4.0))
+            problems += _attack("vLLM", vllm, real // 20, vllm.starve)
     print("\n".join(problems) or "nothing lost, doubled or left")
     return 1 if problems else 0
 

@@ -36,6 +36,6 @@ def store_judge(folder: Path, family: Family = BY_NAME["qwen"], **config: object
 
 
 def spec_of(folder: Path, **keys: object) -> JudgeSpec:
-    """The spec of a stored judge as if an entry said only `keys`."""
-    told = {"name": "small", "source": str(folder), "origin": FOLDER, "context": 16384, **keys}
+    """The spec of a stored judge as if an entry said that it never thinks, and `keys`."""
+    told = {"name": "small", "source": str(folder), "origin": FOLDER, "context": 16384, "thinking": "never", **keys}
     return JudgeSpec.model_validate(told)

@@ -18,7 +18,6 @@ from pathway_local.rubrics.rubric_file import load_rubric
 OWN = Path(__file__).parent / "rubric_files"
 ORIGINALS = Path(__file__).parents[2] / "shared" / "originals"
 PROMPTS = ("labels.txt", "braces.txt", "described.txt", "tags.prompty", "keys.prompty", "people.md", "stars.prompty")
-AS_THEY_ARE = ("prometheus.json", "flow.yaml", "levels.yaml", "version2.prompty")
 KINDS = {
     "unsure": "words: yes, no or unsure",
     "nominal": "words: letters in JSON",
@@ -94,7 +93,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path, vllm_host
     """Two cases, one of them hostile, under all these rubrics in one run."""
     folder = tmp_path_factory.mktemp("adopted")
     sources = [OWN / name for name in PROMPTS] + (sorted(ORIGINALS.iterdir()) if ORIGINALS.is_dir() else [])
-    files = {source: _adopted(source, folder) for source in sources} | {OWN / name: OWN / name for name in AS_THEY_ARE}
+    files = {source: _adopted(source, folder) for source in sources}
     for name, entry in KINDS.items():
         source = folder / f"{name}.txt"
         source.write_text(str(CORPUS[entry]["prompt"]))
@@ -125,7 +124,7 @@ def _adopted(source: Path, folder: Path) -> Path:
     return made
 
 
-@pytest.mark.parametrize("name", [*PROMPTS, *AS_THEY_ARE])
+@pytest.mark.parametrize("name", PROMPTS)
 def test_every_shape_of_rubric_judges(judged: Judged, name: str) -> None:
     judged.check(OWN / name)
 

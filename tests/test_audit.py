@@ -166,7 +166,7 @@ print(note(Path(sys.argv[1]), "export", file_facts(Path(sys.argv[2]), b"key")))
     assert len(list(run.records())) >= 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(os.geteuid() == 0, reason="needs a user who is not root: root may write everywhere")
 def test_a_run_that_may_not_be_written_to_takes_no_note(run: RunFile) -> None:
     run.close()
     run.path.chmod(0o400)

@@ -39,7 +39,7 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Iterator[Nodes]:
-    pytest.importorskip("ray", reason="Ray is not installed")
+    pytest.importorskip("ray", reason="needs Ray: ./scripts/setup --cluster")
     own = {
         "HOME": str(tmp_path_factory.mktemp("home")),
         "PYTHONPATH": os.pathsep.join(map(str, (HERE / "scripted_everywhere", HERE, HERE.parent))),

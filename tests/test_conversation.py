@@ -1,4 +1,4 @@
-"""Conversations as inputs: read from JSONL and Parquet, written by us or by the rubric's own loop, and always text."""
+"""Conversations as inputs: read from JSONL and Parquet, shown in our rendering, and always text."""
 
 import json
 from pathlib import Path
@@ -7,21 +7,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from adopting import adopted
 from families import FAMILIES, Family, write_tokenizer
-from jinja2 import Template, TemplateSyntaxError
 from typed import Desk
 
 from pathway_local.case import Case
-from pathway_local.errors import CaseError, MissingInput, RubricError
+from pathway_local.errors import CaseError, MissingInput
 from pathway_local.judges.judge_spec import Chat
 from pathway_local.rendering.prompt import Prompt, PromptWriter
-from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.rubrics.conversation import BadConversation, conversation_text, messages_in
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import load_rubric, parse_rubric
-from pathway_local.rubrics.template import jinja_turn
 from pathway_local.sheets.cases_file import CasesFile
 
 OUTPUTS = 'outputs: {layout: "Score: {score}", fields: {score: {type: score, min: 1, max: 5}}}\n'
@@ -30,12 +25,6 @@ OURS = parse_rubric(
     "---\nuser:\n<talk>\n{{ talk }}\n</talk>\n",
     "ours",
 )
-LOOP = (
-    "{% for message in messages %}{% if not loop.first %}---\n{% endif %}{{ loop.index }} "
-    "{% if message.role == 'user' %}Student{% else %}{{ message['role'] }}{% endif %}: {{ message.content }}"
-    "{% if message.tool_calls %} [{{ message.tool_calls }}]{% endif %}\n{% endfor %}Rate it."
-)
-OWN = parse_rubric(f"---\nname: own\ninputs: {{messages: {{}}}}\n{OUTPUTS}---\nuser:\n{LOOP}\n", "own")
 TALK: list[dict[str, Any]] = [
     {"role": "user", "content": "When is the\nfee due?"},
     {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "look_up", "arguments": '{"x": 1}'}}]},
@@ -64,9 +53,8 @@ def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return family, JudgeTokenizer(write_tokenizer(family, tmp_path_factory.mktemp(family.name)))
 
 
-def prompt_of(judge: tuple[Family, JudgeTokenizer], rubric: Rubric, text: str) -> Prompt:
-    writer = PromptWriter(rubric, judge[1], Chat(judge[0].folds_system), context=20_000)
-    [prompt] = writer.write([dict.fromkeys(rubric.inputs, text)])
+def prompt_of(judge: tuple[Family, JudgeTokenizer], text: str) -> Prompt:
+    [prompt] = PromptWriter(OURS, judge[1], Chat(judge[0].folds_system), context=20_000).write([{"talk": text}])
     assert isinstance(prompt, Prompt), prompt
     return prompt
 
@@ -123,48 +111,15 @@ def test_no_content_can_look_like_a_further_message() -> None:
     assert headings == ["1. <|im_start|>system:", "2. [INST] </s>:"]
 
 
-@pytest.mark.parametrize("rubric", [OURS, OWN], ids=lambda rubric: rubric.name)
-def test_hostile_roles_and_markers_stay_text(judge: tuple[Family, JudgeTokenizer], rubric: Rubric) -> None:
+def test_hostile_roles_and_markers_stay_text(judge: tuple[Family, JudgeTokenizer]) -> None:
     family, tokenizer = judge
     control = {tokenizer.id_of(token) for token in (*family.specials, *family.added)}
-    harmless = prompt_of(judge, rubric, json.dumps([{"role": "a", "content": "b"}] * 2))
-    hostile = prompt_of(judge, rubric, json.dumps(HOSTILE))
+    harmless = prompt_of(judge, json.dumps([{"role": "a", "content": "b"}] * 2))
+    hostile = prompt_of(judge, json.dumps(HOSTILE))
     assert [i for i in hostile.ids if i in control] == [i for i in harmless.ids if i in control]
     assert hostile.reply.form.grammar() == harmless.reply.form.grammar()
     assert "<|im_start|>system" in decoded(judge, hostile)
     assert hostile.shared == harmless.shared
-
-
-def test_a_rubrics_own_loop_writes_what_jinja_would(judge: tuple[Family, JudgeTokenizer]) -> None:
-    plain = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi", "tool_calls": ""}]
-    values = OWN.completed({"messages": json.dumps(TALK)})
-    assert OWN.turns[0].render(values, values) == (
-        '1 Student: When is the\nfee due?\n---\n2 assistant:  [look_up({"x": 1})]\n---\n3 tool: 15 March\nRate it.'
-    )
-    values = OWN.completed({"messages": json.dumps([{k: v for k, v in each.items() if v} for each in plain])})
-    assert OWN.turns[0].render(values, values) == Template(LOOP).render(messages=plain)
-    assert Template(LOOP).render(messages=plain) in decoded(
-        judge, prompt_of(judge, OWN, json.dumps([*plain[:1], {"role": "assistant", "content": "Hi"}]))
-    )
-
-
-REFUSED = {
-    "{% for m in messages %}{{ m.content | upper }}{% endfor %}": "filter 'upper' is not allowed",
-    "{% for m in messages %}{{ m.name }}{% endfor %}": "getattr is not allowed",
-    "{% for m in messages %}{{ m }}{% endfor %}": "name is not allowed",
-    "{% for m in messages %}{% if m %}x{% endif %}{% endfor %}": "name is not allowed",
-    "{% for m in messages %}{% for c in m.content %}{{ c }}{% endfor %}{% endfor %}": "for is not allowed",
-    "{% for m in messages if m.role %}{{ m.role }}{% endfor %}": "for is not allowed",
-    "{% for m in messages[1:] %}{{ m.role }}{% endfor %}": "for is not allowed",
-    "{% for m in messages %}{{ m.role }}{% else %}none{% endfor %}": "for is not allowed",
-    "{{ messages.role }}": "getattr is not allowed",
-}
-
-
-@pytest.mark.parametrize("template", REFUSED)
-def test_this_loop_is_the_only_one(template: str) -> None:
-    with pytest.raises(RubricError, match=REFUSED[template]):
-        parse_rubric(f"---\ninputs: {{messages: {{}}}}\n{OUTPUTS}---\nuser:\n{{{{ messages }}}} {template}\n", "mine")
 
 
 BROKEN: dict[str, Any] = {
@@ -182,19 +137,16 @@ BROKEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize("rubric", [OURS, OWN], ids=lambda rubric: rubric.name)
-def test_a_broken_list_fails_its_case_with_a_reason_that_quotes_nothing(rubric: Rubric, name: str) -> None:
+def test_a_broken_list_fails_its_case_with_a_reason_that_quotes_nothing(name: str) -> None:
     with pytest.raises(BadConversation) as error:
-        rubric.completed(dict.fromkeys(rubric.inputs, json.dumps(BROKEN[name])))
+        OURS.completed({"talk": json.dumps(BROKEN[name])})
     assert isinstance(error.value, CaseError) and "secret" not in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_an_empty_list_is_an_empty_input_and_a_loop_needs_a_list() -> None:
+def test_an_empty_list_is_an_empty_input() -> None:
     with pytest.raises(MissingInput, match="has no messages"):
         OURS.completed({"talk": "[]"})
-    with pytest.raises(BadConversation, match="not a list of messages"):
-        OWN.completed({"messages": "plain words"})
 
 
 def test_messages_come_from_jsonl_and_from_parquet_alike(tmp_path: Path) -> None:
@@ -221,60 +173,14 @@ def test_contextual_relevance_takes_a_conversation_beside_plain_text(judge: tupl
     assert "<user_question>\nWhen is the fee due?\n</user_question>" in decoded(judge, plain)
 
 
-@pytest.mark.parametrize("rubric", [OURS, OWN], ids=lambda rubric: rubric.name)
-def test_a_check_shows_an_example_and_the_rubrics_own_length(
-    judge: tuple[Family, JudgeTokenizer], rubric: Rubric
-) -> None:
-    assert "(the case's" in inspect(rubric).example
-    found = inspect(rubric, PromptWriter(rubric, judge[1], Chat(judge[0].folds_system), context=20_000))
-    assert "(the case's" in found.example
-    assert found.lengths is not None and 0 < found.lengths.shared <= found.lengths.own
-
-
-def test_adopt_declares_the_input_of_a_loop_as_a_conversation() -> None:
-    rubric = adopted(f"{LOOP} {{{{ topic }}}} Give a score from 1 to 5.", declared="score: 1-5")
-    assert {name: (each.conversation, each.looped) for name, each in rubric.inputs.items()} == {
-        "messages": (True, True), "topic": (False, False),
-    }  # fmt: skip
-
-
 def test_a_run_judges_conversations_and_names_broken_ones(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge)
-    for rubric in (OURS, OWN):
-        (desk.work / f"{rubric.name}.prompty").write_text(rubric.text)
+    (desk.work / "ours.prompty").write_text(OURS.text)
     cases = desk.sheet(
         [{"id": "a", "talk": TALK}, {"id": "b", "talk": HOSTILE}, {"id": "c", "talk": BROKEN["no role"]}]
     )
-    both = ["-r", "ours.prompty", "-r", "own.prompty", "--map", "messages=talk", "--map", "talk=talk"]
-    given = ["judge", cases.name, *both, "-j", "scripted", "--models", "models.yaml", "--engine", "scripted"]
+    given = ["judge", cases.name, "-r", "ours.prompty", "-j", "scripted", "--models", "models.yaml"]
+    given += ["--engine", "scripted"]
     said = desk.typed(*given, "--run", "t.run", "--out", "t.csv", code=1)
     assert "message 2 of talk has no role" in " ".join(said.stdout.split())
-    assert (desk.work / "t.csv").read_text().count("bad-conversation") == 2
-
-
-CHOSEN = {
-    "a test on the input around a loop": (
-        "{% if talk %}{% for m in talk %}{% if m.role == 'user' %}{{ m.content }};{% endif %}{% endfor %}{% endif %}",
-        {"talk"},
-    ),
-    "a test on another input around a loop": (
-        "{% if hint %}{% for m in talk %}{{ m.content }};{% endfor %}{% endif %}",
-        {"talk", "hint"},
-    ),
-    "an input called loop": ("{{ loop }} {% for m in talk %}{{ m.content }};{% endfor %}", {"talk", "loop"}),
-}
-
-
-@pytest.mark.parametrize("name", CHOSEN)
-def test_a_loop_inside_of_a_choice_has_the_inputs_that_it_reads(name: str) -> None:
-    text, inputs = CHOSEN[name]
-    turn = jinja_turn("user", text)
-    assert turn.variables == inputs
-    message = {"talk.0.role": "user", "talk.0.content": "Hello", "talk.0.tool_calls": ""}
-    values = {"talk": "[…]", "hint": "yes", "loop": "once", **message}
-    assert turn.render(values, values).endswith("Hello;")
-
-
-def test_a_loops_own_place_is_no_text() -> None:
-    with pytest.raises(TemplateSyntaxError, match="only inputs may be inserted"):
-        jinja_turn("user", "{% for m in talk %}{{ loop }}{% endfor %}")
+    assert (desk.work / "t.csv").read_text().count("bad-conversation") == 1

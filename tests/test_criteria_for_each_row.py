@@ -85,8 +85,8 @@ def test_a_broken_rule_marks_the_verdict_and_the_summary_counts_it(
 
 def test_what_rows_share_comes_first() -> None:
     rubric = load_rubric("criteria")
-    text = rubric.turns[1].render(*[{name: f"[{name}]" for name in rubric.inputs}] * 2)
+    text = rubric.turns[1].render({name: f"[{name}]" for name in rubric.inputs})
     places = [text.index(f"[{name}]") for name in rubric.inputs]
     assert places == sorted(places)
     without = {**{name: f"[{name}]" for name in rubric.inputs}, "reference_answer": ""}
-    assert "reference_answer" not in rubric.turns[1].render(without, without)
+    assert "reference_answer" not in rubric.turns[1].render(without)

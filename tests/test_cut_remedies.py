@@ -14,7 +14,6 @@ from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 
-CRITERIA = "criteria: Is it clear?\nlevels:\n  1: No.\n  2: Yes.\n"
 CLAIMS = """---
 name: claims
 inputs: {answer: {type: string}}
@@ -51,7 +50,6 @@ def run(tmp_path: Path) -> Iterator[RunFile]:
     ("text", "name", "told"),
     [
         (TINY.text, "reason", "raise its limit of 20 tokens (`text 40`, or `tokens: 40`), in the rubric's file"),
-        (CRITERIA, "feedback", "a file with criteria alone has no setting for its 300 tokens"),
         (CLAIMS, "claims", "raise its `items`, now 6, or its texts' `tokens`, in the rubric's file"),
         (TINY.text, "thinking", "raise --think"),
     ],

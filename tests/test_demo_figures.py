@@ -8,7 +8,6 @@ import pytest
 
 from demo_judge.card import FIGURES, ScoreFigures, rubrics_digest, write_card, write_figures
 from demo_judge.figures import figures
-from demo_judge.self_test_card import self_test_section, write_results
 from demo_judge.world import Split
 from pathway_local.case import Case
 from pathway_local.rater import Rater
@@ -76,34 +75,6 @@ def test_the_card_states_figures_size_and_that_the_scores_mean_nothing(tmp_path:
     assert "--seed 8\n" in card
     assert "- 5 of 16 under `gold-answer` (`correctness_score`)" in card
     assert "| gold-answer |" not in card
-
-
-def test_the_card_states_the_stored_self_test_and_says_when_it_is_of_earlier_weights(tmp_path: Path) -> None:
-    rubric = load_rubric("pathway-answer")
-    share = {"value": 0.27, "low": 0.193, "high": 0.364}
-    shift = {"value": -0.001, "low": None, "high": None}
-    common = {"probe": "stranger", "change": "other", "expected": "low", "share": share, "mean_shift": shift}
-    probes = [common | {"result": "failed", "cases": 100, "passed": 27}, common | {"result": "no cases", "cases": 0}]
-    tested = {
-        "table": "probes",
-        "rubric": rubric.name,
-        "rubric_sha256": rubric.sha256,
-        "score": "score",
-        "rows": probes,
-        "notes": [{"text": "Passing is necessary."}],
-    }
-    assert self_test_section(tmp_path) == ""
-    (tmp_path / "model.safetensors").write_bytes(b"1")
-    write_results(tmp_path, [[tested]])
-    section = self_test_section(tmp_path)
-    assert (
-        "| stranger | other | one of the lowest levels | failed | 27 of 100 | 27.0% (19.3% to 36.4%) | 0.00 |"
-        in section
-    )
-    assert "| stranger | other | one of the lowest levels | no cases |  |  |  |" in section
-    assert "Passing is necessary. Here it judged" in " ".join(section.split())
-    (tmp_path / "model.safetensors").write_bytes(b"2")
-    assert "last changed" in " ".join(self_test_section(tmp_path).split())
 
 
 def test_the_shipped_card_states_what_was_measured_under_the_present_rubrics(tmp_path: Path) -> None:

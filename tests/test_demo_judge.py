@@ -30,7 +30,7 @@ def on_the_card() -> ScoreFigures:
 def judged(folder: Path, cases: int) -> tuple[Path, ScoreFigures, ScoreFigures]:
     """The first cases of the card's first line judged anew; the run, its figures, and the card's."""
     known = on_the_card()
-    run = Trial("demo", None, folder, cases, SEED).judged(RUBRIC, Split.VALUES)
+    run = Trial(folder, cases, SEED).judged(RUBRIC, Split.VALUES)
     (found,) = figures(run, RUBRIC, Split.VALUES)
     assert found.cases == found.read == cases
     return run, found, known

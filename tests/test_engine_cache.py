@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -12,8 +13,8 @@ import pytest
 from benchmark.instant_engine import INSTANT, REPLY
 from benchmark.made_cases import write_cases
 from benchmark.own import measure_own
-from pathway_local.engines.allocation import Allocation
-from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.vllm import VLLM
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
@@ -74,7 +75,7 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"
         plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
-        [tally] = run_job(replace(plan, allocation=Allocation("", engines)), Watcher(), ["test"])
+        [tally] = run_job(replace(plan, engines=engines), Watcher(), ["test"])
         assert tally.judged == 400
         with RunFile.open(run) as stored:
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))
@@ -87,21 +88,20 @@ def test_a_plan_is_made_while_no_engine_takes_memory(tmp_path: Path) -> None:
     def config(context: int) -> EngineConfig:
         return EngineConfig(str(tmp_path), max_model_len=context)
 
+    def planned(context: int, estimate: Callable[[], LoadPlan]) -> tuple[str, ...]:
+        return loaded.planned(("scripted", config(context), "auto", Allocation()), estimate).notes
+
     with EngineCache() as loaded:
-        assert loaded.load_plan(
-            "scripted", config(9000), "auto", Allocation(), lambda: LoadPlan(notes=("700",))
-        ) == LoadPlan(notes=("700",))
+        assert planned(9000, lambda: LoadPlan(notes=("700",))) == ("700",)
         engine = loaded.engine("scripted", config(700), "auto", print, lambda: False)
-        assert loaded.load_plan(
-            "scripted", config(9000), "auto", Allocation(), lambda: LoadPlan(notes=("5",))
-        ) == LoadPlan(notes=("700",))
+        assert planned(9000, lambda: LoadPlan(notes=("5",))) == ("700",)
         assert loaded.engine_now is engine
 
         def estimate() -> LoadPlan:
             assert loaded.engine_now is None, "what it takes would be missing in the estimate"
             return LoadPlan(notes=("6",))
 
-        assert loaded.load_plan("scripted", config(8000), "auto", Allocation(), estimate) == LoadPlan(notes=("6",))
+        assert planned(8000, estimate) == ("6",)
 
 
 @pytest.mark.parametrize(("sequences", "window"), [(16, WINDOW), (1024, 2048)])

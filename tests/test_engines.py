@@ -16,8 +16,8 @@ from engine_scripts import ONCE, POISON
 from pydantic import JsonValue
 from scripted_kind import SCRIPTED
 
-from pathway_local.engines.allocation import Allocation
-from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.allocation import Allocation, LoadPlan
+from pathway_local.engines.engine import Fitted
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import EngineDied, EngineError, Stopped, UsageError
@@ -303,10 +303,10 @@ def test_engines_on_a_processor_share_its_memory_unless_the_entry_sets_their_cac
 class _Plans:
     """Plans by the first GPU of a part."""
 
-    def load_plan(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float | None) -> LoadPlan:
+    def fitted(self, judge: JudgeSpec, part: Machine, options: object, dtype: str, steps: float | None) -> Fitted:
         share = {"GPU-24": 0.9, "GPU-20": 0.77, "GPU-22": 0.85}[part.gpus[0].id]
         settings: dict[str, JsonValue] = {"gpu_memory_utilization": share, "enforce_eager": steps == 100}
-        return LoadPlan(settings, (part.gpus[0].id,))
+        return settings, (part.gpus[0].id,)
 
 
 @pytest.mark.usefixtures("_gpu_engine")

@@ -21,10 +21,8 @@ from huggingface_hub import close_session, snapshot_download
 from huggingface_hub.errors import (
     DryRunError,
     GatedRepoError,
-    HfHubHTTPError,
     LocalEntryNotFoundError,
     OfflineModeIsEnabled,
-    RepositoryNotFoundError,
     RevisionNotFoundError,
 )
 from safetensors.numpy import save_file
@@ -32,7 +30,7 @@ from stored_judge import store_judge
 
 from pathway_local.errors import EngineError, UsageError, WeightsMissing
 from pathway_local.judges import fetch as fetching
-from pathway_local.judges.fetch import explained, fetch, registry_line
+from pathway_local.judges.fetch import fetch, registry_line
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.weights import Fetched, changed_files, find_folder, read_record, weights_hash, write_record
 
@@ -107,8 +105,6 @@ def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(repository: Pat
 def test_the_line_for_the_registry_insists_on_these_files(repository: Path) -> None:
     _, record = fetch(SMALL, StandIn(repository))
     assert registry_line(SMALL, record) == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}"
-    variant = SMALL.model_copy(update={"name": "small:fp8"})
-    assert registry_line(variant, record).startswith("small-fp8: {source: someone/small, revision: c0ffee")
 
 
 def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) -> None:
@@ -159,39 +155,25 @@ def _caused(cause: BaseException, outer: type[Exception] = DryRunError) -> Excep
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "hint"),
+    ("error", "said"),
     [
-        (GatedRepoError("x", response=_response(403)), "someone/small is gated", "`hf auth login`"),
-        (_caused(GatedRepoError("x", response=_response(401))), "someone/small is gated", "Accept its terms"),
-        (RevisionNotFoundError("x", response=_response(404)), f"has no revision {COMMIT}", "Correct it"),
-        (RepositoryNotFoundError("x", response=_response(401)), "the hub shows no someone/small", "source"),
-        (_caused(OfflineModeIsEnabled("x")), "forbids the network", "docs/judges.md"),
-        (_caused(httpx2.ConnectError("x"), LocalEntryNotFoundError), "can't be reached (ConnectError)", "proxy"),
-        (httpx2.ConnectTimeout("x"), "can't be reached (ConnectTimeout)", "proxy"),
-        (httpx2.ProxyError("x"), "can't be reached (ProxyError)", "proxy"),
-        (_caused(HfHubHTTPError("x", response=_response(503))), "answers with an error", "Wait"),
-        (OSError(errno.ENOSPC, "No space left on device"), "No space left", "complete files are kept"),
-        (PermissionError(errno.EACCES, "Permission denied"), "can't be written", "permissions"),
+        (_caused(GatedRepoError("Access is\nrestricted", response=_response(401))), "GatedRepoError: Access is restr"),
+        (RevisionNotFoundError("no revision", response=_response(404)), "RevisionNotFoundError: no revision"),
+        (_caused(OfflineModeIsEnabled("offline")), "OfflineModeIsEnabled: offline"),
+        (_caused(httpx2.ConnectError("refused"), LocalEntryNotFoundError), "ConnectError: refused"),
+        (OSError(errno.ENOSPC, "No space left on device"), "OSError: [Errno 28] No space left on device"),
     ],
 )
 @pytest.mark.parametrize("call", [1, 2])
-def test_each_way_to_fail_is_explained(
-    repository: Path, error: Exception, message: str, hint: str, call: int, monkeypatch: pytest.MonkeyPatch
+def test_a_fetch_that_fails_says_why_in_the_words_of_the_hubs_client(
+    repository: Path, error: Exception, said: str, call: int
 ) -> None:
-    monkeypatch.delenv("HF_TOKEN", raising=False)
     with pytest.raises(WeightsMissing) as raised:
         fetch(SMALL, StandIn(repository, {call: error}))
-    assert message in str(raised.value)
+    assert f"judge 'small' can't be fetched: {said}" in str(raised.value)
     assert "\n" not in str(raised.value)
-    assert hint in raised.value.hint
+    assert "hf auth login" in raised.value.hint and "complete files are kept" in raised.value.hint
     assert raised.value.__suppress_context__
-
-
-def test_a_token_that_is_set_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HF_TOKEN", "secret")
-    found = explained(SMALL, tmp_path, GatedRepoError("x", response=_response(403)))
-    assert "if HF_TOKEN is set" in found.hint
-    assert "secret" not in f"{found}{found.hint}"
 
 
 def test_ctrl_c_goes_through(repository: Path) -> None:
@@ -380,7 +362,7 @@ def test_an_interrupted_fetch_goes_on_with_what_is_missing(
     assert failed.returncode == 5, failed.stderr
     assert "Traceback" not in failed.stderr
     assert f"RANGE model.safetensors {10 << 20}" in state.asked, "the client resumes a broken transfer by itself"
-    assert "the hub answers with an error" in failed.stderr and "complete files are kept" in failed.stderr
+    assert "503" in failed.stderr and "complete files are kept" in failed.stderr
     state.break_at, state.asked = "", []
     assert _run(url, tmp_path, "fetch", "small").returncode == 0
     fetched = {line.rpartition("/")[2] for line in state.asked if line.startswith("GET /someone")}
@@ -391,7 +373,7 @@ def test_a_gated_judge_says_how_to_get_it(hub: tuple[Hub, str], tmp_path: Path) 
     state, url = hub
     state.gated = True
     done = _run(url, tmp_path, "fetch", "small")
-    assert (done.returncode, "is gated" in done.stderr) == (5, True), done.stderr
+    assert (done.returncode, "GatedRepoError" in done.stderr) == (5, True), done.stderr
     assert "hf auth login" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -10,9 +10,9 @@ import pytest
 from typed_here import typing_in
 
 from pathway_local.case import Case, fingerprint
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import planned_rubrics
+from pathway_local.judging.recorder import Tally
 from pathway_local.rater import Rater
 from pathway_local.runs.run_cases import cases_of, remember
 from pathway_local.runs.run_file import RunFile
@@ -61,7 +61,7 @@ def test_every_command_of_the_page(
         assert re.search(rf"{chatbot}( demo)? 12 ", summaries[0]) and re.search(rf"{chatbot} demo 10 ", summaries[1])
     ana, rui, hosted = (found for line, found in said if " import " in line)
     assert "juri/Ana 36" in ana.words and "juri/Rui 36" in rui.words
-    assert "externo: 1 failed (unreadable-reply)" in hosted.out
+    assert "1 unreadable-reply" in hosted.out
     assert "alpha ordinal" in out["agreement primeira.run"], "half points are levels of the scale"
     book = openpyxl.load_workbook(tmp_path / "primeira.xlsx")
     assert book.sheetnames == ["verdicts", "summary"]

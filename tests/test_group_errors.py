@@ -12,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from typed_here import Run, notes, rows
 
 from pathway_local.statistics.families import holm_levels
+from pathway_local.statistics.intervals import tailed_freedom
 
 
 @settings(deadline=None, max_examples=12)
@@ -42,7 +43,7 @@ def test_a_judge_that_is_noise_in_one_language_shows(run: Run, tmp_path: Path) -
         assert row["mean_absolute_error"]["value"] == pytest.approx(np.abs(errors[inside]).mean())
         assert row["people_error"]["value"] == pytest.approx(np.abs(people[0] - people[1])[inside].mean())
         level = row["mean_difference"]["level"]
-        ends = stats.t.interval(level, 39, errors[inside].mean(), stats.sem(errors[inside]))
+        ends = stats.t.interval(level, tailed_freedom(errors[inside]), errors[inside].mean(), stats.sem(errors[inside]))
         np.testing.assert_allclose((row["mean_difference"]["low"], row["mean_difference"]["high"]), ends)
     (warning,) = notes(out, "group_apart")
     assert warning.startswith("Where lang is es, demo is ")

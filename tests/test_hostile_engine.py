@@ -141,13 +141,13 @@ def _attacked(tmp_path: Path, user: str, lacking: str = "") -> tuple[str, int, s
     return seal, rights, {name for name, outcome in said.items() if outcome == "ok"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be root, and to become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be root, and to become somebody else: sudo ./scripts/test")
 @pytest.mark.parametrize("user", USERS)
 def test_under_the_whole_seal_it_reaches_its_own_folder_alone(tmp_path: Path, user: str) -> None:
     assert _attacked(tmp_path, user) == ("namespace+filter+files", 0, HARMLESS)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be root, and to become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be root, and to become somebody else: sudo ./scripts/test")
 @pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("lacking", ["namespace", "files", "namespace,files"])
 def test_where_the_kernel_gives_less_it_still_can_not_look_into_the_command(
@@ -159,7 +159,7 @@ def test_where_the_kernel_gives_less_it_still_can_not_look_into_the_command(
     assert done == HARMLESS | (FILES if "files" in lacking else set())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else: sudo ./scripts/test")
 def test_the_attack_would_succeed_on_a_command_that_lets_itself_be_read(tmp_path: Path) -> None:
     done = _attacked(tmp_path, "nobody", "namespace,files,command")[2]
     assert {"memory file", "write memory"} <= done

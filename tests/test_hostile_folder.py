@@ -11,7 +11,7 @@ from typed import Desk
 
 from pathway_local.checks.judge_check import check_judge
 from pathway_local.errors import EngineError
-from pathway_local.judges.limited_process import LIMITS, MOST_ADDED_TOKENS, MOST_IDS
+from pathway_local.judges.limited_process import LIMITS, MOST_IDS
 from pathway_local.judges.weights import LARGEST_TEXT, find_folder
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.system.machine import Machine
@@ -107,10 +107,6 @@ HOSTILE: dict[str, tuple[dict[str, object], str]] = {
         },
         GROWS,
     ),
-    "countless": (
-        {"added_tokens": [{"id": 1000 + at, "content": f"<{at}>", **TOKEN} for at in range(MOST_ADDED_TOKENS + 1)]},
-        "adds 20,001 tokens",
-    ),
     "long": ({"added_tokens": [{"id": 4000, "content": LONG, **TOKEN}]}, "names a token of over 1,000 characters"),
 }
 
@@ -130,7 +126,9 @@ def test_a_hostile_tokenizer_is_an_error_of_the_judge(kind: str, judge: Path) ->
 
 
 @pytest.mark.usefixtures("own_process")
-@pytest.mark.parametrize(("limits", "said"), [((1, 2048), "takes over 1 seconds"), ((20, 150), "needs over")])
+@pytest.mark.parametrize(
+    ("limits", "said"), [((1, 2048), "takes over 1 seconds"), ((20, 150), "needs over|ends its process")]
+)
 def test_a_tokenizer_has_little_time_and_memory(
     limits: tuple[int, int], said: str, judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from stored_judge import BY_NAME, store_judge
 from typed_here import Run, Said, typing_in
 
@@ -11,6 +12,7 @@ from pathway_local.judges import placement
 from pathway_local.system.machine import Device, Machine
 
 GB = 10**9
+LLAMA = BY_NAME["llama"]
 
 
 @pytest.fixture
@@ -82,21 +84,21 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
     for text in (
         "google/gemma-4-12B-it-qat-w4a16-ct",
         "1d2c2d7f2466070e69d6fb3fd5ce9a7d75f2f6ee",
-        "off_by: enable_thinking: false",
-        "'<|channel>thought\\n'",
-        "gemma-4-12b:bf16",
-        "Notes: Trained for its 4-bit weights.",
+        "    off_by:\n      enable_thinking: false\n",
+        "Trained for its 4-bit weights.",
         "Weights: not on this disk",
         "On this machine: judge 'gemma-4-12b' needs a GPU of 15 GB, and this machine has none.",
     ):
         assert text in said.out, text
-    assert "Label: a demonstration judge" in run("show", "demo").out
+    entry = yaml.safe_load(said.out.partition("\nWeights:")[0])["gemma-4-12b"]
+    assert entry["thinking"]["start"] == "<|channel>thought\n"
+    assert "label: a demonstration judge" in run("show", "demo").out
     assert "Gated: before" in run("show", "llama-3.3-70b").out
-    assert json.loads(run("show", "gemma-4-12b:bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
+    assert json.loads(run("show", "gemma-4-12b-bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
 
 
 def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> None:
-    folder = store_judge(tmp_path / "my judge")
+    folder = store_judge(tmp_path / "my judge", LLAMA)
     said = run("show", folder)
     assert "Read from its folder: context of 16,384 tokens, from config.json" in said.out
     assert f"Weights: {folder}" in said.out
@@ -106,12 +108,12 @@ def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> Non
 
 
 def test_check_passes_a_sound_judge_and_shows_its_prompt(run: Run, tmp_path: Path) -> None:
-    folder = store_judge(tmp_path / "sound")
+    folder = store_judge(tmp_path / "sound", LLAMA)
     said = run("check", folder)
     assert said.code == 0, said.out
     assert "problem" not in said.out
     assert _row(said, "weights")[1] == "ok"
-    assert "<|im_start|>assistant\n<think>\n\n</think>" in said.out
+    assert "<|start_header_id|>assistant<|end_header_id|>" in said.out
     assert "(the case's question)" in said.out or "(the case's user_question)" in said.out
 
 
@@ -127,7 +129,7 @@ def test_check_ends_with_5_on_a_problem_and_says_the_fix(run: Run, refused: Path
     said = run("check", "mine", "--models", refused)
     assert said.code == 5
     assert _row(said, "system turn")[1] == "problem"
-    assert "Put `system: fold` into its entry" in said.out
+    assert "Put `mine: {system: fold}` into your models.yaml" in said.out
     assert run("check", refused.parent / "gemma").code == 0
 
 
@@ -176,7 +178,7 @@ def test_show_refuses_what_judge_refuses(run: Run, tmp_path: Path) -> None:
     bare.mkdir()
     said = run("show", bare)
     assert (said.code, "holds no config.json" in said.err, said.out) == (5, True, "")
-    silent = store_judge(tmp_path / "silent")
+    silent = store_judge(tmp_path / "silent", LLAMA)
     assert run("show", silent).code == 0
     (silent / "chat_template.jinja").unlink()
     said = run("show", silent)

@@ -14,6 +14,7 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import label_designs, picked_labels, uneven_strata
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Score, Verdict
 
 SIZE, DRAWN = 100, range(0, 40)
@@ -39,7 +40,7 @@ def made(tmp_path: Path) -> Iterator[RunFile]:
 
 def label(run: RunFile, places: Iterable[int], *, sheet: bool = False) -> None:
     given = {ROWS[place].id: Verdict({"score": Score(truth(place))}) for place in places}
-    add(run, "ann", given, kind="human", rows=ROWS, imported=True, sheet=sheet)
+    add(run, "ann", given, kind="human", rows=ROWS, sheet=sheet)
 
 
 def test_labels_from_another_file_are_not_the_samples(run: Run, made: RunFile) -> None:
@@ -66,7 +67,7 @@ def test_labels_by_one_person_are_said_to_leave_out_what_a_second_would_give(run
     assert once.format("ann") in run("agreement", made.path).words
     for person, count, wave in (("ann", len(DRAWN), (4, 5)), ("bob", 20, (5, 5, 4))):
         given = {ROWS[place].id: Verdict({"score": Score(wave[place % len(wave)])}) for place in [*DRAWN][:count]}
-        add(made, f"team/{person}", given, kind="human", rows=ROWS, imported=True, sheet=True)
+        add(made, f"team/{person}", given, kind="human", rows=ROWS, sheet=True)
     team = run("agreement", made.path, "--against", "team", "--json")
     (row,) = rows(team.out, "corrected")
     assert row["corrected"]["low"] < row["corrected"]["value"] < row["corrected"]["high"]
@@ -113,9 +114,9 @@ def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_pat
         add(run, "demo", said(*([4] * SIZE), ids=ids), rows=ROWS)
         store_draw(run, ROWS, drawn, strata=[place // 50 for place in range(SIZE)])
         given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
-        add(run, "ann", given, kind="human", rows=ROWS, imported=True, sheet=True)
+        add(run, "ann", given, kind="human", rows=ROWS, sheet=True)
         [matrix] = ratings_matrices(run, TINY)
-        found = ScoreAgreement(run, matrix, AgreementOptions())
+        found = ScoreAgreement(Scores(run), matrix, AgreementOptions())
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(30 / 55)
     assert found.sets[0].found.shared == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]

@@ -19,15 +19,14 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Score, Verdict
 
 PAGE = (Path(__file__).parents[1] / "docs" / "rubrics.md").read_text()
-FILES = dict(re.findall(r"^```(?:text|yaml) (\S+(?<!jsonl))\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+FILES = dict(re.findall(r"^```text (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 NAMED = {
     "skeleton.txt": ("Muddled", "Passable", "Clear"),
-    "levels.yaml": ("rude", "neutral", "polite"),
     "own.prompty": ("misses it", "touches it", "fits"),
 }
 """The names that each file gives its levels, lowest first."""
 
-NAMELESS = {"halves.txt", "loop.prompty"}
+NAMELESS = {"halves.txt"}
 
 
 @pytest.fixture

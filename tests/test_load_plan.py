@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from benchmark.instant_engine import INSTANT
 from benchmark.made_cases import write_cases
-from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.engine import Fitted
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.vllm import GPU_SEQUENCES, GRAPH_STEPS, GRAPHS_UP_TO, VLLM
 from pathway_local.errors import EngineError
@@ -50,9 +50,9 @@ def judge(tiny_judge: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeSpec:
 
 @pytest.mark.parametrize(("steps", "eager"), [(3, True), (GRAPH_STEPS - 1, True), (GRAPH_STEPS, False), (None, False)])
 def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | None, eager: bool) -> None:
-    found = VLLM.load_plan(judge, CARD, {}, "auto", steps)
-    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
-    memory, graphs = found.notes
+    found = VLLM.fitted(judge, CARD, {}, "auto", steps)
+    assert found[0] == {"gpu_memory_utilization": 0.9, "enforce_eager": eager, "max_num_seqs": GPU_SEQUENCES}
+    memory, graphs = found[1]
     assert memory == "the engine takes 21.6 of 24.0 GB of GPU memory"
     assert ("without compilation and CUDA graphs" in graphs) is eager
 
@@ -63,8 +63,8 @@ def test_a_short_job_starts_without_compiling(judge: JudgeSpec, steps: float | N
 )
 def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) -> None:
     own = {**options, "gpu_memory_utilization": 0.5, "max_num_seqs": 1000}
-    found = VLLM.load_plan(judge, CARD, own, "auto", 1)
-    assert found == LoadPlan()
+    found = VLLM.fitted(judge, CARD, own, "auto", 1)
+    assert found == ({}, ())
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_what_the_entry_sets_stays(judge: JudgeSpec, options: dict[str, Any]) ->
 def test_graphs_are_captured_for_as_many_passes_as_a_batch_takes(
     judge: JudgeSpec, number: int, steps: float | None, captured: int | None
 ) -> None:
-    found = VLLM.load_plan(judge, CARD, {"max_num_seqs": number}, "auto", steps)
+    found = VLLM.fitted(judge, CARD, {"max_num_seqs": number}, "auto", steps)
     asked = {"compilation_config": {"max_cudagraph_capture_size": captured}} if captured else {}
-    assert found.settings == {"gpu_memory_utilization": 0.9, "enforce_eager": steps == 3, **asked}
+    assert found[0] == {"gpu_memory_utilization": 0.9, "enforce_eager": steps == 3, **asked}
 
 
 def test_on_a_processor_nothing_is_chosen(judge: JudgeSpec) -> None:
-    found = VLLM.load_plan(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
-    assert found == LoadPlan()
+    found = VLLM.fitted(judge.model_copy(update={"cpu": True}), Machine((), 64 * GB), {}, "auto", 1)
+    assert found == ({}, ())
 
 
 def test_a_job_says_and_records_how_it_loads_the_judge(
@@ -88,13 +88,13 @@ def test_a_job_says_and_records_how_it_loads_the_judge(
 ) -> None:
     asked: list[float | None] = []
 
-    def load_plan(
+    def fitted(
         judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
+    ) -> Fitted:
         asked.append(steps)
-        return LoadPlan({"enforce_eager": True}, ("a short start",))
+        return {"enforce_eager": True}, ("a short start",)
 
-    monkeypatch.setattr(INSTANT, "load_plan", load_plan)
+    monkeypatch.setattr(INSTANT, "fitted", fitted)
     rubric = load_rubric("pathway-answer")
     run, models = tmp_path / "a.run", tmp_path / "models.yaml"
     models.write_text(json.dumps({"one": {"source": str(tiny_judge), "cpu": True}}))
@@ -120,8 +120,8 @@ def test_each_judge_of_a_command_goes_on_as_it_was_loaded(
     eager = {4096: True, 8192: False}  # by the judges' contexts
     monkeypatch.setattr(
         INSTANT,
-        "load_plan",
-        lambda judge, *_: LoadPlan({"enforce_eager": eager[judge.context]}),
+        "fitted",
+        lambda judge, *_: ({"enforce_eager": eager[judge.context]}, ()),
     )
     rubric, run, models = load_rubric("pathway-answer"), tmp_path / "a.run", tmp_path / "models.yaml"
     entry = {"source": str(tiny_judge), "cpu": True}

@@ -14,9 +14,9 @@ from scripted_engine import ScriptedEngine
 from pathway_local.case import BadRow, Case
 from pathway_local.errors import RunFileError
 from pathway_local.judges.judge_spec import Chat
-from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, Tally, batches
+from pathway_local.judging.loop import BATCH, BATCH_CHARACTERS, JudgingLoop, LocalRater, batches
 from pathway_local.judging.pool import Pool
-from pathway_local.judging.tasks import FirstVerdicts
+from pathway_local.judging.recorder import Recorder, Tally
 from pathway_local.passes import Pass, PassResult, Sampling
 from pathway_local.rater import Rater
 from pathway_local.rendering.prompt import PromptWriter
@@ -109,8 +109,8 @@ def judging(
     pool = Pool(lambda: ScriptedEngine(script, shuffle=shuffle, context=room), script.tokenizer, 2000)
     local = LocalRater(rater, writer, Sampling(0.0 if samples == 1 else 1.0), samples)
     own = {name: options.pop(name) for name in ("keep", "texts", "whole") if name in options}
-    task = FirstVerdicts(run, "x.csv", **own)  # type: ignore[arg-type]
-    return JudgingLoop(task, [local], pool, window=16, **options)  # type: ignore[arg-type]
+    recorder = Recorder(run, "x.csv", **own)  # type: ignore[arg-type]
+    return JudgingLoop(recorder, [local], pool, window=16, **options)  # type: ignore[arg-type]
 
 
 def cases(count: int, **metadata: str) -> list[Case]:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pathway_local.statistics.corrected import Correction, corrected_mean
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.needed import LEAST, Pilot, labels_for_width, units_to_detect
-from pathway_local.statistics.prediction_powered import Correction, corrected_mean
 
 
 def test_as_many_are_needed_as_the_power_says() -> None:

@@ -56,7 +56,7 @@ def test_a_dialog_makes_a_rubric_in_each_language(language: str, tmp_path: Path)
     rubric = load_rubric(str(tmp_path / "mine.prompty"))
     assert list(rubric.inputs) == ["question", "answer"]
     assert rubric.format.scores["score"].levels == {1: "rude", 3: "polite"}
-    system, user = (turn.render(example_inputs(rubric), example_inputs(rubric)) for turn in rubric.turns)
+    system, user = (turn.render(example_inputs(rubric)) for turn in rubric.turns)
     assert phrases()[language]["opening"] in system and "Is it {% polite %}?" in system and "score 3: polite" in system
     assert '{"why": "<why>", "score": <1-3>, "ok": "<no | yes>"}' in system
     assert "(the case's answer)" in user

@@ -24,7 +24,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.system.private_process import members
 
 CASES = 40
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk: sudo ./scripts/test")
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from pathway_local.sheets.workbook import WORKBOOK
 from pathway_local.system import private_file as output
 
 KILLED = """
-import os, signal, sys
+import os, signal
 from pathlib import Path
 from pathway_local.sheets import pseudonyms
 from pathway_local.system import private_file
@@ -31,11 +31,9 @@ from pathway_local.runs.run_file import RunFile
 def kill(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-if sys.argv[1] == "named":
-    private_file._OPENED = Path("no-such-folder")
 os.link = os.replace = kill
 """
-"""Begins a program that is killed when it gives a file its name; `named` for a file system where each has one."""
+"""Begins a program that is killed when it gives a file its name."""
 
 WRITERS = (
     'pseudonyms.Pseudonyms.made(Path("key"))',
@@ -50,34 +48,24 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def _killed(writer: str, folder: Path, kind: str) -> None:
-    program = [sys.executable, "-c", KILLED + writer, kind]
+def _killed(writer: str, folder: Path) -> None:
+    program = [sys.executable, "-c", KILLED + writer]
     done = subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_what_any_killed_writer_has_left_can_be_found(tmp_path: Path, writer: str) -> None:
-    _killed(writer, tmp_path, "named")
+    _killed(writer, tmp_path)
     [part] = output.left_parts(tmp_path)
     assert names(tmp_path) == [part.name]
     assert stat.S_IMODE(part.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("writer", WRITERS)
-def test_where_files_need_no_name_nothing_is_left(tmp_path: Path, writer: str) -> None:
-    try:
-        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
-    except OSError:
-        pytest.skip("this file system has no files without names")
-    _killed(writer, tmp_path, "unnamed")
-    assert names(tmp_path) == []
-
-
 def test_a_key_that_was_left_is_told_by_the_doctor_and_by_purge(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "d", tmp_path)
     cases = desk.cases(1)
-    _killed(WRITERS[0], desk.work, "named")
+    _killed(WRITERS[0], desk.work)
     [part] = output.left_parts(desk.work)
     told = {each["name"]: each for each in json.loads(desk.typed("doctor", cases.name, "--json", code=5).stdout)}
     assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
@@ -102,21 +90,7 @@ def test_a_file_system_without_links_takes_a_file(tmp_path: Path, force: bool, m
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_a_file_has_no_name_until_it_is_whole(tmp_path: Path, force: bool) -> None:
-    with output.output_file(tmp_path / "t.csv", force=force) as file:
-        file.write(b"x")
-        file.flush()
-        if os.fstat(file.fileno()).st_nlink:
-            pytest.skip("this file system has no files without names")
-        assert names(tmp_path) == []
-    assert names(tmp_path) == ["t.csv"]
-
-
-@pytest.mark.parametrize("force", [False, True])
-def test_where_every_file_has_a_name_what_was_killed_can_be_found(
-    tmp_path: Path, force: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "_OPENED", tmp_path / "no-such-folder")
+def test_a_file_that_is_being_written_has_another_name(tmp_path: Path, force: bool) -> None:
     path = tmp_path / "t.csv"
     with output.output_file(path, force=force) as file:
         file.write(b"x")

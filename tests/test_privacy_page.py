@@ -35,7 +35,10 @@ def test_the_page_names_commands_that_are_there() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not all(map(shutil.which, TOOLS)), reason=f"needs {', '.join(TOOLS)}")
+@pytest.mark.skipif(
+    not all(map(shutil.which, TOOLS)),
+    reason=f"needs {', '.join(TOOLS)}: apt-get install strace lsof iproute2 sqlite3 procps",
+)
 def test_every_claim_can_be_checked_with_public_tools(tmp_path: Path, tiny_judge: Path) -> None:
     desk = Desk(tmp_path / "d", tiny_judge, environment={SECONDS: "0.2", "WORDS": WORDS})
     rows = "".join(f"Where is {WORDS}?,{WORDS} is in room {n}.,Go to {WORDS}.\n" for n in range(12))

@@ -14,7 +14,7 @@ from pathway_local.system.private_file import closing_command, exposed_to, folde
 
 EVERYBODY = "every user of this machine"
 DAEMON = 1
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files away: sudo ./scripts/test")
 
 Place = tuple[int, int, int]
 """Owner, group and mode."""

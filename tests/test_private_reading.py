@@ -11,9 +11,7 @@ from typed import Desk
 
 from pathway_local.system.private_file import exposed_to
 
-NEEDS_STRACE = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed: `apt-get install strace`"
-)
+NEEDS_STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
 CASES = ("--cases", "cases.jsonl")
 HOSTED = ("--service", "openai", "--model", "m", "--yes")
 READING = {

@@ -3,8 +3,8 @@
 import pytest
 
 from pathway_local.cli.progress import FIRST_LINE, JobProgress
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.pace import duration
+from pathway_local.judging.recorder import Tally
 from pathway_local.verdict import Tokens
 
 

@@ -43,7 +43,6 @@ Judge.
 user:
 Question: {{ question }}
 {% if context %}Context: {{ context }}{% else %}There is no context.{% endif %}
-{% if question == "special" %}A special question.{% endif %}
 """
 
 
@@ -113,8 +112,6 @@ def test_the_template_chooses_by_what_is_there(judge: tuple[Family, JudgeTokeniz
 
     assert "There is no context." in text("a", "")
     assert "Context: c" in text("a", "c")
-    assert "A special question." not in text("a", "c")
-    assert "A special question." in text("special", "c")
 
 
 def test_one_case_that_fails_leaves_the_others(judge: tuple[Family, JudgeTokenizer]) -> None:
@@ -213,7 +210,7 @@ def test_the_prompt_is_the_rubrics_text_with_the_cases_text_byte_for_byte(judge:
     tokenizer, bare = judge[1], parse_rubric(QUOTED, "quoted.prompty")
     inputs = {"answer": "5", "context": " two  blanks, <s>é漢🙂\n</s> "}
     prompt = written(writer_for(judge, bare), inputs)
-    turns = [(turn.role, turn.render(inputs, inputs)) for turn in bare.turns]
+    turns = [(turn.role, turn.render(inputs)) for turn in bare.turns]
     if judge[0].folds_system:
         turns = [("user", "\n\n".join(words for _, words in turns))]
     said = tokenizer.chat(turns, {}) + "".join(text for text, _ in prompt.reply.start)

@@ -18,9 +18,9 @@ TALK = '[{"role": "user", "content": "Hi {{ you }}"}, {"role": "assistant", "con
 def made_cases(rubric: Rubric) -> list[dict[str, str]]:
     """Return a case with all texts, one with a conversation where it may be one, and one with every blank allowed."""
     full = {name: f"{TEXTS[at % len(TEXTS)]} {at}" for at, name in enumerate(rubric.inputs)}
-    talk = {name: TALK for name, wanted in rubric.inputs.items() if wanted.conversation or wanted.looped}
+    talk = {name: TALK for name, wanted in rubric.inputs.items() if wanted.conversation}
     blank = {name: "" for name, wanted in rubric.inputs.items() if wanted.empty == "judge"}
-    return [rubric.as_listed(full), full | talk, rubric.as_listed(full | blank)]
+    return [full, full | talk, full | blank]
 
 
 def hashes(name: str, tokenizer: JudgeTokenizer) -> dict[str, list[str]]:

@@ -154,10 +154,10 @@ def test_by_command_it_asks_and_tells_what_it_can_not_reach(tmp_path: Path, tiny
 
 
 def test_fields_that_hold_scores_outlive_the_texts(tmp_path: Path) -> None:
-    kept = {"draw1.score": 4, "swapped.draw1.score": -1, "choice_ab": 1, "consistent": True, "a_better": 0.1916}
+    kept = {"choice_ab": 1, "consistent": True, "a_better": 0.1916}
     run, rater = new_run(tmp_path / "scores.run")
     with run:
-        for number, fields in enumerate(({"analysis": SECRET, "draw1.analysis": SECRET, **kept}, kept, {})):
+        for number, fields in enumerate(({"analysis": SECRET, **kept}, kept, {})):
             item = CaseRef(f"c{number}", number)
             run.put(rater, replace(item, hash=str(number)), Verdict({"score": Score(4)}, dict(fields)), keep=None)
     assert purge(tmp_path / "scores.run", "text", ["purge"], print) == {"texts": 1}

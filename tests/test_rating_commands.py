@@ -4,17 +4,14 @@ import csv
 import json
 import os
 import pty
+import re
 import stat
 from pathlib import Path
 
 import openpyxl
 import pytest
 from preloaded import Forked
-from rated_run import scores_of
 from typed import COMMAND, Desk
-from typed_here import rows as rows_of
-
-from pathway_local.runs.run_file import RunFile
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "hand_written_samples" / "contextual-relevance.csv"
@@ -47,15 +44,6 @@ def test_the_trail_names_the_files(desk: Desk) -> None:
     assert "rate-Ann.xlsx" in told
 
 
-def test_divergence(desk: Desk) -> None:
-    shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
-    assert "1, 5" in shown and "--full" not in shown  # which `read` does not have
-    assert "worth a 1" in shown
-    found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
-    assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}
-    assert [case["spread"] for case in rows_of(found, "first")] == [4, 2]
-
-
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
     with (desk.work / "bad.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", "score"], ["cr-01", 9], ["nobody", 3], ["cr-01", 2], ["cr-02", ""]])
@@ -65,19 +53,6 @@ def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:
     assert "nobody" not in refused.stderr
     desk.typed("import", "may.run", "bad.csv", "--kind", "robot", "--rater", "Cy", code=2)
     assert "Cy" not in desk.typed("summary", "may.run").stdout
-
-
-def test_an_import_that_leaves_rows_out_does_not_succeed(desk: Desk) -> None:
-    rows = [["id", "score"], ["cr-01", "2.037875733864018095"], ["cr-02", "2.5e0"], ["cr-03", 9], ["cr-04", "two"]]
-    with (desk.work / "service.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    command = ("import", "may.run", "service.csv", "--kind", "hosted", "--rater", "gpt")
-    said = desk.typed(*command, code=1).stderr
-    assert "rows left out: 2. They may not be a random part" in said
-    assert "left out: line 4:" in said and "left out: line 5:" in said
-    with RunFile.read(desk.work / "may.run") as run:
-        assert scores_of(run, "gpt") == {"cr-01": 2.037875733864018, "cr-02": 2.5}
-    desk.typed("runs", "remove-rater", "may.run", "gpt", "--yes")
 
 
 def test_nothing_leaves_without_a_yes(desk: Desk) -> None:
@@ -135,9 +110,6 @@ def test_a_hosted_judge_there_and_back(desk: Desk) -> None:
     (desk.work / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
     given = ("import", "may.run", "results.jsonl", "--kind", "hosted", "--rater", "claude")
     told = desk.typed(*given, code=1)
-    shown = told.stdout
-    assert (
-        "claude: 1 of 4 replies break the format (25.0%)" in shown and "14 of 18 requests have no result" in told.stderr
-    )
-    assert "claude: 1 with code-fence" in shown
+    assert re.search("claude +4 +14 no-result", told.stdout) and "14 of 18 requests have no result" in told.stderr
+    assert told.stdout.count("14") == 1, "what failed is told once"
     assert "format:code-fence" in desk.typed("summary", "may.run").stdout

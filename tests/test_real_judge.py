@@ -58,7 +58,7 @@ def test_a_prompt_has_the_ids_that_its_own_template_makes(name: str, folder: Pat
     inputs = dict.fromkeys(writer.rubric.inputs, CASES["vllm"][0])
     [prompt] = writer.write([inputs])
     assert isinstance(prompt, Prompt)
-    turns = [{"role": turn.role, "content": turn.render(inputs, inputs)} for turn in writer.rubric.turns]
+    turns = [{"role": turn.role, "content": turn.render(inputs)} for turn in writer.rubric.turns]
     text = of_transformers(folder).apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     said = text + "".join(start for start, _ in prompt.reply.start)
     assert b"".join(map(tokenizer.bytes_of, prompt.ids)).decode() == said

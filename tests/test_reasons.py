@@ -8,8 +8,8 @@ from string import Formatter
 import pytest
 
 import pathway_local
+from pathway_local.statistics.effect import SAME
 from pathway_local.statistics.figure import Reason, Undefined, with_names
-from pathway_local.statistics.jackknife import SAME
 from pathway_local.words import languages
 from pathway_local.words.language import ENGLISH, Language
 

@@ -131,7 +131,7 @@ def test_a_recipe_judges_every_case(tool: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(("module", "wanted"), [("mlflow", "**/verdicts.json"), ("wandb", "**/verdicts*.table.json")])
 def test_only_scores_and_ids_are_logged(module: str, wanted: str, folder: Path) -> None:
-    pytest.importorskip(module)
+    pytest.importorskip(module, reason=f"needs {module}: .venv/bin/python -m pip install {module}")
     [written] = {path.resolve() for path in folder.glob(wanted)}
     assert set(json.loads(written.read_text())["columns"]) == {
         *("case", "correctness_score", "correctness_score_confidence"),

@@ -19,7 +19,6 @@ from run_world import (
     BOT,
     CASES,
     EMPTY,
-    Import,
     Key,
     World,
     score_of,
@@ -33,7 +32,6 @@ from typed import RUBRIC
 from pathway_local.case import rank
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
-from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Failure, Outcome, Verdict
 
@@ -91,7 +89,6 @@ class History:
             lambda: self.import_results(score, kill): 2 if self.world.batches else 0,
             lambda: self.sample(rng.randint(1, 4), rng.randrange(2), score, kill, fill=rng.random() < 0.5): 1,
             lambda: self.purge(rng.choice(["text", "all"]), kill): 1,
-            lambda: self.undo(kill): 2 if self.world.run.exists() else 0,
             lambda: self.remove_rater(rng.choice(RATERS), kill): 1 if self.world.run.exists() else 0,
             lambda: self.keep(kill): 1 if self.world.run.exists() else 0,
             lambda: self.export(kill, onto=rng.random() < 0.5): 1,
@@ -209,16 +206,11 @@ class History:
         ended = self.typed(*command, kill=kill, codes=(0, 1, 2, 3) if there else (4,))
         after, imported = world.records(), ended.code in (0, 1)
         new = {(rater, case): score for case, score in scores.items()}
-        left_out = _left_out(new, before, after)
-        assert not imported or (ended.code, "left out" in ended.err) == (bool(left_out), bool(left_out))
-        new = {key: score for key, score in new.items() if key not in left_out}
         now = {key: score_of(after[key].outcome) for key in new if key in after}
         assert not imported or now == new, "an import that succeeded lacks ratings"
         if there and world.import_jobs() > imports:
             assert (imported or ended.code == KILLED) and now == new
             stored = [key for key in new if was_stored(before.get(key), after[key])]
-            had = {key: (world.outcomes[key], world.seen[key]) if key in before else None for key in stored}
-            world.imports.append(Import(rater, had))
             for key in stored:
                 world.outcomes[key] = after[key].outcome
                 world.seen[key] = world.seen.get(("scripted", key[1]), -1) if sure else -1
@@ -283,16 +275,11 @@ class History:
             secrets = {*CASES, BOT, *world.words, *(each for batch in world.batches for each in batch)}
             world.outcomes, world.seen, world.batches, world.kept = {}, {}, [], set()
             world.goes_on_keeping = None
-            for each in world.imports:
-                each.before.clear()
         else:
             secrets = world.words
             bare = {key: without_words(outcome) for key, outcome in world.outcomes.items()}
             assert found == bare, "a purge of texts changed more than texts"
             world.outcomes = bare
-            for each in world.imports:
-                for key, had in each.before.items():
-                    each.before[key] = had and (without_words(had[0]), had[1])
         left = [word for word in secrets if word.encode() in whole]
         assert not left, f"purge --{what} left {left}"
         if ended.code == 0:
@@ -301,22 +288,6 @@ class History:
             for name in parts:
                 shutil.rmtree(world.folder / name)
         world.words = set()
-
-    def undo(self, kill: int) -> None:
-        """Take back the last import, if it stored ratings that are still there."""
-        world, before = self.world, self.world.found()
-        last = world.imports[-1] if world.imports else Import("", {})
-        possible = bool(last.before)
-        ended = self.typed("runs", "undo", "may.run", kill=kill, codes=(0,) if possible else (2,))
-        found = world.found()
-        if not possible or (ended.code == KILLED and found == before and world.undone_by(last) != before):
-            return
-        world.outcomes = world.undone_by(last)
-        assert found == world.outcomes, "an undone import left something else than was there before"
-        for key, had in last.before.items():
-            world.seen.pop(key, None)
-            world.seen |= {key: had[1]} if had else {}
-        world.imports.pop()
 
     def remove_rater(self, name: str, kill: int) -> None:
         world, there = self.world, name in self.world.raters()
@@ -329,9 +300,6 @@ class History:
         assert found == world.outcomes, "more or less than the rater was removed"
         assert name not in world.raters() or ended.code == KILLED
         world.seen = {key: version for key, version in world.seen.items() if key[0] != name}
-        gone = [each for each in world.imports if each.rater == name]
-        for each in gone:
-            each.before.clear()
         written = {*words_in(own.values()), *([NOTE] if name == "ann" else []), *([REPLIED] if name == "far" else [])}
         left = {word for word in written - words_in(found.values()) if len(word) > 5 and word.encode() in world.bytes()}
         assert not left, f"remove-rater {name} left {left}"
@@ -405,18 +373,6 @@ class History:
             check_content(run.database)
             if trail.entries():
                 world.heads.append(trail.head())
-
-
-def _left_out(new: Mapping[Key, int], before: Mapping[Key, Record], after: Mapping[Key, Record]) -> set[Key]:
-    """The ratings that an import leaves out and names: a service's second thoughts, and cases of unreadable rows.
-
-    A broken line of the cases file has no id, so that an id unknown to the run can be its.
-    """
-    unreadable = any(case.startswith("cases.jsonl ") for _, case in before)
-    known = {case for _, case in before}
-    unknown = {key for key in new if unreadable and key[1] not in known and key not in after}
-    second = {key for key in new if key[0] == "far" and key in before and after[key] == before[key]}
-    return unknown | {key for key in second if score_of(before[key].outcome) not in (None, new[key])}
 
 
 def _some_scores(rng: random.Random) -> dict[str, int]:

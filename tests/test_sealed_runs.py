@@ -15,9 +15,7 @@ from typed import HERE, Desk
 from pathway_local.sealing.seal import Seal
 from pathway_local.system.machine import is_cpu_build
 
-NEEDS_STRACE = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed: `apt-get install strace`"
-)
+NEEDS_STRACE = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
 ADDRESS = re.compile(r"sa_family=(AF_\w+)(.*)")
 LOOPBACK = re.compile(r'inet_addr\("127\.|"::1"')
 SHARED = Path("/dev/shm")

@@ -14,8 +14,8 @@ from typed_here import rows as rows_of
 
 from pathway_local.errors import RunFileError
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.judging.self_test import run_self_test
 from pathway_local.passes import EngineConfig
 from pathway_local.probes.drawing import SelfTest, chosen_probes
@@ -28,6 +28,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
 CASES = 40
@@ -61,7 +62,7 @@ def judged(folder: Path, run: Path, judge: Judge, cases: int, rubric: Rubric | N
     test = asked(rubric or plan.rubric[0])
     run_self_test(plan, test, cases, Watcher(), ("test",), ScriptedCache(lambda tokenizer: Script(tokenizer, judge)))
     with RunFile.read(run, "self-test") as read:
-        return self_test_table(read, test, ["script"], "cases.jsonl")
+        return self_test_table(Scores(read), test, ["script"], "cases.jsonl")
 
 
 def results(found: Table, *wanted: str) -> set[object]:
@@ -142,7 +143,7 @@ def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(
     run_self_test(plan, test, 10, Watcher(), ("test",), caches[2])
     assert caches[2].made is None  # nothing is left to judge, so no engine is needed
     with RunFile.read(run, "self-test") as read:
-        found = self_test_table(read, test, ["script"], "cases.jsonl")
+        found = self_test_table(Scores(read), test, ["script"], "cases.jsonl")
     assert results(found, "failed", "no cases") == set()
     [larger] = run_self_test(plan, test, 15, Watcher(), ("test",), caches[2])
     assert larger.skipped >= tally.done * 0.9  # a larger test contains the smaller one; a last case has a new stranger
@@ -166,7 +167,7 @@ def typed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
     for name in ("judge", "facts.prompty", "cases.jsonl"):
         (tmp_path / name).symlink_to(folder / name)
-    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True}
+    entry = {"source": str(folder / "judge"), "context": 16384, "cpu": True, "thinking": "never"}
     (tmp_path / "models.yaml").write_text(
         json.dumps(
             {
@@ -268,16 +269,15 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
 
 COMMANDS = (
     "summary {}", "export {} --out x.csv", "read {} --cases c.jsonl --out x.html", "report {} --out x.html",
-    "agreement {}", "read {} --by disagreement",
+    "agreement {}",
     "compare {} --pairs a,b",
     "view {} --cases c.jsonl", "judge c.jsonl -r facts.prompty --run {}", "judge c.jsonl --run {} --dry-run",
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",
     "import {} c.jsonl --kind human --rater me --score answer",
     "hosted export {} --cases c.jsonl --service openai --model m --out x.jsonl --yes",
     "runs keep {} --cases c.jsonl --column id", "runs merge {} other.run",
-    "runs merge other.run {}", "runs split {} --parts 2", "runs undo {}", "runs remove-rater {} right --yes",
+    "runs merge other.run {}", "runs split {} --parts 2", "runs remove-rater {} right --yes",
     "plan {} --against p --half-width 1",
-    "judge c.jsonl -r facts.prompty --run {} --double-check 5%",
 )  # fmt: skip
 
 

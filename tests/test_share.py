@@ -3,7 +3,6 @@
 import numpy as np
 from statsmodels.stats.proportion import proportion_confint
 
-from pathway_local.statistics.corrected import corrected_share
 from pathway_local.statistics.figure import Estimate, Interval
 from pathway_local.statistics.share import share
 
@@ -34,20 +33,3 @@ def test_uneven_weights_leave_fewer_cases() -> None:
     np.testing.assert_allclose(
         ends(share(hits, weights=weights)), proportion_confint(0.5 * 60.98, 60.98, method="wilson"), atol=1e-3
     )
-
-
-def test_a_corrected_share_holds_the_truth_as_often_as_it_says() -> None:
-    """Few bad answers, of which the judge finds some, all or hardly any."""
-    rng = np.random.default_rng(2)
-    for rate, finds, wrong in ((0.05, 0.6, 0.05), (0.15, 0.1, 0.02), (0.15, 0.95, 0.01)):
-        held = 0
-        for _ in range(150):
-            bad = (rng.random(1000) < rate).astype(float)
-            judge = (rng.random(1000) < np.where(bad, finds, wrong)).astype(float)
-            labels = np.full(1000, np.nan)
-            drawn = rng.choice(1000, 80, replace=False)
-            labels[drawn] = bad[drawn]
-            nobody = np.zeros(1000, dtype=np.bool_)
-            low, high = ends(corrected_share(judge, labels, nobody, nobody))
-            held += low <= bad.mean() <= high
-        assert held >= 0.91 * 150, (rate, finds, held)

@@ -14,7 +14,6 @@ SMALL = {
     "places of 4 equal chatbots, 12 students": 0.9,
     "half-width 0.12, typical, pilot of 30": 0.72,
     "doubt tells many errors, 400 labels, half of the errors skipped": 0.9,
-    "doubt tells many errors, 40 students": 0.9,
 }
 FILES = 60
 

@@ -1,6 +1,5 @@
 """The parts of a split run are judged apart and merged: the run says what one run over the whole file says."""
 
-import json
 import os
 import random
 import shutil
@@ -36,6 +35,7 @@ from pathway_local.runs.purge import purge, purge_cases, remove_rater
 from pathway_local.runs.run_cases import KEEP
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import Part, split_run
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Outcome, Verdict
 
 N = 3
@@ -166,7 +166,8 @@ def test_the_run_says_what_one_run_says(run: Run, here: Callable[..., Path]) -> 
 def judged_parts(path: Path) -> list[object]:
     """The parts of cases files that the summary names."""
     with RunFile.read(path) as run:
-        return [note.values["part"] for table in summary_of(run) for note in table.notes if note.key == "judged_part"]
+        notes = [note for table in summary_of(Scores(run)) for note in table.notes]
+    return [note.values["part"] for note in notes if note.key == "judged_part"]
 
 
 def test_parts_are_merged_as_they_come_and_what_is_missing_is_judged_in_the_run(
@@ -175,7 +176,7 @@ def test_parts_are_merged_as_they_come_and_what_is_missing_is_judged_in_the_run(
     first, _ = merged(here, *PARTS[:2])
     again, notes = merged(here, *PARTS[:2])
     assert (again.taken, again.outcomes, notes) == (0, first.outcomes, []), "a second merge changes nothing"
-    assert judged_parts(here("all.run")) == ["parts 1, 2 of 3 of cases.jsonl (runs split)"]
+    assert judged_parts(here("all.run")) == ["2 of 3 parts of cases.jsonl (runs split)"]
     with RunFile.read(here("all.run")) as read:
         assert len(read.jobs.all()) == 2
     shop.judge(here("all.run"), rubric=[], judge=[])
@@ -362,33 +363,8 @@ def test_a_row_that_was_mended_in_its_part_is_no_failure_of_the_run(shop: Shop, 
         return [case for case, each in outcomes(here("two.run")).items() if " line " in case]
 
     assert len(bad(2, 5, 9, 11)) == 4
-    old = [here(f"old-{part.name}") for part in parts]
-    for part, copy in zip(parts, old, strict=True):
-        shutil.copy(part, copy)
     assert len(bad(5)) == 1
     assert bad() == []
-    merge_parts(here("two.run"), old, ["merge"], print)
-    assert not [case for case in outcomes(here("two.run")) if " line " in case], "an old copy brings none back"
-
-
-def test_an_old_part_brings_back_no_row_that_a_part_of_another_split_judged_since(
-    shop: Shop, here: Callable[..., Path]
-) -> None:
-    cases, whole = here("cases.jsonl"), here("cases.jsonl").read_text()
-    lines = whole.splitlines(keepends=True)
-    three, two = (split_run(here("x.run"), count, ["split"]) for count in (3, 2))
-    cases.write_text("".join("{\n" if at in (2, 5, 9, 11) else line for at, line in enumerate(lines)))
-    for part in three:
-        shop.judge(part, cases=cases)
-    cases.write_text(whole)
-    shop.judge(two[0], cases=cases)
-    merge_parts(here("x.run"), [two[0], *three], ["merge"], print)
-    bad = {case for case in outcomes(here("x.run")) if " line " in case}
-    theirs = {f"cases.jsonl line {row + 1}" for row in (2, 5, 9, 11)}
-    assert bad == {case for case in theirs if case not in Part(1, 2)}, "only those that nobody judged since"
-    shop.judge(two[1], cases=cases)
-    merge_parts(here("x.run"), [two[1], *three], ["merge"], print)
-    assert outcomes(here("x.run")).keys() == {json.loads(line)["id"] for line in lines}
 
 
 def test_a_job_that_a_copy_of_a_part_has_not_ended_is_there_once(here: Callable[..., Path]) -> None:
@@ -517,7 +493,7 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_parts_to_merge(shop: 
     assert sorted(path.name for path in here.glob("*")) == sorted(["all.run", *PARTS])
     merge_parts(here / "all.run", parts, ["merge"], lambda note: None)
     with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
-        assert summary_of(merged) == summary_of(whole)
+        assert summary_of(Scores(merged)) == summary_of(Scores(whole))
 
 
 def _stored(folder: Path, name: str) -> int:

@@ -24,15 +24,6 @@ def test_a_command_that_does_not_exist(run: Run, typed: str, hint: str) -> None:
     assert said.err.splitlines() == [f"error: no command is called {typed!r}", f"       {hint}"]
 
 
-def test_a_file_that_does_not_exist(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "respostas.xlsx").write_text("x")
-    (tmp_path / "respostas.run").write_text("x")
-    assert "Did you mean respostas.xlsx?" in run("judge", "resposta.xlsx", "-r", "groundedness").err
-    assert "Did you mean respostas.xlsx?" in run("start", "respostas.csv").err
-    assert "Did you mean respostas.run?" in run("summary", "respsotas.run").err
-    assert "Did you mean" not in run("summary", "other.run").err
-
-
 def test_a_file_of_another_kind_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question,answer\n" * 50)
     with pytest.raises(RunDamaged, match="not a run file, or its beginning is damaged") as caught:

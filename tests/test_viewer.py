@@ -21,16 +21,16 @@ from viewed import HOST, ORIGIN, Desk, viewing
 
 from pathway_local.case import Case
 from pathway_local.errors import RunLocked
-from pathway_local.ratings.adjudication import adjudicate
 from pathway_local.results.agreement import ScoreAgreement
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs import run_file
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import check_content
-from pathway_local.runs.purge import undo_import
+from pathway_local.runs.purge import remove_rater
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdicts
 from pathway_local.viewer.server import Gate
@@ -173,25 +173,11 @@ def test_an_agreed_score_is_stored_once_for_each_person(desk: Desk, run: Path) -
     assert "/case/0/2" in desk.post("/case/0/1", FORM | {"then": "next"}).header("location")
     assert agreed(desk, run) == {"s-1": 4, "s-2": 5}
     with RunFile.read(run) as opened:
-        assert [job.facts["import"]["kind"] for job in opened.jobs.all()] == ["adjudicated"] * 3  # type: ignore[index, call-overload]
+        assert [job.facts["adjudicated"] for job in opened.jobs.all()] == ["adjudicated/Eve Ö"] * 3
         check_content(opened.database)
         assert AuditTrail(opened.database).check() == 0
         trail = json.dumps([entry.facts for entry in AuditTrail(opened.database).entries()])
     assert "s-2" not in trail and "settled" not in trail and "adjudicated/Eve" in trail
-
-
-def test_undo_takes_back_the_last_agreed_score(desk: Desk, run: Path) -> None:
-    desk.index.run.close()
-    case = cases()[1]
-    with RunFile.read(run) as opened:
-        [record] = opened.records("demo", "tiny", [case.id])
-    for value in (4, 5):
-        adjudicate(run, "tiny", case.ref(record.case_hash), "Eve Ö", {"score": value}, "", ["pathway-local", "view"])
-    assert undo_import(run, ["undo"], print).restored == 1
-    assert agreed(desk, run) == {"s-2": 4}
-    undo_import(run, ["undo"], print)
-    with RunFile.read(run) as opened:
-        assert "adjudicated/Eve Ö" not in {rater.name for _, rater in opened.raters()}
 
 
 @pytest.mark.parametrize(
@@ -282,8 +268,8 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(opened, matrix, AgreementOptions())
-        against = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated"))
+        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions())
+        against = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated"))
     sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.name == "people" and found.people.benchmark
@@ -301,7 +287,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
             desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
+        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
     assert found.people.benchmark is None
     assert found.people.judges == [0]
     both = "adjudicated/Eve, adjudicated/Bob"
@@ -313,10 +299,10 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
     assert "adjudicated/Eve – adjudicated/Bob" not in told and "demo – adjudicated/Bob" in told
 
 
-def test_an_open_viewer_is_named_where_it_blocks_an_undo(desk: Desk, run: Path) -> None:
+def test_an_open_viewer_is_named_where_it_blocks_a_removal(desk: Desk, run: Path) -> None:
     desk.sent("/case/0/2", FORM)
     with pytest.raises(RunLocked, match="another process, such as a viewer, has it open"):
-        undo_import(run, ["undo"], print)
+        remove_rater(run, "adjudicated/Eve Ö", ["remove"], print)
     assert agreed(desk, run) == {"s-2": 4}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pathway_local.check import Check, checked
 from pathway_local.errors import EngineError, TooCostly
-from pathway_local.judges.chat_template import MARKS, SYSTEM, USER, is_open, read_template
+from pathway_local.judges.chat_template import SYSTEM, USER, TemplateReading, read_template
 from pathway_local.judges.engine_settings import file_checks
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, chat_of
+from pathway_local.judges.judge_spec import UNKNOWN_THINKING, JudgeSpec, ThinkingSpec, chat_of, say_how
 from pathway_local.judges.model_config import text_config, whole
 from pathway_local.judges.weights import read_json
 from pathway_local.rendering.prompt import PromptWriter
@@ -28,7 +28,6 @@ from pathway_local.system.machine import Machine
 
 SYSTEM_TURN = "system turn"
 TURNS = {"native": [("system", SYSTEM), ("user", USER)], "fold": [("user", f"{SYSTEM}\n\n{USER}")]}
-Switches = Mapping[str, object]
 
 _SWITCHES = "Correct thinking.off_by, on_by and skip in its entry: the switches that its chat template asks for."
 _DATES = ("%Y-%m-%d", "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y")
@@ -39,16 +38,17 @@ def chat_checks(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Ite
     if not tokenizer.template:
         yield Check("chat template", "problem", "the judge has none", NO_TEMPLATE)
         return
-    system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer))
+    found = read_template(folder)
+    system = checked(SYSTEM_TURN, lambda: _system(spec, tokenizer, found))
     yield system
     if system.status != "problem":
         yield checked("chat template", lambda: _template(spec, tokenizer))
         yield checked("thinking", lambda: _thinking(spec, tokenizer))
-    yield checked("end of turn", lambda: _end_of_turn(spec, folder, tokenizer))
+    yield checked("end of turn", lambda: _end_of_turn(spec, tokenizer, found))
 
 
-def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Switches, system: str = "") -> str:
-    return tokenizer.chat(TURNS[system or spec.system], switches)
+def _prompt(spec: JudgeSpec, tokenizer: JudgeTokenizer, switches: Mapping[str, object]) -> str:
+    return tokenizer.chat(TURNS[spec.system], switches)
 
 
 def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
@@ -58,75 +58,66 @@ def _template(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     return Check("chat template", "ok", size)
 
 
-def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    refused, other = _refusal(spec, tokenizer, spec.system), "native" if spec.system == "fold" else "fold"
-    if not refused:
-        return Check(SYSTEM_TURN, "ok", "folded into the user turn" if spec.system == "fold" else "native")
-    if _refusal(spec, tokenizer, other):
-        return Check(SYSTEM_TURN, "problem", refused, "Use another chat template: this one takes no user turn.")
-    return Check(SYSTEM_TURN, "problem", refused, _edit(spec, f"system: {other}"))
-
-
-def _edit(spec: JudgeSpec, key: str) -> str:
-    if spec.origin == FOLDER:
-        return f"Give it an entry in your models.yaml: `mine: {{source: {spec.source}, {key}}}`."
-    return f"Put `{key}` into its entry in models.yaml."
-
-
-def _refusal(spec: JudgeSpec, tokenizer: JudgeTokenizer, system: str) -> str:
-    """Return why the judge can't take its turns in that way; empty if it can. Raises TooCostly."""
+def _system(spec: JudgeSpec, tokenizer: JudgeTokenizer, found: TemplateReading) -> Check:
+    """Check that the judge takes its turns as its entry says. Raises TooCostly."""
     try:
-        text = _prompt(spec, tokenizer, spec.thinking.off_by if spec.thinking else {}, system)
+        text = _prompt(spec, tokenizer, spec.thinking.off_by if spec.thinking else {})
     except TooCostly:
         raise
     except EngineError as error:
-        return str(error)
-    return "" if text.find(SYSTEM) < text.find(USER) else "the chat template puts the system turn behind the user turn"
+        said = str(error)
+    else:
+        if text.find(SYSTEM) < text.find(USER):
+            return Check(SYSTEM_TURN, "ok", "folded into the user turn" if spec.system == "fold" else "native")
+        said = "the chat template puts the system turn behind the user turn"
+    if found.system == spec.system:
+        return Check(SYSTEM_TURN, "problem", said, "Use another chat template: this one takes no such turns.")
+    return Check(SYSTEM_TURN, "problem", said, _add(spec, f"system: {found.system}"))
+
+
+def _add(spec: JudgeSpec, keys: str) -> str:
+    return f"Put {spec.to_add(keys)} into your models.yaml."
 
 
 def _thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
     how = spec.thinking
-    if how is None:
-        return _no_thinking(spec, tokenizer)
-    prompts = [_prompt(spec, tokenizer, switches) for switches in (how.off_by, how.on_by)]
+    if spec.thinks == "not known":
+        return Check("thinking", "problem", UNKNOWN_THINKING, say_how(spec))
+    prompts = [_prompt(spec, tokenizer, switches) for switches in ((how.off_by, how.on_by) if how else ({}, {}))]
     off, on = (prompt.rpartition(USER)[2] for prompt in prompts)
+    if how is None:
+        return Check("thinking", "ok", f"never: the prompt ends {off[-40:]!r}")
     said = ""
     if len(tokenizer.encode(how.end)) != 1:
         said = f"its end {how.end!r} is not one token, so nothing would stop it"
     elif how.off_by != how.on_by and len(set(prompts)) == 1:
         said = "its switch changes nothing: off_by and on_by give the same prompt"
-    elif not how.skip and any(is_open(off, marks) for marks in (how, *MARKS) if marks.end == how.end):
+    elif not how.skip and _is_open(off, how):
         said = "switched off, the prompt still opens it"
-    elif how.start and is_open(on, how):
+    elif off + how.skip == on + how.start:
+        said = "switched off or on, a reply begins alike"
+    elif _is_open(on, how):
         said = "switched on, the template opens it, and the entry's start would open it again"
     if said:
         return Check("thinking", "problem", said, _SWITCHES)
     return Check("thinking", "ok", f"off: the prompt ends {(off + how.skip)[-40:]!r}, on: {(on + how.start)[-40:]!r}")
 
 
-def _no_thinking(spec: JudgeSpec, tokenizer: JudgeTokenizer) -> Check:
-    prompt = _prompt(spec, tokenizer, {}).rpartition(USER)[2]
-    opening = next((marks.start.strip() for marks in MARKS if is_open(prompt, marks)), "")
-    if opening and spec.thinks == "never":
-        said = f"the chat template opens thinking with {opening}, but its entry says never"
-        return Check("thinking", "problem", said, "Leave `thinking` out of its entry: the template shows it.")
-    if spec.thinks == "not known":
-        said = "not known: the chat template speaks of thinking, and does not show how it is switched or ended"
-        fix = "It judges without --think. If it thinks, describe that under `thinking` in its entry: docs/judges.md."
-        return Check("thinking", "note", said, fix)
-    return Check("thinking", "ok", "never")
+def _is_open(tail: str, how: ThinkingSpec) -> bool:
+    """Return whether the end of a prompt is within a thought that the entry's start would open."""
+    start = how.start.strip()
+    return bool(start) and tail.rfind(start) > tail.rfind(how.end)
 
 
-def _end_of_turn(spec: JudgeSpec, folder: Path, tokenizer: JudgeTokenizer) -> Check:
+def _end_of_turn(spec: JudgeSpec, tokenizer: JudgeTokenizer, found: TemplateReading) -> Check:
     """Check that the token behind a reply in the chat template ends a reply; otherwise the judge never stops."""
     known = (tokenizer.eos_id, *tokenizer.end_ids)
     names = ", ".join(map(str, map(tokenizer.tokenizer.id_to_token, sorted(known))))
-    ends = read_template(folder, thinking=False).ends
-    if not ends or set(ends) & set(spec.end_of_turn):
+    if not found.ends or set(found.ends) & set(spec.end_of_turn):
         return Check("end of turn", "ok", names)
-    wanted = ", ".join(f'"{token}"' for token in ends)
+    wanted = ", ".join(f'"{token}"' for token in found.ends)
     said = f"the chat template ends a reply with {wanted}, and only {names} would end one here"
-    return Check("end of turn", "problem", said, _edit(spec, f"end_of_turn: [{wanted}]"))
+    return Check("end of turn", "problem", said, _add(spec, f"end_of_turn: [{wanted}]"))
 
 
 @dataclass(frozen=True, slots=True)

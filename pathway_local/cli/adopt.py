@@ -11,14 +11,13 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import OUTPUT, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
 from pathway_local.declare.prompt import Prompt, read_prompt, rubric_text
 from pathway_local.declare.proposal import propose
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.rubrics.criteria import is_criteria
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
@@ -29,12 +28,12 @@ from pathway_local.system.visible import visible
 
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
-    out: Annotated[Path | None, option("FILE", "The rubric file to write.", OUTPUT, "--out", "-o")] = None,
+    out: Annotated[Path | None, option("FILE", "The rubric file to write.", "--out", "-o")] = None,
     fields: Fields = "",
     lines: Lines = None,
     inputs: Inputs = "",
     swap: Annotated[str, option("A:B", "The inputs with response A and B of a comparison, such as one:other.")] = "",
-    yes: Annotated[bool, option("", "Say yes to the example reply.", "", "--yes")] = False,
+    yes: Annotated[bool, option("", "Say yes to the example reply.", "--yes")] = False,
     force: Force = False,
 ) -> None:
     """Make a rubric of a prompt: shows the reply that it declares, and asks for what the prompt leaves open."""
@@ -72,12 +71,8 @@ def adopt(
 def _read(file: Path, inputs: str, *, asks: bool) -> Prompt:
     """Return the prompt in the file. Raises UsageError for one that is a rubric already, or that has no inputs."""
     read = read_bytes(file)
-    text = read.decode("utf-8", "replace")
-    if is_criteria(text):
-        hint = f"Use it as it is: --rubric {shlex.quote(str(file))}"
-        raise UsageError(f"{file} is a rubric already: criteria with levels", hint)
     with suppress(RubricError):
-        parse_rubric(text, str(file))
+        parse_rubric(read.decode("utf-8", "replace"), str(file))
         raise UsageError(f"{file}: its front matter has outputs already", "Change them there.")
     prompt = read_prompt(read, str(file), input_names(inputs))
     if not prompt.inputs and asks:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, RATERS, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
@@ -34,39 +34,29 @@ app = App()
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
-    kind: Annotated[
-        Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
-    ],
+    kind: Annotated[Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.")],
     given: dict[str, Any],
     rater: Annotated[
-        str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
+        str | None, option("NAME", "Name of the rater; of their group if the file names its raters.")
     ] = None,
     rubric: RubricIfSeveral = None,
     cases: Annotated[
-        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
+        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.")
     ] = None,
-    score: Annotated[
-        list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.", CASES)
-    ] = [],  # noqa: B006
-    comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.", CASES)] = [],  # noqa: B006
-    sample: Annotated[
-        int | None,
-        option("SEED", "The sample that chose the rated cases, if FILE is none of its sheets or pages.", CASES),
-    ] = None,
+    score: Annotated[list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.")] = [],  # noqa: B006
+    comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.")] = [],  # noqa: B006
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
     FILE may be a filled rating sheet; a table with a row for each rating; a table with a column for each rater, of
     which an import reads one (--rater and --score); the results of a batch service or of `vllm run-batch`; or a table
-    with raw replies in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
+    with raw replies in a column `reply`. If a reply failed, the exit code is 1.
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
-    if sample is not None and kind != "human":
-        raise UsageError("--sample is about people's ratings", "Leave it out.")
     read_privately(file, run, *([cases] if cases else []))
     form = {name: given.pop(name) for name in ("encoding", "header_row", "sheet") if name in given}
-    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, sample=sample, **form)
+    wanted = RatingsFile(file, kind, rater, scores=score, comments=comment, **form)
     with _problems_told():
         if cases:
             found = import_with_cases(cases_given(run, cases, rubric, given), wanted, sys.argv)
@@ -94,24 +84,18 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and how many raw replies break their format."""
+    """Print what was stored for each rater."""
     rows = [
-        [each.name, str(each.verdicts), str(each.failures.total() or ""), str(each.unchanged or "")]
+        [
+            each.name,
+            str(each.verdicts),
+            ", ".join(f"{count} {kind}" for kind, count in each.failures.most_common()),
+            str(each.unchanged or ""),
+        ]
         for each in found.raters
     ]
     data.show_table(f"imported under {found.rubric}", ["rater", "verdicts", "failed", "already imported"], rows)
-    for line in _remarks(found):
-        data.say(line)
+    if found.blanks:
+        data.say(f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty")
     for said in found.notices:
         notice(said)
-
-
-def _remarks(found: Imported) -> Iterator[str]:
-    for each in found.raters:
-        yield from (f"{each.name}: {count} failed ({kind})" for kind, count in sorted(each.failures.items()))
-        if each.replies:
-            share = f"{each.broken / each.replies:.1%}"
-            yield f"{each.name}: {each.broken} of {each.replies} replies break the format ({share})"
-            yield from (f"{each.name}: {count} with {kind}" for kind, count in each.breaks.most_common())
-    if found.blanks:
-        yield f"{found.blanks} {'cell' if found.blanks == 1 else 'cells'} left empty"

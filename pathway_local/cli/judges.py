@@ -6,23 +6,24 @@ import sys
 from typing import Annotated
 
 import typer
+import yaml
 
-from pathway_local.cli.command_help import App, JudgingCommand
+from pathway_local.cli.command_help import App
 from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, notice, print_json, talk
 from pathway_local.errors import EngineError
-from pathway_local.judges.judge_card import JudgeCard, facts, judge_card, judge_cards
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec, Variant
+from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
+from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import this_machine
+from pathway_local.system.private_process import INTERRUPTED
 
 app = App(
     "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
 )
 
-Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
+Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a folder with a model.")]
 
 
 @app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")
@@ -50,12 +51,8 @@ def _row(card: JudgeCard) -> list[str]:
         card.fits,
         f"{size.total:g}{active}" if size else "–",
         f"{spec.context:,}" if spec.context else "–",
-        _gigabytes(spec),
+        f"{spec.weights_gb:.1f}" if spec.weights_gb else "–",
     ]
-
-
-def _gigabytes(weighed: JudgeSpec | Variant) -> str:
-    return f"{weighed.weights_gb:.1f}" if weighed.weights_gb else "–"
 
 
 @app.with_examples("pathway-local judges show qwen3-8b", "pathway-local judges show /models/my-judge")
@@ -77,13 +74,7 @@ def show(name: Name, models: Models = None, as_json: AsJson = False) -> None:
 
 def _show(card: JudgeCard) -> None:
     spec = card.spec
-    data.show_table(spec.name, ["key", "value"], [[key, text] for key, text in facts(spec).items()], left=2)
-    rows = [
-        [f"{spec.name}:{name}", each.source, each.precision, _gigabytes(each), each.notes]
-        for name, each in spec.variants.items()
-    ]
-    if rows:
-        data.show_table("Variants", ["judge", "source", "precision", "GB", "notes"], rows, left=5)
+    data.say(yaml.safe_dump({spec.name: card.entry}, sort_keys=False, allow_unicode=True, width=110), lines=True)
     for line in _remarks(card):
         data.say(line)
 
@@ -92,8 +83,6 @@ def _remarks(card: JudgeCard) -> list[str]:
     spec = card.spec
     gate = "Gated: before `judges fetch`, accept its terms on its page of the hub and log in with `hf auth login`."
     return [
-        *([f"Label: {spec.label}"] if spec.label else []),
-        *([f"Notes: {spec.notes}"] if spec.notes else []),
         *([gate] if spec.gated else []),
         *(f"Read from its folder: {line}" for line in spec.inferred),
         f"Weights: {card.folder}" if card.folder else "Weights: not on this disk",
@@ -137,7 +126,6 @@ app.with_examples(
     "    --cases answers.csv --out test.html",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
-    cls=JudgingCommand,
 )(test)
 
 

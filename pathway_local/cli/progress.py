@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from pathway_local.cli.terminal import notice, talk, tell
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.pace import figures, progress_line
+from pathway_local.judging.recorder import Tally
 from pathway_local.system.private_process import STOPPING, heeded_of
 from pathway_local.system.visible import visible
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Run, Yes, taking
 from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
@@ -20,7 +20,7 @@ from pathway_local.ratings.cases_given import keep_columns
 from pathway_local.runs.audit import KEYED, SHORT, AuditTrail, TrailEntry
 from pathway_local.runs.content import HASHES, check_content
 from pathway_local.runs.merge import merge_parts
-from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of, undo_import
+from pathway_local.runs.purge import TEXT, What, choose_cases, exported, purge_cases, ratings_of
 from pathway_local.runs.purge import purge as purge_run
 from pathway_local.runs.purge import remove_rater as remove
 from pathway_local.runs.run_file import RunFile
@@ -44,9 +44,9 @@ SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdic
 
 def purge(
     run: Run,
-    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
+    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "--text")] = False,
     everything: Annotated[
-        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
+        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "--all")
     ] = False,
     case: Annotated[list[str], option("ID", "Remove all about this case; repeat for more.")] = [],  # noqa: B006
     where: Annotated[
@@ -147,7 +147,7 @@ def what_of(entry: TrailEntry) -> str:
     return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
 
 
-EXAMPLES = ("pathway-local runs undo my.run", "pathway-local runs remove-rater my.run Anna --yes")
+EXAMPLES = ("pathway-local runs audit my.run", "pathway-local runs remove-rater my.run Anna --yes")
 
 app = App("Check, split, merge and purge runs, or take ratings out again. The audit trail records it.", *EXAMPLES)
 
@@ -155,19 +155,6 @@ app.with_examples("pathway-local runs audit my.run", "pathway-local runs audit m
 app.with_examples("pathway-local runs purge my.run --text", "pathway-local runs purge my.run --where student=Ana")(
     purge
 )
-
-
-@app.with_examples("pathway-local runs undo my.run", "pathway-local runs undo other.run")
-def undo(run: Run) -> None:
-    """Take back the last import: its ratings go for good, and what they replaced comes back.
-
-    Give the command again to take back the import before that one.
-    """
-    done = undo_import(run, sys.argv, notice)
-    talk.say(f"undone: the import of {done.file}, begun {done.at[:19].replace('T', ' ')} UTC")
-    talk.say(f"removed: {_counted(done.ratings)}")
-    if done.restored:
-        talk.say(f"restored: {done.restored:,} earlier ratings that the import had replaced")
 
 
 @app.with_examples(
@@ -196,7 +183,7 @@ def remove_rater(
 def keep(
     run: Run,
     cases: CasesOption,
-    column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.", CASES)],
+    column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.")],
     given: dict[str, Any],
 ) -> None:
     """Keep columns of the cases file in the run, to group and compare by, also where no local judge has judged.

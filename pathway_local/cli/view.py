@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import CASES, PRIVACY, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Lang, Run, taking
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
@@ -25,15 +25,15 @@ app = App()
 def view(
     run: Run,
     given: dict[str, Any],
-    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.", CASES)] = None,
-    read_only: Annotated[bool, option("", "Do not accept agreed scores.", PRIVACY, "--read-only")] = False,
+    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.")] = None,
+    read_only: Annotated[bool, option("", "Do not accept agreed scores.", "--read-only")] = False,
     lang: Lang = "en",
 ) -> None:
     """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.
 
     Prints one address of this machine that lets one browser in, once. Ctrl-C ends the viewer. The run may be judged
-    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; `runs undo` takes the last one back
-    after you end the viewer. `runs remove-rater` and `runs purge` need the viewer to have ended, too.
+    meanwhile. An agreed score is stored for a rater called adjudicated/NAME; give it again to replace it. `runs
+    remove-rater` and `runs purge` need the viewer to have ended.
     """
     if not version_of("starlette") or not version_of("uvicorn"):
         hint = "Install them: `pip install '.[view]'` in this project's folder."

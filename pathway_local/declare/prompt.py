@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from pathway_local.errors import RubricError
 from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import STRANGE, converted, escaped
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.prompty_file import declared_inputs, split_front_matter, text_of
-from pathway_local.system.safe_yaml import Places, load_yaml
+from pathway_local.rubrics.prompty_file import declared_inputs, read_front, split_front_matter, text_of
+from pathway_local.system.safe_yaml import Places
 
 _TALK = r"(?i)(?:^|_)(?:conversations?|messages|history|dialog(?:ue)?s?|chats?|transcripts?)(?:_|$)"
-_REPLACED = r"(?m)^(?:outputs|outputSchema|inputs|inputSchema|template):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*"
+_REPLACED = r"(?m)^(?:outputs|inputs|template):.*\n(?:[ \t]+.*\n|[ \t]*\r?\n)*"
 
 
 @dataclass(frozen=True)
@@ -38,23 +37,19 @@ def read_prompt(data: bytes, where: str, given: Sequence[str] = ()) -> Prompt:
     text, front, first_line, declared = text_of(data, where).replace("\r\n", "\n"), "", 1, dict[str, object]()
     if re.match(r"\ufeff?---[ \t]*\n", text):
         front, text, first_line = split_front_matter(text, where)
-        read = load_yaml(front, where, RubricError, first_line=2)
-        if not isinstance(read, Mapping):
-            raise RubricError(f"{where}: the front matter has no keys", "Remove its two --- lines, or add keys.")
-        declared = declared_inputs({str(key): value for key, value in read.items()}, Places(front, where, first_line=2))
+        declared = declared_inputs(read_front(front, where), Places(front, where, first_line=2))
     body, names = converted(text, given, where, first_line)
     if not names and declared:
         body, names = converted(text, declared, where, first_line)
     strange = [line.strip()[:80] for line in text.split("\n") if STRANGE.search(line)]
     kept = re.sub(_REPLACED, "", front)
-    return Prompt(kept, body, {name: _input(name, declared.get(name), body) for name in names}, tuple(strange))
+    return Prompt(kept, body, {name: _input(name, declared.get(name)) for name in names}, tuple(strange))
 
 
-def _input(name: str, declared: object, body: str) -> object:
+def _input(name: str, declared: object) -> object:
     if isinstance(declared, Mapping):
         return declared
-    talk = re.search(_TALK, name) or re.search(rf"\{{%-?\s*for\s+\w+\s+in\s+{name}\s*-?%\}}", body)
-    return {"type": "conversation" if talk else "string"}
+    return {"type": "conversation" if re.search(_TALK, name) else "string"}
 
 
 def rubric_text(prompt: Prompt, outputs: object, written: object, where: str, swap: Mapping[str, str]) -> str:

@@ -1,16 +1,28 @@
 """Divides a machine among the engines of one judge."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import EngineKind, LoadPlan
+from pathway_local.engines.engine import EngineKind
 from pathway_local.errors import UsageError
 from pathway_local.judges.engine_settings import CACHE_BYTES, CPU_PART, MEMORY_SHARE
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.placement import gpus_of_one
 from pathway_local.system.machine import Machine, uses_gpu
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """How the engines of a judge load it: settings and notes as in `Fitted`.
+
+    `gpus` has an entry for each engine: the GPUs that it may see, as CUDA_VISIBLE_DEVICES names them, empty for all.
+    """
+
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ("",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +68,20 @@ class Allocation:
         dtype: str,
         steps: Callable[[int], float | None],
     ) -> LoadPlan:
-        """Return one plan for all engines, which fits the smallest part of the machine; see `EngineKind.load_plan`.
+        """Return one plan for all engines, which fits the smallest part of the machine.
 
-        `steps` takes the number of engines and returns the decoding steps of each.
+        `steps` takes the number of engines and returns the decoding steps of each. Raises EngineMissing, OutOfMemory.
         """
         parts = self.parts(judge, machine, options)
         decoding = steps(len(parts))
-        plans = [kind.load_plan(judge, part, options, dtype, decoding) for part in parts]
-        if len(plans) == 1 and not self.gpus:
-            return plans[0]
-        fullest = min(plans, key=lambda plan: float(plan.settings.get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
-        settings = dict(fullest.settings)
+        fitted = [kind.fitted(judge, part, options, dtype, decoding) for part in parts]
+        settings, notes = min(fitted, key=lambda each: float(each[0].get(MEMORY_SHARE, 1.0)))  # type: ignore[arg-type]
         if self.number > 1 and CACHE_BYTES not in options:
             # Otherwise each engine would take its cache by all memory that is free when it loads.
             settings[CACHE_BYTES] = parts[0].free_memory // CPU_PART
         gpus = tuple(",".join(gpu.id for gpu in part.gpus) if self.gpus else "" for part in parts)
         several = (f"{len(parts)} engines side by side",) if len(parts) > 1 else ()
-        return LoadPlan(settings, (*several, *fullest.notes), gpus)
+        return LoadPlan(settings, (*several, *notes), gpus)
 
 
 ONE_ENGINE: Allocation = Allocation()

@@ -1,7 +1,6 @@
 """The base class of all engines: describes an engine without its libraries, and advises if one does not load."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -28,18 +27,8 @@ CPU_HANG_LIMIT = 1800.0
 """The same on the processor: one step may read a whole context, which takes a large judge minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
-    """How an engine loads a judge on this machine.
-
-    `settings`: those that the judge's entry leaves open and that are no part of the rater; `notes` tell the user about
-    them. `gpus` has an entry for each engine to load: the GPUs that it may see, as CUDA_VISIBLE_DEVICES names them,
-    empty for all.
-    """
-
-    settings: Mapping[str, JsonValue] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    gpus: tuple[str, ...] = ("",)
+Fitted = tuple[dict[str, JsonValue], tuple[str, ...]]
+"""Settings that the judge's entry leaves open and that are no part of the rater, and notes that tell the user."""
 
 
 class EngineKind:
@@ -48,16 +37,13 @@ class EngineKind:
     `loader` names, as "module:name", the class or function that the engine's own process calls with the configuration
     and a function that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the
     engine cannot start, its own first; `install_hint` says how to get them. `packages` are the distributions whose
-    versions a run's manifest records; the engine itself is any one of its `builds`, and versions that we tested begin
-    as in `tested`.
+    versions a run's manifest records.
     """
 
     name: ClassVar[str]
     loader: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]] = ()
-    builds: ClassVar[tuple[str, ...]] = ()
-    tested: ClassVar[tuple[str, ...]] = ()
     install_hint: ClassVar[str] = ""
 
     def is_installed(self) -> bool:
@@ -68,15 +54,15 @@ class EngineKind:
         """Return the judge's settings as this machine runs them; they belong to the rater. Raises PathwayError."""
         return dict(judge.engine)
 
-    def load_plan(
+    def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
-        """Return how to load the judge for a job of about `steps` decoding steps (None: unknown, many).
+    ) -> Fitted:
+        """Return what one engine needs to load the judge on this machine, or this part of one.
 
-        Raises EngineMissing, OutOfMemory.
+        It is for a job of about `steps` decoding steps (None: unknown, many). Raises EngineMissing, OutOfMemory.
         """
         check_fits_here(judge, machine, options, dtype)
-        return LoadPlan()
+        return {}, ()
 
     def window(self, config: EngineConfig) -> int:
         """Requests to keep in flight: enough that the engine never waits for the next one."""

@@ -37,7 +37,7 @@ REMEDIES: tuple[tuple[type[EngineError], str, str], ...] = (
         r"driver on your system is too old|driver version is insufficient|no kernel image is available"
         r"|Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver|libcuda\.so",
         "This build of the engine finds no GPU that it can use: update the NVIDIA driver (`nvidia-smi` shows its "
-        f"version), or install the CPU build of vLLM: {CPU_BUILD}; or add --engine transformers.",
+        f"version), or install the CPU build of vLLM: {CPU_BUILD}. `pathway-local doctor` tries CUDA inside the seal.",
     ),
     (
         EngineMissing,

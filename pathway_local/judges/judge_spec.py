@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, field_validator
 
-from pathway_local.errors import UsageError
+from pathway_local.errors import RegistryError, UsageError
 from pathway_local.judges.model_config import Count
 from pathway_local.judges.weights import PACKAGE, REVISION, is_hub_id
 from pathway_local.passes import Sampling
@@ -85,22 +85,7 @@ def _revision(text: str | None) -> str | None:
     return text
 
 
-VariantName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-"""Part of a folder's name, so no path."""
 Source = Annotated[Word, BeforeValidator(lambda text: _source(text) if isinstance(text, str) else text)]
-
-
-class Variant(Keys):
-    """The same judge from another source: usually in another precision."""
-
-    source: Source
-    revision: Word | None = None
-    precision: Precision
-    weights_gb: Positive | None = None
-    licence: Text | None = None
-    notes: Text = ""
-
-    _check_revision = field_validator("revision")(_revision)
 
 
 class RegistryEntry(Keys):
@@ -122,7 +107,6 @@ class RegistryEntry(Keys):
     precision: Precision = "bf16"
     dtype: Dtype = "auto"
     weights_gb: Positive | None = None
-    variants: Mapping[VariantName, Variant] = Field(default_factory=dict)
     system: System = "native"
     thinking: ThinkingSpec | None = None
     end_of_turn: tuple[Word, ...] = ()
@@ -166,7 +150,7 @@ class JudgeSpec(RegistryEntry):
 
     @property
     def thinks(self) -> Literal["can", "never", "not known"]:
-        """Whether it can think before a reply; not known if neither its entry nor its chat template shows that."""
+        """Whether it can think before a reply; not known if its chat template speaks of it and its entry does not."""
         if self.thinking is not None:
             return "can"
         return "never" if "thinking" in self.model_fields_set else "not known"
@@ -176,11 +160,11 @@ class JudgeSpec(RegistryEntry):
         """Tokens of prompt and reply together, at most; the engine may have memory for fewer."""
         return self.context or USUAL_CONTEXT
 
-    def variant(self, name: str) -> "JudgeSpec":
-        """Return this judge from the source of that variant, called `NAME:VARIANT`. Raises KeyError."""
-        chosen = self.variants[name].model_dump(exclude_none=True)
-        unknown = dict.fromkeys(("revision", "sha256", "weights_gb"))
-        return self.model_copy(update={**unknown, "variants": {}, **chosen, "name": f"{self.name}:{name}"})
+    def to_add(self, keys: str) -> str:
+        """Return the line of a models.yaml that adds these keys to its entry."""
+        if self.origin == FOLDER:
+            return f"`mine: {{source: {self.source}, {keys}}}`"
+        return f"`{self.name}: {{{keys}}}`"
 
 
 MOST_DIGITS = 10
@@ -199,21 +183,29 @@ class Chat:
 def think_budget(wanted: str, judge: JudgeSpec) -> int:
     """Return the judge's thinking budget in tokens; `wanted` is a number, or "auto" for the judge's own budget.
 
-    Raises UsageError if it is neither, or if the judge never thinks or its way of thinking is not known.
+    Raises UsageError if it is neither, or if the judge never thinks, and RegistryError if its entry has yet to say so.
     """
     if wanted != "auto" and not (wanted.isdecimal() and len(wanted) < MOST_DIGITS):
         raise UsageError(
             f"--think {wanted[:20]} is not a number of tokens", "Give a number, such as --think 1024, or --think auto."
         )
-    budget = int(wanted) if wanted != "auto" else None
-    if budget == 0:
+    if judge.thinks == "not known":
+        raise RegistryError(f"judge {judge.name!r}: {UNKNOWN_THINKING}", say_how(judge))
+    if wanted != "auto" and int(wanted) == 0:
         return 0
     if judge.thinking is None:
         hint = "Leave --think out, or take a judge that can; `pathway-local judges list` shows which."
-        if judge.thinks == "not known":
-            raise UsageError(f"it is not known how judge {judge.name!r} thinks", f"Describe it in its entry. {hint}")
         raise UsageError(f"judge {judge.name!r} never thinks", hint)
-    return budget or judge.thinking.budget
+    return judge.thinking.budget if wanted == "auto" else int(wanted)
+
+
+UNKNOWN_THINKING = "its chat template speaks of thinking, and its entry does not say whether and how it thinks"
+
+
+def say_how(judge: JudgeSpec) -> str:
+    """Return a hint for a judge whose thinking is not known."""
+    usual = "{off_by: {enable_thinking: false}, on_by: {enable_thinking: true}, end: </think>}"
+    return f"Put {judge.to_add('thinking: never')} into your models.yaml, or in place of never such as {usual}."
 
 
 def chat_of(judge: JudgeSpec, budget: int) -> Chat:

@@ -6,7 +6,7 @@ from math import ceil
 
 from pathway_local.errors import EngineMissing, OutOfMemory
 from pathway_local.judges.engine_settings import CACHE_BYTES, MEMORY_SHARE, PARALLEL, computed_in
-from pathway_local.judges.judge_spec import FOLDER, JudgeSpec
+from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.system.machine import GB, GPU_BUILD, Device, Machine, uses_gpu
 
 MOST_SHARE = 0.90
@@ -98,9 +98,7 @@ def place(spec: JudgeSpec, machine: Machine, settings: Mapping[str, object]) -> 
     own = weights_bytes(spec)
     if spec.cpu or (own is not None and own <= SMALL_ENOUGH_FOR_CPU and "cpu" not in spec.model_fields_set):
         return ()
-    name = spec.name.partition(":")[0]
-    entry = f"mine: {{source: {spec.source}, cpu: true}}" if spec.origin == FOLDER else f"{name}: {{cpu: true}}"
-    slowly = f" To let it run on the processor, slowly, put `{entry}` into your models.yaml."
+    slowly = f" To let it run on the processor, slowly, put {spec.to_add('cpu: true')} into your models.yaml."
     slowly = slowly if own is None or own < machine.free_memory else ""
     if machine.gpus:
         said = f"judge {spec.name!r} needs a GPU, but the installed engine runs only on the processor"

@@ -9,7 +9,7 @@ from pathway_local.errors import CaseError
 from pathway_local.judges.placement import check_fits_here
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.loop import LocalRater, Tally, batches
+from pathway_local.judging.loop import LocalRater, batches
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, by_engine
 from pathway_local.judging.preparation import (
@@ -20,6 +20,7 @@ from pathway_local.judging.preparation import (
     prepare,
     settings_here,
 )
+from pathway_local.judging.recorder import Tally
 from pathway_local.rendering.prompt import Prompt
 from pathway_local.runs.run_cases import Limit
 from pathway_local.runs.run_file import RunFile

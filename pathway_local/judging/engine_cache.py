@@ -8,8 +8,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 from typing import Self
 
-from pathway_local.engines.allocation import Allocation
-from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.allocation import Allocation, LoadPlan
 from pathway_local.engines.engines import Engines
 from pathway_local.engines.supervised_engine import SupervisedEngine
 from pathway_local.errors import UsageError
@@ -18,6 +17,9 @@ from pathway_local.judges.registry import weights_folder
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.tokenizer import JudgeTokenizer
 from pathway_local.sealing.seal import Wanted
+
+Planned = tuple[str, EngineConfig, Wanted, Allocation]
+"""What a plan is for: an engine's name, its judge with the whole context, the seal, and how many engines."""
 
 
 class EngineCache:
@@ -31,7 +33,7 @@ class EngineCache:
         self._process, self._turn, self._thread = os.getpid(), Lock(), 0
         self._tokenizers: dict[tuple[Path, tuple[str, ...]], JudgeTokenizer] = {}
         self._engine: tuple[tuple[str, EngineConfig, Wanted, tuple[str, ...]], Engines] | None = None
-        self._planned: list[tuple[tuple[str, EngineConfig, Wanted, Allocation], LoadPlan]] = []
+        self._planned: tuple[Planned, LoadPlan] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -78,21 +80,16 @@ class EngineCache:
             self._tokenizers[key] = JudgeTokenizer(*key)
         return self._tokenizers[key]
 
-    def load_plan(
-        self, kind: str, config: EngineConfig, seal: Wanted, engines: Allocation, estimate: Callable[[], LoadPlan]
-    ) -> LoadPlan:
-        """Return the first estimate of how a judge is loaded; `config` names the judge's whole context.
+    def planned(self, wanted: Planned, estimate: Callable[[], LoadPlan]) -> LoadPlan:
+        """Return how a judge is loaded.
 
-        A loaded engine uses memory, and a new estimate would be too small. So keep each judge's first one, and free
-        another judge's engine before estimating.
+        A loaded engine uses memory, and a new estimate would be too small. So the last judge's plan is kept, and its
+        engine is freed before another judge's is estimated.
         """
-        wanted = (kind, config, seal, engines)
-        known = next((plan for each, plan in self._planned if each == wanted), None)
-        if known is None:
+        if self._planned is None or self._planned[0] != wanted:
             self.free()
-            known = estimate()
-            self._planned.append((wanted, known))
-        return known
+            self._planned = wanted, estimate()
+        return self._planned[1]
 
     def engine(
         self,

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from pathway_local import __version__
-from pathway_local.engines.engine import LoadPlan
+from pathway_local.engines.allocation import LoadPlan
 from pathway_local.engines.engine_list import engine_kind, installed_packages
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judging.engine_cache import EngineCache
-from pathway_local.judging.loop import JudgingLoop, LocalRater, Tally, Task
+from pathway_local.judging.loop import JudgingLoop, LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine
 from pathway_local.judging.pool import Pool
@@ -28,13 +28,13 @@ from pathway_local.judging.preparation import (
     local_rater,
     prepare,
 )
-from pathway_local.judging.tasks import DoubleCheck, FirstVerdicts, second_look
+from pathway_local.judging.recorder import Recorder, Tally
 from pathway_local.passes import Engine, EngineConfig
 from pathway_local.rater import LABEL
 from pathway_local.runs.audit import file_facts
 from pathway_local.runs.jobs import ENGINES
 from pathway_local.runs.run_cases import remember, remember_kept
-from pathway_local.runs.run_file import DRAWS, TEXTS, RunFile
+from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.verdict import Value
 
@@ -77,8 +77,6 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         # Make a new run only after all checks of the command, so that a wrong command leaves no file behind.
         existing = stack.enter_context(RunFile.open(plan.run, plan.kind)) if plan.run.exists() else None
         prepared = prepare(plan, existing, loaded, watcher.notice)
-        for rater in prepared.raters if plan.double_check else ():
-            second_look(rater)  # refuses a rubric under which nothing would change
         run = existing or stack.enter_context(RunFile.create(plan.run, kind=plan.kind))
         raters = add_raters(run, prepared.raters)
         sha256 = prepared.cases.sha256()
@@ -87,8 +85,6 @@ def run_job(plan: Plan, watcher: Watcher, command: Sequence[str], loaded: Engine
         remember_kept(run, prepared.plan.keep)
         if plan.without_text:
             run.set_setting(TEXTS, False)
-        if plan.keep_samples:
-            run.set_setting(DRAWS, True)
         return _ScoringJob(run, job_id, plan, prepared, sha256, watcher, loaded).judge(raters)
 
 
@@ -148,18 +144,14 @@ class _ScoringJob:
         pool = Pool(start, tokenizer, judge.most_tokens)
         try:
             window = len(planned.gpus) * engine.window(config)
-            task = FirstVerdicts(
+            recorder = Recorder(
                 self.run,
                 source=self.prepared.cases.path.name,
                 keep=self.prepared.plan.keep,
                 texts=self.run.get_setting(TEXTS) is not False,
                 whole=self.prepared.limit is None,
             )
-            tally = self._run_loop(judge, task, raters, pool, window, self.prepared.count())
-            if self.plan.double_check and not self.watcher.stopped():
-                again = [local_rater(second_look(rater), tokenizer, self.plan) for rater in own]
-                self._double_check(judge, again, pool, window)
-            return tally
+            return self._run_loop(judge, recorder, raters, pool, window)
         finally:
             if pool.in_flight:
                 self.loaded.free()  # or it would continue with requests that nobody waits for
@@ -204,23 +196,15 @@ class _ScoringJob:
                 rater.writer.context = context
             check_contexts(rater.writer for rater in raters)
 
-    def _double_check(self, judge: JudgeSpec, raters: Sequence[LocalRater], pool: Pool, window: int) -> None:
-        """Judge a part of the verdicts again, and tell the user how many."""
-        task = DoubleCheck(self.run, self.plan.double_check, self.prepared.plan.keep)
-        tally = self._run_loop(judge, task, raters, pool, window, None)
-        failed = f", {tally.failures.total()} without a second verdict" if tally.failures else ""
-        self.watcher.notice(f"{tally.judged} verdicts of {judge.name} double-checked{failed}")
-
     def _run_loop(
         self,
         judge: JudgeSpec,
-        task: Task,
+        recorder: Recorder,
         raters: Sequence[LocalRater],
         pool: Pool,
         window: int,
-        total: int | None,
     ) -> Tally:
-        shown = time.monotonic()
+        shown, total = time.monotonic(), self.prepared.count()
 
         def show(tally: Tally, *, now: bool = False) -> None:
             nonlocal shown
@@ -228,15 +212,7 @@ class _ScoringJob:
                 self.watcher.watch(tally)
                 shown = time.monotonic()
 
-        judging = JudgingLoop(
-            task,
-            raters,
-            pool,
-            draws=self.run.get_setting(DRAWS) is True,
-            window=window,
-            watch=show,
-            stopped=self.watcher.stopped,
-        )
+        judging = JudgingLoop(recorder, raters, pool, window=window, watch=show, stopped=self.watcher.stopped)
         self.watcher.begin(judge.name, total * len(raters) if total is not None else None)
         tally = judging.judge(self.prepared.rows(self.watcher.stopped))
         show(tally, now=True)

@@ -2,12 +2,11 @@
 
 import gc
 import zlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
-from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,14 +14,14 @@ from msgspec.structs import replace
 from pathway_local.case import BadRow, Case, CaseRef
 from pathway_local.errors import CaseError, Stopped
 from pathway_local.judging.pool import Completion, Pool, Request
-from pathway_local.judging.reply_reading import drawn_fields, filler_marks, verdict_of
+from pathway_local.judging.recorder import Recorder, Tally, Texts
+from pathway_local.judging.reply_reading import filler_marks, verdict_of
 from pathway_local.passes import GREEDY, Sampling
 from pathway_local.rendering.prompt import Prompt, PromptWriter
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.pair import Order, Orders, orders_of, verdict_of_orders
-from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import CaseOutcome
-from pathway_local.verdict import NO_TOKENS, Failure, Score, Tokens, Value, Verdict
+from pathway_local.verdict import Failure, Verdict
 
 ALLOCATIONS = 50_000
 """New objects between two searches for circular garbage; a batch of cases makes more than Python's default of 700."""
@@ -35,9 +34,6 @@ BATCH_CHARACTERS = 8 * 2**20
 
 ORDER = -1
 """Stands for a sample's number in the seed that draws the order of a case."""
-
-Texts = Mapping[str, str]
-"""A case's texts by input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +62,6 @@ class LocalRater:
         return orders_of(self.orders, own_seed(self.sampling.seed, case_id, ORDER)) if pair else ("ab",)
 
 
-@dataclass(slots=True)
-class Tally:
-    """Counts what a job has done. Cases are counted once per rubric; tokens are those of this job.
-
-    It is `complete` once all rows were read: their number was an estimate before.
-    """
-
-    judged: int = 0
-    skipped: int = 0
-    rejudged: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
-    tokens: Tokens = NO_TOKENS
-    complete: bool = False
-
-    @property
-    def done(self) -> int:
-        """Return the number of cases with an outcome, those of earlier jobs included."""
-        return self.judged + self.skipped + self.failures.total()
-
-    def count(self, stored: CaseOutcome) -> None:
-        """Add an outcome that was stored."""
-        self.tokens += stored.tokens
-        if isinstance(stored.outcome, Failure):
-            self.failures[stored.outcome.kind] += 1
-        else:
-            self.judged += 1
-
-
 class _Waiting(Struct):
     """A case that waits for its replies, with its prompt in each order."""
 
@@ -103,51 +71,35 @@ class _Waiting(Struct):
     completions: list[Completion] = []
 
 
-class Task(Protocol):
-    """Which cases a loop judges, and what becomes of their outcomes; `tally` counts them."""
-
-    tally: Tally
-
-    def to_judge(self, rater: LocalRater, batch: Sequence[Case | BadRow]) -> list[tuple[CaseRef, Texts]]:
-        """Return the cases of a batch that the rater shall judge, with the texts that its rubric reads."""
-
-    def store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
-        """Store a rater's outcomes and count them."""
-
-    def end(self, raters: Sequence[LocalRater]) -> None:
-        """Called once all cases are judged."""
-
-
 class JudgingLoop:
-    """Judges the cases of a task under the given raters.
+    """Judges cases under the given raters; `recorder` says which, and stores their outcomes.
 
-    With `draws` a verdict also holds every sample's values. `window` bounds the requests in flight. `watch` gets the
+    `window` bounds the requests in flight. `watch` gets the
     tally whenever outcomes were stored. `stopped` is asked between outcomes whether to end early: stored outcomes stay,
     and a later job draws those in flight again.
     """
 
     def __init__(
         self,
-        task: Task,
+        recorder: Recorder,
         raters: Sequence[LocalRater],
         pool: Pool,
         *,
-        draws: bool = False,
         window: int = 256,
         watch: Callable[[Tally], None] = lambda tally: None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.task, self.raters, self.pool = task, raters, pool
-        self.draws, self.window, self.watch, self.stopped = draws, window, watch, stopped
+        self.recorder, self.raters, self.pool = recorder, raters, pool
+        self.window, self.watch, self.stopped = window, watch, stopped
         self._waiting: dict[str, _Waiting] = {}
         self._requests = 0
 
     def judge(self, cases: Iterable[Case | BadRow]) -> Tally:
-        """Judge those of the cases that the task asks for."""
+        """Judge those of the cases that have no verdict yet."""
         with _collecting_rarely(), suppress(Stopped):
             for batch in batches(cases):
                 for rater in self.raters:
-                    unjudged = self.task.to_judge(rater, batch)
+                    unjudged = self.recorder.to_judge(rater.id, rater.writer.rubric, batch)
                     if unjudged:
                         self.pool.load()  # before a prompt is written: it says how long one may be
                         rater.writer.context = min(rater.writer.context, self.pool.context)
@@ -155,12 +107,11 @@ class JudgingLoop:
                         self._submit(rater, case, prompts)
                         self._store_finished(self.window)
                 if self.stopped():
-                    return self.task.tally
+                    return self.recorder.tally
             self._store_finished(0)
             if not self.stopped():
-                self.task.tally.complete = True
-                self.task.end(self.raters)
-        return self.task.tally
+                self.recorder.end([rater.id for rater in self.raters])
+        return self.recorder.tally
 
     def _submit(self, rater: LocalRater, case: CaseRef, prompts: Mapping[Order, Prompt | CaseError]) -> None:
         """Enqueue a request for each order and sample; a case that lacks a prompt fails at once."""
@@ -187,16 +138,16 @@ class JudgingLoop:
                 waiting = self._waiting.pop(completion.id)
                 waiting.completions.append(completion)
                 if len(waiting.completions) == waiting.rater.samples * len(waiting.prompts):
-                    found[waiting.rater.id].append(_outcome_of(waiting, draws=self.draws))
+                    found[waiting.rater.id].append(_outcome_of(waiting))
             for rater_id, outcomes in found.items():
                 self._store(rater_id, outcomes)
 
     def _store(self, rater_id: int, outcomes: Sequence[CaseOutcome]) -> None:
-        self.task.store(rater_id, outcomes)
-        self.watch(self.task.tally)
+        self.recorder.store(rater_id, outcomes)
+        self.watch(self.recorder.tally)
 
 
-def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
+def _outcome_of(waiting: _Waiting) -> CaseOutcome:
     # In the order of the requests, not of the replies: the same seeds must give the same verdict.
     completions = sorted(waiting.completions, key=lambda each: int(each.id))
     tokens = sum((completion.tokens for completion in completions[1:]), completions[0].tokens)
@@ -211,21 +162,9 @@ def _outcome_of(waiting: _Waiting, *, draws: bool) -> CaseOutcome:
         values = {**outcome.fields, **{name: score.value for name, score in outcome.scores.items()}}
         filler = filler_marks(outcome.fields, templates, prompt.reply.form.write(values))
         marks = (*outcome.marks, *filler, *broken_rules(prompt.rules, outcome))
-        if draws and samples > 1:
-            outcome = replace(outcome, fields={**outcome.fields, **_drawn(own, rubric, order)})
         verdicts[order] = replace(outcome, marks=marks)
     verdict = verdict_of_orders(verdicts, rubric.pair, rubric.format) if rubric.pair else verdicts["ab"]
     return CaseOutcome(waiting.case, verdict, tokens)
-
-
-def _drawn(completions: Sequence[Completion], rubric: Rubric, order: Order) -> dict[str, Value]:
-    """Return the samples' scores and fields; choices between two responses are about the case's own A and B."""
-    fields, pair = drawn_fields(completions, rubric.format), rubric.pair
-    if pair:
-        for name, value in fields.items():
-            if name.endswith(f".{pair.score}") and isinstance(value, int | float):
-                fields[name] = pair.in_case(Score(value), order).value
-    return fields
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Says in words how far a job is and how fast it goes."""
 
-from pathway_local.judging.loop import Tally
+from pathway_local.judging.recorder import Tally
 
 
 def progress_line(rater: str, tally: Tally, total: int | None, seconds: float) -> str:

@@ -158,15 +158,13 @@ def _resumed_rater(rater: Rater, rubric: Rubric, registry: Registry) -> PlannedR
 
 
 def _new_rater(plan: Plan, judge: JudgeSpec, rubric: Rubric, machine: Machine) -> PlannedRater:
-    """Return a rater with the settings of the plan, else of the rubric, else of the registry."""
-    temperature = plan.temperature if plan.temperature is not None else rubric.sampling.get("temperature", 0.0)
+    """Return a rater with the settings of the plan, else of the registry."""
+    temperature = plan.temperature or 0.0
     if plan.samples > 1 and temperature == 0:
         raise UsageError(
             f"{plan.samples} samples at temperature 0 would be identical", "Give --temperature, such as 0.7."
         )
-    top_p, top_k = rubric.sampling.get("top_p", 1.0), int(rubric.sampling.get("top_k", 0))
-    seed = plan.seed if plan.seed is not None else int(rubric.sampling.get("seed", 0))
-    sampling = Sampling(float(temperature), float(top_p), top_k, seed)
+    sampling = Sampling(float(temperature), seed=plan.seed or 0)
     think, engine = think_budget(plan.think, judge), engine_kind(plan.engine)
     settings = Settings(
         judge=judge.key,

@@ -12,7 +12,8 @@ from shlex import quote
 from pydantic import JsonValue
 
 from pathway_local.case import BadRow, Case, rank
-from pathway_local.engines.engine import WINDOW, LoadPlan
+from pathway_local.engines.allocation import LoadPlan
+from pathway_local.engines.engine import WINDOW
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import EngineError, UsageError
 from pathway_local.judges.judge_spec import JudgeSpec, chat_of
@@ -21,7 +22,6 @@ from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.loop import LocalRater
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.planned_rater import PlannedRater, Settings, by_engine, planned_raters, planned_rubrics
-from pathway_local.judging.reply_reading import is_draw
 from pathway_local.passes import EngineConfig
 from pathway_local.rendering.prompt import PromptWriter, thinking_of
 from pathway_local.rendering.rubric_check import LONGER, too_short
@@ -88,8 +88,6 @@ def prepare(plan: Plan, run: RunFile | None, loaded: EngineCache, notify: Callab
     cases = _open_cases(plan, run, rubrics.values(), notify)
     plan = replace(plan, keep=kept_columns(run, cases, plan.keep))
     raters = planned_raters(plan, run, rubrics, registry)
-    if plan.keep_samples:
-        _check_samples(raters)
     if part:
         notify(f"judging part {part} of {cases.path.name}; `runs merge` adds it to the run that was split")
     prepared = _limited(Prepared(plan, cases, raters, part=part), run, notify)
@@ -105,16 +103,6 @@ def check_contexts(writers: Iterable[PromptWriter]) -> None:
     """Raise EngineError that names all rubrics for which the judges' contexts are too short."""
     if unfit := dict.fromkeys(filter(None, map(too_short, writers))):
         raise EngineError("; ".join(unfit), LONGER)
-
-
-def _check_samples(raters: Sequence[PlannedRater]) -> None:
-    if all(each.settings.samples == 1 for each in raters):
-        raise UsageError("--keep-samples: one reply is drawn for each case", "Add --samples 5 --temperature 0.7.")
-    for each in raters:
-        for name in filter(is_draw, each.rubric.format.fields):
-            raise UsageError(
-                f"--keep-samples: {each.rubric.name} has a field {name!r}, the name of a sample's", "Rename it."
-            )
 
 
 def _limited(whole: Prepared, run: RunFile | None, notify: Callable[[str], None]) -> Prepared:
@@ -243,7 +231,7 @@ def engine_plan(
         kind, engines, steps = engine_kind(settings.engine), plan.allocation, partial(_steps, prepared, raters)
         return engines.load_plan(kind, judge, this_machine(), options, settings.dtype, steps)
 
-    planned = loaded.load_plan(settings.engine, whole, plan.seal, plan.allocation, estimate)
+    planned = loaded.planned((settings.engine, whole, plan.seal, plan.allocation), estimate)
     return replace(whole, settings={**options, **planned.settings}), planned
 
 

@@ -10,12 +10,10 @@ from pathway_local.errors import ReplyError
 from pathway_local.judging.pool import Completion
 from pathway_local.rubrics.form import Slot
 from pathway_local.rubrics.output_format import OutputFormat
-from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import (
     COPIED,
     CUT,
-    DRAW,
     LOOP,
     Failure,
     Number,
@@ -26,13 +24,6 @@ from pathway_local.verdict import (
     mean_mass,
     storable,
 )
-
-_DRAW = re.compile(rf"(?:{re.escape(SWAPPED)})?{DRAW}\d+\.(.*)", re.DOTALL)
-
-
-def is_draw(name: str) -> bool:
-    """Whether a field of this name holds what one of several samples says."""
-    return bool(_DRAW.fullmatch(name))
 
 
 def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, marks: Sequence[str]) -> Outcome:
@@ -59,25 +50,6 @@ def verdict_of(completions: Sequence[Completion], output_format: OutputFormat, m
         fields[thinking] = _clean(chosen.thinking, cut=True)
     cut = (*([thinking] if chosen.thinking_cut else []), *chosen.cut)
     return Verdict(scores, fields, (*marks, *(f"{CUT}:{name}" for name in cut)))
-
-
-def drawn_fields(completions: Sequence[Completion], output_format: OutputFormat) -> dict[str, Value]:
-    """Return the scores and fields of each sample, as `draw1.score`, `draw1.reason`, `draw2.score` …"""
-    found: dict[str, Value] = {}
-    for number, completion in enumerate(completions, 1):
-        values = completion.reading.values if completion.reading else {}
-        for name in (*output_format.scores, *output_format.fields):
-            if name in values:
-                found[f"{DRAW}{number}.{name}"] = _clean(values[name], name in completion.cut)
-        if completion.thinking:
-            found[f"{DRAW}{number}.{output_format.thinking}"] = _clean(completion.thinking, cut=True)
-    return found
-
-
-def drawn_scores(verdict: Verdict) -> dict[str, Value]:
-    """Return the fields of a verdict that hold the scores of its samples: they are no texts."""
-    names = {name: _DRAW.match(name) for name in verdict.fields}
-    return {name: verdict.fields[name] for name, found in names.items() if found and found[1] in verdict.scores}
 
 
 def _score(slot: Slot, completions: Sequence[Completion]) -> Score:

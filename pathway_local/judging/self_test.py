@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
 from pathway_local.judging.preparation import tell_reading
+from pathway_local.judging.recorder import Tally
 from pathway_local.probes.drawing import COLUMNS, ID, SelfTest, draw, rows
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.in_memory import InMemorySheet
@@ -28,7 +28,7 @@ def run_self_test(
     optional = {name for name, wanted in inputs.items() if wanted.default is not None}
     optional |= {tested.roles["answer"]} if "reference" in tested.roles else set()
     needed = {tested.rubric.name: [*inputs]}
-    talks = {name for name, wanted in inputs.items() if wanted.conversation or wanted.looped}
+    talks = {name for name, wanted in inputs.items() if wanted.conversation}
     whole = open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet)
     cases = CasesFile(whole, needed, plan.map, plan.id, optional, talks)
     tell_reading(cases, watcher.notice)

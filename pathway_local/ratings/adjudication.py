@@ -1,4 +1,4 @@
-"""Stores the scores of a case that people agreed on, as a rater of its own kind, with a job as imports have one."""
+"""Stores the scores of a case that people agreed on, as a rater of its own kind."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,9 +15,6 @@ from pathway_local.verdict import Number, Score, Value, Verdict
 
 NOTE = "notes"
 """The field with the words that explain an agreed score, as in rating sheets."""
-
-FILE = "pathway-local view"
-"""Stands where an import names its file, so that `runs undo` can name what it takes back."""
 
 _SHEET = """
     SELECT MAX(sheet_job) FROM current WHERE case_key = (SELECT key FROM cases WHERE case_id = ?) AND rubric = ?
@@ -43,8 +40,7 @@ def adjudicate(
 ) -> None:
     """Store a person's agreed scores of a case, by name; they replace that person's earlier ones of the case.
 
-    `runs undo` takes them back. Raises RatingsError for a score off the scale, and RunLocked if another process
-    writes to the run.
+    Raises RatingsError for a score off the scale, and RunLocked if another process writes to the run.
     """
     name = adjudicator(person)
     with RunFile.open(path) as run:
@@ -55,12 +51,11 @@ def adjudicate(
         fields: dict[str, Value] = {NOTE: note.strip()} if note.strip() else {}
         verdict = Verdict({score: Score(value) for score, value in given.items()}, fields)
         with run.together():
-            facts: dict[str, Value] = {"file": FILE, "kind": ADJUDICATED, "raters": [name]}
-            job = run.jobs.begin(command, {"pathway_local": __version__, "import": facts})
+            job = run.jobs.begin(command, {"pathway_local": __version__, ADJUDICATED: name})
             rater = run.add_rater(Rater(name, ADJUDICATED, rubric, {"rubric": found.sha256}))
             # Chance chose the case if it was rated on a sheet or page of a sample.
             [(sheet,)] = run.database.rows(_SHEET, case.id, rubric)
-            run.put(rater, case, verdict, job=job, sheet=sheet)
+            run.put(rater, case, verdict, sheet=sheet)
             run.jobs.end(job, "done", {"imported": 1})
 
 

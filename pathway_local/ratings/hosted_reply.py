@@ -35,8 +35,8 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
     """Return the verdict in a whole reply, including the fixed start that a local judge's prompt would hold.
 
     A thought in front of it and a code fence around it are left out. Marks say how it breaks the format:
-    `format:code-fence`, `format:spelling`, `format:incomplete` (it ends behind its last score). `unfinished`: the
-    service cut it off.
+    `format:code-fence`, `format:spelling`, `format:between` (a score lies between two levels), `format:incomplete` (it
+    ends behind its last score). `unfinished`: the service cut it off.
     """
     try:
         answer, marks = _answer(text)
@@ -56,6 +56,8 @@ def read_reply(text: str, output_format: OutputFormat, *, unfinished: bool = Fal
         return Failure(UNFINISHED if unfinished else UNREADABLE, reason)
     if unfinished or not values.keys() >= {*output_format.scores, *output_format.fields}:
         marks += [f"{BREAK}incomplete"]
+    if any(_is_between(part, values) for part in output_format.parts):
+        marks += [f"{BREAK}between"]
     return _verdict(values, output_format, marks)
 
 
@@ -88,6 +90,12 @@ def _parts(output_format: OutputFormat) -> tuple[Part, ...]:
 
 def _is_score(part: Part) -> bool:
     return isinstance(part, Slot) and isinstance(part.field, ScoreField)
+
+
+def _is_between(part: Part, values: Mapping[str, Value]) -> bool:
+    if isinstance(part, Slot) and isinstance(part.field, ScoreField) and part.name in values:
+        return values[part.name] not in part.field.values
+    return False
 
 
 def _verdict(values: Mapping[str, Value], output_format: OutputFormat, marks: Sequence[str]) -> Verdict:

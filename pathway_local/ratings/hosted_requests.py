@@ -24,21 +24,11 @@ from pathway_local.verdict import Value
 
 Service = Literal["openai", "azure", "anthropic"]
 
-# Keywords that each service refuses in a strict schema. Our reader checks these bounds when results come back.
-_OPENAI = frozenset(("minLength", "maxLength", "uniqueItems", "default", "$schema", "title"))
-_REFUSED: Mapping[Service, frozenset[str]] = {
-    "openai": _OPENAI,
-    "azure": _OPENAI,
-    "anthropic": frozenset(
-        (
-            "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-            "multipleOf", "maxItems", "minItems", "uniqueItems", "default", "$schema", "title",
-        )
-    ),
-}  # fmt: skip
+# Keywords that some service refuses in a strict schema. Our reader checks these bounds when results come back.
+_REFUSED = frozenset(("minimum", "maximum", "maxItems"))
 
 
-def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], service: Service) -> dict[str, Any]:
+def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str]) -> dict[str, Any]:
     """Return the schema of a whole reply to a case with these inputs: all keys required, echoes with one value."""
     schema: dict[str, Any] = output_format.schema()
     for part in output_format.parts:
@@ -56,23 +46,16 @@ def strict_schema(output_format: OutputFormat, inputs: Mapping[str, str], servic
             mixed = len(part.field.written) < len(part.field.values)
             texts = [json.loads(text) for text in part.field.texts(True)] if mixed else list(part.field.texts(False))
             owner[last] = {**({} if mixed else {"type": "string"}), "enum": texts, **described}
-    return _strict(schema, _REFUSED[service])
+    return _strict(schema)
 
 
-def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any]:
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without refused keywords; every object is closed and requires all its keys."""
-    kept = {key: value for key, value in schema.items() if key not in refused}
-    for key in ("items", "not"):
-        if isinstance(kept.get(key), Mapping):
-            kept[key] = _strict(kept[key], refused)
-    for key in ("anyOf", "allOf", "oneOf"):
-        if isinstance(kept.get(key), list):
-            kept[key] = [_strict(each, refused) if isinstance(each, Mapping) else each for each in kept[key]]
-    if isinstance(kept.get("properties"), Mapping):
-        kept["properties"] = {
-            name: _strict(each, refused) if isinstance(each, Mapping) else each
-            for name, each in kept["properties"].items()
-        }
+    kept = {key: value for key, value in schema.items() if key not in _REFUSED}
+    if "items" in kept:
+        kept["items"] = _strict(kept["items"])
+    if "properties" in kept:
+        kept["properties"] = {name: _strict(each) for name, each in kept["properties"].items()}
         kept |= {"required": list(kept["properties"]), "additionalProperties": False}
     return kept
 
@@ -80,35 +63,24 @@ def _strict(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any
 CHAT_URLS: Mapping[Service, str] = {"openai": "/v1/chat/completions", "azure": "/chat/completions"}
 LEAST_TOKENS = 4096
 
-LIKELIEST = 20
-"""Tokens whose log-probabilities are asked for at each place; services give no more."""
-
-# Model families that accept a temperature and give log-probabilities. A name with a slash is an open model on one's own
-# server. All others get neither: newer hosted models refuse a request that sets one. On Azure, the name is a
-# deployment's, which its maker chose. Anthropic's service gives no log-probabilities.
-_SETTABLE: Mapping[Service, re.Pattern[str]] = {
-    "openai": re.compile(r"(ft:)?(gpt-3\.5|gpt-4|chatgpt-4o)|.*/"),
-    "azure": re.compile(r"gpt-(35|4)"),
-    "anthropic": re.compile(r"claude-3|claude-(opus|sonnet|haiku)-4(-[0-6])?(-\d{8}|-latest)?$"),
-}
-
 
 class HostedRequests:
     """The requests for a service's model, of which `write` makes the file `out`.
 
     For the person who decides whether they may leave the institution: the number of `cases` and of the `characters` of
-    their texts, the inputs `echoed` in schemas, the `orders` in which each case is asked (both for a comparison of two
-    responses), and the `temperature`, if the model takes one.
+    their texts, the inputs `echoed` in schemas, and the `orders` in which each case is asked (both for a comparison of
+    two responses). Many models refuse a `temperature`, so none is sent unless the user gives one.
     """
 
-    def __init__(self, given: CasesGiven, service: Service, model: str, out: Path, *, force: bool) -> None:
+    def __init__(
+        self, given: CasesGiven, service: Service, model: str, out: Path, temperature: float | None, *, force: bool
+    ) -> None:
         self.given, self.service, self.model, self.out, self._force = given, service, model, out, force
+        self.temperature = temperature
         rubric = given.rubric
         _check_turns(rubric, service)
-        self._settable = bool(_SETTABLE[service].match(model))
         self.orders: Sequence[Order | None] = BOTH if rubric.pair else (None,)
         self.echoed = tuple(rubric.format.echoes.values()) if rubric.format.in_json else ()
-        self.temperature = rubric.sampling.get("temperature") if self._settable else None
         self.cases = self.characters = 0
         for case in given:
             self.cases += 1
@@ -119,11 +91,20 @@ class HostedRequests:
 
     @classmethod
     @contextmanager
-    def open(cls, cases: Given, service: Service, model: str, out: Path, *, force: bool = False) -> Iterator[Self]:
+    def open(
+        cls,
+        cases: Given,
+        service: Service,
+        model: str,
+        out: Path,
+        temperature: float | None = None,
+        *,
+        force: bool = False,
+    ) -> Iterator[Self]:
         """Yield the requests, with the run open until the block ends. Raises UsageError, CasesError, OutputExists."""
         check_output(out, force=force)
         with CasesGiven.open(cases) as given:
-            yield cls(given, service, model, out, force=force)
+            yield cls(given, service, model, out, temperature, force=force)
 
     def write(self, command: Sequence[str]) -> None:
         """Write the file with mode 0600, and store in the run which case is behind each id."""
@@ -146,15 +127,13 @@ class HostedRequests:
     def _request(self, custom_id: str, case: Case, order: Order | None) -> dict[str, Any]:
         rubric = self.given.rubric
         texts = rubric.inputs_of(case, order or "ab")
-        messages = [{"role": turn.role, "content": turn.render(texts, texts)} for turn in rubric.turns]
-        schema = strict_schema(rubric.format, texts, self.service) if rubric.format.in_json else None
+        messages = [{"role": turn.role, "content": turn.render(texts)} for turn in rubric.turns]
+        schema = strict_schema(rubric.format, texts) if rubric.format.in_json else None
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature is not None:
             body["temperature"] = self.temperature
         if self.service == "anthropic":
             return {"custom_id": custom_id, "params": _anthropic(body, schema, rubric, texts)}
-        if self._settable:
-            body |= {"logprobs": True, "top_logprobs": LIKELIEST}
         if schema:
             named = {"name": re.sub(r"[^\w-]", "_", rubric.name, flags=re.ASCII)[:64], "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}

@@ -1,24 +1,23 @@
 """Imports ratings of people or of a hosted judge into a run: the whole file or nothing."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
-from typing import assert_never
 
 import msgspec
 
 from pathway_local import __version__
 from pathway_local.case import CaseRef
-from pathway_local.errors import RatingsError, UnknownName, UsageError
+from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import Rater, refuse_adjudicators_name
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.hosted_reply import BREAK
-from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
+from pathway_local.ratings.hosted_results import HOSTED_ERROR
+from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
-from pathway_local.ratings.samples import Sample, handed_out_with, inclusions, samples
+from pathway_local.ratings.samples import handed_out_with
 from pathway_local.rubrics.consistency import broken_rules
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.audit import file_facts
@@ -29,7 +28,7 @@ from pathway_local.verdict import Failure, Outcome, Value, Verdict
 _ON_SHEETS = "SELECT case_id FROM current WHERE sheet_job IS NOT NULL AND rater = ? AND rubric = ?"
 
 NO_RESULT = Failure("no-result", "no file that was imported has a result of this request")
-MOST_TOLD, MANY = 10, 5
+MANY = 5
 
 Key = tuple[str, str]
 """Rater and case."""
@@ -37,48 +36,34 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class ImportedRater:
-    """Counts of one rater's ratings; `unchanged` were in the run already.
-
-    `broken` of the raw `replies` break the format, including unreadable ones; `breaks` counts how.
-    """
+    """Counts of one rater's ratings, failures by their kinds; `unchanged` were in the run already."""
 
     name: str
     verdicts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
-    replies: int = 0
-    broken: int = 0
-    breaks: Counter[str] = field(default_factory=Counter)
 
-    def add(self, rating: Rating) -> None:
-        """Count one rating, and how well its reply keeps to the format if it was read from one."""
-        match rating.outcome:
-            case Failure(kind=kind):
-                self.failures[kind] += 1
-                breaks = ["unreadable"]
-            case Verdict(marks=marks):
-                self.verdicts += 1
-                breaks = [mark.removeprefix(BREAK) for mark in marks if mark.startswith(BREAK)]
-            case unknown:
-                assert_never(unknown)
-        if rating.replied:
-            self.replies += 1
-            self.broken += bool(breaks)
-            self.breaks.update(breaks)
+    def add(self, outcome: Outcome) -> None:
+        """Count one rating."""
+        if isinstance(outcome, Failure):
+            self.failures[outcome.kind] += 1
+        else:
+            self.verdicts += 1
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user.
-
-    `complete` is False if rows were left out or failed.
-    """
+    """Result of an import, by rater. `blanks` counts cells left empty, `notices` holds remarks for the user."""
 
     rubric: str
     raters: tuple[ImportedRater, ...]
     blanks: int
     notices: tuple[str, ...]
-    complete: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether no rating is a failure."""
+        return not any(each.failures for each in self.raters)
 
 
 def import_ratings(
@@ -87,8 +72,8 @@ def import_ratings(
     """Match the file's ratings with the run's cases, and with `cases` that nobody judged yet, and store them.
 
     Nothing is stored if an error is raised. RatingsError names each line with an unknown case, a score off the
-    scale, or a rater's second rating of a case; of a hosted judge's file, such lines are left out if others are valid.
-    UsageError: columns or raters are ambiguous; CasesError: the file can't be read.
+    scale, or a rater's second rating of a case. UsageError: columns or raters are ambiguous; CasesError: the file can't
+    be read.
     """
     reading = RatingsReading(run, file, cases.file if cases else None)
     known = KnownCases(run, reading.rubric, file.pseudonyms)
@@ -98,26 +83,19 @@ def import_ratings(
     ratings = reading.ratings()
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
-    matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
-    raters = _raters(run, ratings, file, reading.rubric)
+    matched, invalid = matched_ratings(ratings, known, reading.handouts)
+    raters = _raters(ratings, file, reading.rubric)
     stored = _stored(run, raters)
-    given = len(matched)
-    if file.kind == "hosted" and matched:
+    if file.kind == "hosted":
         matched = _ruled(matched, known, reading, cases)
         has = {case_id for (_, case_id), (_, outcome) in stored.items() if outcome != NO_RESULT}
         matched += _missing(run, raters, reading, has | {item.place.id for item in matched})
-    sheets, from_sheet = _sheets(run, raters, reading, matched) if file.kind == "human" else ({}, set())
-    new, changed = _new_ones(matched, stored, from_sheet)
-    moved = any(problem.texts == "moved" for problem in reading.problems)
-    if file.kind == "hosted" and given > len(changed) and not moved:
-        # A service's bad line costs its own case; a person's sheet with one has probably moved rows.
-        left += [*reading.problems, *changed]
-    else:
-        _refuse(run, file, [*reading.problems, *([] if matched else left)], changed)
-    reading.notices += _left_out(left)
+    sheets = _sheets(reading, matched) if file.kind == "human" else {}
+    new, changed = _new_ones(matched, stored, sheets.keys() - _on_sheets(run, raters))
+    _refuse(run, file, [*reading.problems, *invalid], changed)
     counts, fresh = {rater.name: ImportedRater(rater.name) for rater in raters}, {item.key for item in new}
     for item in matched:
-        counts[item.rating.rater].add(item.rating)
+        counts[item.rating.rater].add(item.rating.outcome)
         counts[item.rating.rater].unchanged += item.key not in fresh
     with run.together():
         facts: dict[str, Value] = {"kind": file.kind, "raters": [rater.name for rater in raters]}
@@ -127,12 +105,9 @@ def import_ratings(
             cases.remember(run)
         ids = {rater.name: run.add_rater(rater) for rater in raters}
         for item in new:
-            run.put(ids[item.rating.rater], item.place, item.rating.outcome, job=job, sheet=sheets.get(item.key))
+            run.put(ids[item.rating.rater], item.place, item.rating.outcome, sheet=sheets.get(item.key))
         run.jobs.end(job, "done", {"imported": len(new), "unchanged": len(matched) - len(new)})
-    whole = not left and not any(each.failures for each in counts.values())
-    return Imported(
-        reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)), whole
-    )
+    return Imported(reading.rubric.name, tuple(counts.values()), reading.blanks, tuple(dict.fromkeys(reading.notices)))
 
 
 def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -> Imported:
@@ -152,15 +127,15 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
             raise
 
 
-def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
-    """Return the file's raters. A file of failed requests names no model: its rater must be one that the run knows."""
+def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
+    """Return the file's raters. Raises UsageError for a file of failed requests alone, which names no model."""
     judges: dict[str, set[tuple[str, str]]] = {}
     answered: set[str] = set()
     for rating in ratings:
         own = judges.setdefault(rating.rater, set())
         own |= {rating.judge} if rating.judge[1] else set()
-        answered |= {rating.rater} if rating.replied or isinstance(rating.outcome, Verdict) else set()
-    known = {rater.name: rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("hosted", rubric.name)}
+        failed = isinstance(rating.outcome, Failure) and rating.outcome.kind == HOSTED_ERROR
+        answered |= set() if failed else {rating.rater}
     found = []
     for name, models in judges.items():
         refuse_adjudicators_name(name)
@@ -168,11 +143,8 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
         if not models and name not in answered:
-            if name not in known:
-                said = f"{file.path.name} holds failed requests alone, and none of them names the model"
-                raise UsageError(said, f"Import the results of {name} first, and then this file.")
-            found.append(known[name])
-            continue
+            hint = "Append its lines to the file of results, and import that."
+            raise UsageError(f"{file.path.name} holds failed requests alone, which name no model", hint)
         service, model = next(iter(models), ("", ""))
         hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
         found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))
@@ -253,16 +225,8 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
         hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
     elif "changed" in texts:
         hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
-    elif any(problem.reason == LOST_ZEROS for problem in invalid):
-        hint = "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
-        if file.path.suffix.lower() == ".xlsx":
-            hint = "Format the id column as text in the spreadsheet, and enter its ids again."
     elif not invalid:
-        named = quote(str(run.path))
-        hint = (
-            f"To correct them, first: `pathway-local runs remove-rater {named} NAME`; or, if they came with the "
-            f"last import: `pathway-local runs undo {named}`."
-        )
+        hint = f"To correct them, first: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     problems = [*invalid, *changed]
     count = f"{len(problems)} of its ratings are" if len(problems) > 1 else "one of its ratings is"
     raise RatingsError(f"{file.path.name}: nothing was imported, {count} invalid", hint, told(problems))
@@ -282,58 +246,13 @@ def _line(problem: Problem, places: Sequence[str]) -> str:
     return f"{', '.join(places[:3])} and {len(places) - 3:,} more: {problem.reason}" if many else str(problem)
 
 
-def _left_out(problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield how many rows were left out, and why, up to a limit."""
-    if problems:
-        yield (
-            f"rows left out: {len({problem.where for problem in problems}):,}. They may not be a random part, so "
-            "figures without them may be wrong; correct them if you can, and import the file again"
-        )
-        yield from (f"left out: {problem}" for problem in told(problems)[:MOST_TOLD])
+def _sheets(reading: RatingsReading, matched: Sequence[Matched]) -> dict[Key, int]:
+    """Return the job that handed out the sheet or page of each rating; ratings from another file have none."""
+    own = ((item.key, reading.handouts.get(item.rating.id)) for item in matched)
+    return {key: handout.job for key, handout in own if handout}
 
 
-def _sheets(
-    run: RunFile, raters: Sequence[Rater], reading: RatingsReading, matched: Sequence[Matched]
-) -> tuple[dict[Key, int], set[Key]]:
-    """Return the job that handed out the sheet or page of each rating, and which ratings are new on one.
-
-    Ratings from another file have none, unless the user names the sample that chose their cases by its seed; those that
-    have one by an earlier import keep it. Raises UnknownName for a seed without a sample, and UsageError if it drew
-    none of the cases.
-    """
+def _on_sheets(run: RunFile, raters: Sequence[Rater]) -> set[Key]:
+    """Return the ratings in the run that came on a sheet or page."""
     every = ((rater, run.database.rows(_ON_SHEETS, rater.name, rater.rubric)) for rater in raters)
-    before = {(rater.name, case_id) for rater, rows in every for (case_id,) in rows}
-    found = {each.key: reading.handouts[each.rating.id].job for each in matched if each.rating.id in reading.handouts}
-    others = [each for each in matched if each.key not in found and each.key not in before]
-    drawn = [(each, _drawn(run, each, others)) for each in samples(run, reading.rubric.name)]
-    seed = reading.file.sample
-    if seed is None:
-        reading.notices += [_unclaimed(each, len(own), len(others)) for each, own in reversed(drawn) if own]
-        return found, found.keys() - before
-    named = [(each, own) for each, own in drawn if each.seed == seed]
-    if not named:
-        raise UnknownName("sample's seed", str(seed), dict.fromkeys(str(each.seed) for each, _ in drawn))
-    sample, own = max(named, key=lambda each: len(each[1]))
-    if others and not own:
-        raise UsageError(f"the sample with seed {seed} drew none of these cases", "Leave --sample out.")
-    if own and len(named) > 1:
-        strata = f"by {sample.strata}" if sample.strata else "without strata"
-        said = f"{len(named)} samples have the seed {seed}: the ratings count for the one drawn {strata}, which has"
-        reading.notices.append(f"{said} most of their cases")
-    found |= dict.fromkeys((each.key for each in own), max(sample.jobs))
-    return found, found.keys() - before
-
-
-def _drawn(run: RunFile, sample: Sample, ratings: Sequence[Matched]) -> list[Matched]:
-    """Return the ratings of cases that the sample drew."""
-    ids = {each.case_id for each in inclusions(run, sample.id) if each.drawn} if ratings else set()
-    return [each for each in ratings if each.place.id in ids]
-
-
-def _unclaimed(sample: Sample, drawn: int, ratings: int) -> str:
-    what = f"{drawn:,} of {ratings:,} ratings" if drawn < ratings else f"all {drawn:,} ratings"
-    return (
-        f"{what} are of cases that the sample with seed {sample.seed} drew, but did not come back on its sheets or "
-        "pages, so they don't count as its labels; if the sample chose the cases, import the file again with "
-        f"--sample {sample.seed}"
-    )
+    return {(rater.name, case_id) for rater, rows in every for (case_id,) in rows}

@@ -27,8 +27,7 @@ class RatingsFile:
     """The user's options for a file of ratings.
 
     `scores` are columns, each COLUMN or SCORE=COLUMN, and `comments` columns of notes.
-    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms. `sample` is the seed of
-    the sample that chose the cases, though the file is none of its sheets.
+    With `pseudonyms`, the file's ids are the original ones, and the run knows their pseudonyms.
     """
 
     path: Path
@@ -42,7 +41,6 @@ class RatingsFile:
     header_row: int | None = None
     sheet: str = ""
     comments: Sequence[str] = ()
-    sample: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +127,11 @@ def _scores(sheet: _Columns, rubric: Rubric, file: RatingsFile) -> dict[str, str
     found = dict(named) or {score: column for score in known if (column := sheet.first((score,)))}
     if not found and len(known) == 1 and (column := sheet.first(names_of("scores"))):
         found = {known[0]: column}
+    if not found and file.kind == "hosted" and not {"response", "result"}.isdisjoint(sheet.columns):
+        raise UsageError(
+            f"{sheet.source} holds a batch service's results without custom_id, which tells whose they are",
+            "Import the file as the service wrote it.",
+        )
     if not found:
         replies = ", and no column of raw replies called reply" if file.kind == "hosted" else ""
         raise UsageError(

@@ -30,8 +30,8 @@ class Rating:
     """An outcome from a file, and everything in the file that identifies its case.
 
     `where` is the place in the file, `id` and `number` name the case, `text_hash` is the fingerprint of those of its
-    texts that the file holds (empty if none), `rater` who rated (empty if the file says nothing). `replied`: it was
-    read from a raw reply; `judge` is the service and the model that gave it.
+    texts that the file holds (empty if none), `rater` who rated (empty if the file says nothing), `judge` the service
+    and the model that replied.
     """
 
     where: str
@@ -40,7 +40,6 @@ class Rating:
     text_hash: str
     rater: str
     outcome: Outcome
-    replied: bool = False
     judge: tuple[str, str] = ("", "")
 
 
@@ -119,8 +118,7 @@ class RatingRows:
         case_id = cells.get(layout.id_column, "") if layout.id_column else ""
         if layout.id_column and not case_id.strip():
             raise ReplyError("it has no id")
-        replied = bool(layout.reply_column)
-        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome, replied)
+        return Rating(where, case_id, str(row.number), self._text_hash(row), rater, outcome)
 
     def _scored(self, row: Row) -> Verdict | None:
         scores: dict[str, Score] = {}

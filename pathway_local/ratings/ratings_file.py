@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.hosted_results import IDS, is_result_file, read_result
+from pathway_local.ratings.hosted_results import is_result_file, read_result
 from pathway_local.ratings.rating_layout import HANDOUT_IDS, INSTRUCTIONS, SCALE, RatingLayout, RatingsFile, find_layout
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows
 from pathway_local.ratings.samples import Handout, find_handouts
@@ -39,7 +39,7 @@ class RatingsReading:
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
-        ids = [name for name in self._sheet.columns if name in (IDS if self._results else HANDOUT_IDS)]
+        ids = [name for name in self._sheet.columns if name in HANDOUT_IDS]
         told = ids and {INSTRUCTIONS, SCALE}.issuperset(self._sheet.others)
         self.notices = [] if told else list(self._sheet.notes)
         rows = self._sheet.rows() if ids else ()
@@ -80,10 +80,12 @@ class RatingsReading:
         try:
             found = read_result(row, self.rubric.format)
         except ValueError as error:
-            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
-            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known}.") from None
-        judge = (found.service, found.model)
-        return Rating(where, found.custom_id, "", "", "", found.outcome, found.replied, judge)
+            hint = (
+                "Chat completions (OpenAI, Azure, Mistral, vLLM) and Anthropic's messages can be read. Import other "
+                "replies as a table with the columns custom_id and reply."
+            )
+            raise RatingsError(f"{self.file.path.name}, {where}: {error}", hint) from None
+        return Rating(where, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
 
     def _layout(self) -> RatingLayout:
         layout = find_layout(self._sheet.columns, self.rubric, self.file, self._own_id, self._mapping)

@@ -99,7 +99,6 @@ class PromptWriter:
         self.thinking = thinking
         self.rubric, self.tokenizer, self.chat = rubric, tokenizer, chat
         self.context, self.detail, self.truncate = context, detail, truncate
-        self._plain = all(turn.plain for turn in rubric.turns)
         self._by_filled: dict[tuple[str, ...], list[Piece]] = {}
         self._starts: dict[str, tuple[int, ...]] = {}
 
@@ -116,8 +115,7 @@ class PromptWriter:
 
     def shared_prefix(self) -> tuple[int, ...]:
         """Return the ids at the beginning of all prompts of this rubric."""
-        example = self.rubric.as_listed(dict.fromkeys(self.rubric.inputs, "example"))
-        first = self._pieces(self.rubric.completed(example))[0]
+        first = self._pieces(self.rubric.completed(dict.fromkeys(self.rubric.inputs, "example")))[0]
         return first if isinstance(first, tuple) else ()
 
     def _draft(self, given: Mapping[str, str], order: Order) -> "_Draft | CaseError":
@@ -167,26 +165,23 @@ class PromptWriter:
     def _pieces(self, inputs: Mapping[str, str]) -> list[Piece]:
         """Return the prompt with the names of inputs in place of the case's texts.
 
-        In a plain rubric it depends only on which inputs are empty, so it is kept; in others it depends on the case.
+        It depends only on which inputs are empty.
         """
-        if not self._plain:
-            return self._rendered(inputs)
         filled = tuple(name for name in self.rubric.inputs if inputs[name])
         if filled not in self._by_filled:
-            self._by_filled[filled] = self._rendered({name: "x" * (name in filled) for name in inputs})
+            self._by_filled[filled] = self._rendered(filled)
         return self._by_filled[filled]
 
-    def _rendered(self, inputs: Mapping[str, str]) -> list[Piece]:
+    def _rendered(self, filled: Sequence[str]) -> list[Piece]:
         # Markers stand for the case's texts while turns and chat template are rendered. They are random and made anew
         # each time, so that no text can contain one. Splitting at them leaves our text and the places of inputs
         # between: no case's text is encoded with ours, so no special token in it counts.
         fence = secrets.token_hex(16)
-        names = list(inputs)
-        fenced = {name: f"{fence}{at}{fence}" if inputs[name] else "" for at, name in enumerate(names)}
-        turns = _conversation(self.rubric.turns, inputs, fenced, self.chat.folds_system)
+        fenced = dict.fromkeys(self.rubric.inputs, "") | {n: f"{fence}{at}{fence}" for at, n in enumerate(filled)}
+        turns = _conversation(self.rubric.turns, fenced, self.chat.folds_system)
         text = self.tokenizer.chat(turns, dict(self.chat.switches)) + self.chat.opening
         parts = text.split(fence)
-        return [names[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
+        return [filled[int(part)] if at % 2 else self.tokenizer.encode(part) for at, part in enumerate(parts) if part]
 
     def _start(self, text: str) -> tuple[int, ...]:
         if text not in self._starts:
@@ -210,11 +205,9 @@ class _Draft(Struct, frozen=True):
     rules: tuple[CaseRule, ...]
 
 
-def _conversation(
-    turns: Sequence[Turn], values: Mapping[str, str], fenced: Mapping[str, str], folds_system: bool
-) -> list[tuple[str, str]]:
+def _conversation(turns: Sequence[Turn], texts: Mapping[str, str], folds_system: bool) -> list[tuple[str, str]]:
     """Return each turn's role and words. For a judge without a system turn, the user turn begins with its words."""
-    said = [(turn.role, turn.render(values, fenced)) for turn in turns]
+    said = [(turn.role, turn.render(texts)) for turn in turns]
     if folds_system and len(said) > 1 and said[0][0] == "system":
         (_, system), (role, words), *rest = said
         return [(role, f"{system}\n\n{words}"), *rest]

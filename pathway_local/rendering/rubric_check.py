@@ -49,7 +49,7 @@ class Lengths:
 class Inspection:
     """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
 
-    `longest` shows a reply at its longest. Without a judge, `lengths` is None and there is no `advice`.
+    Without a judge, `lengths` is None and there is no `advice`.
     """
 
     rubric: Rubric
@@ -58,7 +58,6 @@ class Inspection:
     example: str
     start: str
     reply: str
-    longest: str
     lengths: Lengths | None
     advice: tuple[str, ...]
 
@@ -74,21 +73,19 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     advice = tuple(_example_scores(rubric))
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
-    longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
     if writer is None:
         shown = rubric.completed(inputs)
-        turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown, shown)}" for turn in rubric.turns)
+        turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown)}" for turn in rubric.turns)
         example = f"{turns}\n\nassistant:\n{start}"
     else:
         lengths = check_room(writer)
         example, advice = example_prompt(writer), (*advice, *_advice(lengths))
-    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
+    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:
-    """Return a text for each input: the file's own sample, or if that is blank the input's name."""
-    texts = {name: (rubric.sample or {}).get(name, "") for name in rubric.inputs}
-    return rubric.as_listed({name: text if text.strip() else f"(the case's {name})" for name, text in texts.items()})
+    """Return a text for each input, which holds its name."""
+    return {name: f"(the case's {name})" for name in rubric.inputs}
 
 
 def example_prompt(writer: PromptWriter) -> str:
@@ -155,13 +152,10 @@ def _lengths(writer: PromptWriter) -> Lengths:
     rubric, thinking = writer.rubric, writer.thinking
     inputs = example_inputs(rubric)
     blank = [name for name, wanted in rubric.inputs.items() if wanted.empty == "judge"]
-    short = rubric.as_listed(dict.fromkeys(inputs, "7 & 8"))
+    short = dict.fromkeys(inputs, "7 & 8")
     prompts = _prompts(writer, short, inputs, *({**inputs, name: ""} for name in blank))
     reply = prompts[0].reply
-    # Of an input that a loop goes through, the prompt holds the messages' parts and not the whole.
-    looped = {name for name, wanted in rubric.inputs.items() if wanted.looped}
-    shown = [text for name, text in rubric.completed(short).items() if name not in looped]
-    texts = [*shown, *(text for text, theirs in reply.start if theirs)]
+    texts = [*short.values(), *(text for text, theirs in reply.start if theirs)]
     own = len(prompts[0].ids) - sum(map(len, writer.tokenizer.encode_cases(texts)))
     kept_free = reply.form.reserve + (thinking.most if thinking else 0)
     return Lengths(own, _common([prompt.ids for prompt in prompts]), kept_free, writer.context)

@@ -11,8 +11,8 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes
-from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import Estimate, IntArray, Interval
@@ -53,8 +53,8 @@ class ScoreAgreement:
     for their disagreement than on others.
     """
 
-    def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
-        combined = [rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("combined", whole.rubric)]
+    def __init__(self, data: Scores, whole: RatingsMatrix, options: AgreementOptions) -> None:
+        combined = [each for each in data.raters if (each.kind, each.rubric) == ("combined", whole.rubric)]
         members = {rater.name: set(rater.members) for rater in combined}
         # The people that judges are compared with are raters, too, even if only judges are named.
         named = [*options.rater, options.against] if options.rater and options.against else options.rater
@@ -70,7 +70,7 @@ class ScoreAgreement:
             for first, second in combinations(compared, 2)
             if not _holds(matrix, members, first, second)
         ]
-        self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
+        self.sets = [*_sets(matrix, compared, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         self.warnings = [*mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
@@ -138,18 +138,14 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     return RaterPair(*raters, (first, second), found, marked)
 
 
-def _sets(
-    matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[RaterPair], clusters: IntArray | None
-) -> Iterator[Set]:
-    """All raters except combined and adjudicated scores, which repeat others; the people alone; and each pair."""
+def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Set]:
+    """All raters except combined and adjudicated scores, which repeat others; and the people alone."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
-    if len(everyone) > 2:
+    if len(everyone) > 1:
         yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
-    if 2 < len(people) < len(everyone):
+    if 1 < len(people) < len(everyone):
         yield _set(matrix, f"the {len(people)} people", people, clusters)
-    for pair in pairs:
-        yield _set(matrix, " – ".join(pair.names), pair.places, clusters)
 
 
 def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:

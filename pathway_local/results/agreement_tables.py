@@ -32,7 +32,6 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
     The output holds no text and no case id.
     """
-    options.check()
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
@@ -43,7 +42,7 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
 def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
     """Every table about a rubric's scores; the raters come first, with what must be said of all."""
-    every, tables = [ScoreAgreement(data.run, matrix, options) for matrix in matrices], list[Table]()
+    every, tables = [ScoreAgreement(data, matrix, options) for matrix in matrices], list[Table]()
     for found, errors in zip(every, group_error_tables([each.people for each in every]), strict=True):
         figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
         tables += [*_bad(data, found.whole, options), _raters(found), *(each for each in figures if each.rows)]
@@ -56,7 +55,10 @@ def _bad(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> Iter
     found = bad_answers(data, matrix, options)
     for table in bad_table([found] if found else (), options.by, options.rater):
         about = {"rubric": matrix.rubric, "score": matrix.score, "levels": table.rows[0]["levels"], **table.about}
-        yield replace(table, about=about, heading=("rubric", "score"), section=SECTION)
+        notes = [
+            note for note in table.notes if note.kind != "warning"
+        ]  # the corrected mean says why there is no sample
+        yield replace(table, about=about, notes=notes, heading=("rubric", "score"), section=SECTION)
 
 
 def _coverage(found: ScoreAgreement, rater: MatrixRater) -> float:

@@ -141,7 +141,7 @@ def comparison_tables(matrices: Sequence[RatingsMatrix], plan: ComparisonPlan) -
     if by_people:
         counts = [Column(name, "count") for name in ("pairs", "first_labels", "second_labels")]
         estimates = [Column("labels_only", "estimate"), Column("corrected", "estimate")]
-        columns = [*shared, *counts, *estimates, Column("slope", "number"), Column("sample"), Column("family", "count")]
+        columns = [*shared, *counts, *estimates, Column("sample"), Column("family", "count")]
         corrected = [_corrected_row(*each) for each in by_people]
         yield Table("corrected_differences", about, columns, corrected, detail=True, section=SECTION)
 
@@ -178,7 +178,7 @@ def _corrected_row(each: Comparison, corrected: CorrectedComparison) -> dict[str
     return {
         **_names(each), "pairs": corrected.questions,
         "first_labels": labels[0], "second_labels": labels[1], "labels_only": corrected.found.labels_only.estimate(),
-        "corrected": corrected.difference, "slope": corrected.found.slope, "sample": corrected.seed,
+        "corrected": corrected.difference, "sample": corrected.seed,
         "family": corrected.family,
     }  # fmt: skip
 

@@ -12,26 +12,18 @@ from pathway_local.results.label_design import LabelDesign, own_design
 from pathway_local.results.table import Cell, Column, Table, score_title
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.statistics.calibration import reliability_points
-from pathway_local.statistics.corrected import Placed, corrected_domain_mean
-from pathway_local.statistics.figure import FloatArray, Interval, Reason, Undefined, undefined_estimate
+from pathway_local.statistics.corrected import Correction, Survey, corrected_mean, corrected_special
+from pathway_local.statistics.effect import difference_effect
+from pathway_local.statistics.figure import BoolArray, FloatArray, Interval, Reason, Undefined, undefined_estimate
 from pathway_local.statistics.human_benchmark import mean_of_people
-from pathway_local.statistics.intervals import difference_effect
-from pathway_local.statistics.prediction_powered import (
-    FEW_DISSENTERS,
-    TWICE,
-    BoolArray,
-    Correction,
-    Survey,
-    label_noise,
-    unseen_errors,
-)
+from pathway_local.statistics.labels import FEW_DISSENTERS, TWICE, label_noise, unseen_errors
 
 SECTION = "people"
 
 FIGURES = (
     Column("cases", "count"), Column("labelled", "count"),
     Column("judge_mean", "number"), Column("corrected", "estimate"), Column("labels_only", "estimate"),
-    Column("more_labels", "count"), Column("without_verdict", "count"), Column("slope", "number"),
+    Column("without_verdict", "count"),
 )  # fmt: skip
 RELIABILITY = (Column("expected", "number"), Column("given_by_people", "estimate"), Column("cases", "count"))
 
@@ -69,15 +61,14 @@ class SampledLabels:
         weights = np.where(design.drawn, 1 / np.where(design.drawn, design.probability, 1), 0)
         self._weights: FloatArray = weights[self.inside]
 
-    def correct(self, judge: int, group: BoolArray | None = None, *, smallest: int = 0) -> Placed:
-        """The correction of a judge's mean and share of special levels, over all cases or those of the group."""
-        if group is not None and np.sum((np.isfinite(self.scores) | self.special) & group) < smallest:
-            few = Undefined(Reason("under {smallest} of its cases are labelled", smallest=smallest))
-            return Placed(few, few)
+    def correct(self, judge: int, group: BoolArray | None = None, *, special: bool = False) -> Correction | Undefined:
+        """The correction of a judge's mean, or of its share of special levels, over all cases or those of the group."""
         expected = self.matrix.expected_or_given[self.inside, judge]
-        special = np.isin(self.matrix.given[self.inside, judge], self.matrix.special)
+        both = np.isin(self.matrix.given[self.inside, judge], self.matrix.special), self.special
         survey = Survey(strata=self.strata, inside=group, noise=self.noise)
-        return corrected_domain_mean(expected, self.scores, special, self.special, self.scale, survey)
+        if special:
+            return corrected_special(expected, self.scores, both, survey)
+        return corrected_mean(expected, self.scores, self.scale, survey, both)
 
     def notes(self, judge: int, name: str, people: Said) -> Iterator[Note]:
         """Say what labels that are missing could change of a judge's mean, and whether a second rating counts."""
@@ -157,12 +148,11 @@ def corrected_means(
     about |= {"rated": labels.rated, "sample": sample.seed, "strata": sample.strata, "drawn": sample.drawn}
     about |= {"by": options.by} if options.by else {}
     parts = list(_parts(labels, judges, options))
-    means = [(part, part.found.mean) for part in parts]
     columns = [Column("judge", "rater"), *([Column("group")] if options.by else []), *FIGURES]
     notes = [Note("corrected_for_these"), Note("labels_drawn"), *_notes(labels, parts, named, options)]
-    tables = [table("corrected", about, columns, [_row(*each) for each in means], notes, chart="interval")]
+    tables = [table("corrected", about, columns, [_row(part, part.mean) for part in parts], notes, chart="interval")]
     if matrix.special:
-        shares = [_row(part, part.found.special) for part in parts]
+        shares = [_row(part, part.special) for part in parts]
         tables.append(table("corrected_special", about | {"special": list(matrix.special)}, columns, shares))
     answers = {part.judge: _answer(matrix, labels, named, part) for part in parts if part.group is None}
     return CorrectedMeans((*tables, *curves), {judge: said for judge, said in answers.items() if said})
@@ -189,7 +179,8 @@ class _Part:
     place: int
     group: str | None
     cases: int
-    found: Placed
+    mean: Correction | Undefined
+    special: Correction | Undefined
 
 
 def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptions) -> Iterator[_Part]:
@@ -200,8 +191,12 @@ def _parts(labels: SampledLabels, judges: Sequence[int], options: AgreementOptio
         groups += [(value, inside, size)] if size >= options.min_group else []
     for judge in judges:
         for name, group, cases in groups:
-            found = labels.correct(judge, group, smallest=options.min_group)
-            yield _Part(labels.matrix.raters[judge].name, judge, name, cases, found)
+            given = np.isfinite(labels.scores) | labels.special
+            found = [labels.correct(judge, group, special=special) for special in (False, True)]
+            if group is not None and np.sum(given & group) < options.min_group:
+                few = Reason("under {smallest} of its cases are labelled", smallest=options.min_group)
+                found = [Undefined(few)] * 2
+            yield _Part(labels.matrix.raters[judge].name, judge, name, cases, *found)
 
 
 def _groups(labels: SampledLabels, options: AgreementOptions) -> list[tuple[str, BoolArray]]:
@@ -217,8 +212,7 @@ def _row(part: _Part, found: Correction | Undefined) -> dict[str, Cell]:
     if isinstance(found, Undefined):
         return row | {"corrected": undefined_estimate(found.reason)}
     row |= {"labelled": found.labelled, "judge_mean": found.judge_mean, "labels_only": found.labels_only}
-    row |= {"corrected": found.corrected, "more_labels": found.more_labels}
-    return row | {"without_verdict": found.without_verdict, "slope": found.slope}
+    return row | {"corrected": found.corrected, "without_verdict": found.without_verdict}
 
 
 def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: AgreementOptions) -> Iterator[Note]:
@@ -228,7 +222,7 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
     if hidden := sum(0 < size < options.min_group for size in sizes):
         yield Note("hidden_groups", {"count": hidden, "by": options.by, "smallest": options.min_group}, "note")
     for part in parts:
-        found = part.found.mean
+        found = part.mean
         if part.group is None:
             yield from labels.notes(part.place, part.judge, who)
         if isinstance(found, Correction) and part.group is None:
@@ -236,7 +230,7 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
                 yield Note("without_verdict", {"count": found.without_verdict, "judge": part.judge}, "note")
             yield from found.warnings
     yield from labels.unseen({part.place: part.judge for part in parts})
-    warned = [part for part in parts if isinstance(part.found.mean, Correction) and part.found.mean.warnings]
+    warned = [part for part in parts if isinstance(part.mean, Correction) and part.mean.warnings]
     if groups := list(dict.fromkeys(part.group for part in warned if part.group is not None)):
         told: dict[str, object] = {"by": options.by, "groups": groups, "least": FEW_DISSENTERS}
         yield Note("few_dissenters_in_groups", told, "warning")
@@ -244,7 +238,7 @@ def _notes(labels: SampledLabels, parts: Sequence[_Part], who: Said, options: Ag
 
 def _answer(matrix: RatingsMatrix, labels: SampledLabels, who: Said, part: _Part) -> Note | None:
     """The sentence to quote: what people would give, and from what it is estimated."""
-    found = part.found.mean
+    found = part.mean
     if isinstance(found, Undefined) or isinstance(found.corrected.value, Undefined):
         return None
     told: dict[str, object] = {

@@ -9,10 +9,9 @@ from pathway_local.note import Note
 from pathway_local.results.against_people import AgainstPeople
 from pathway_local.results.agreement_options import Row, people_table
 from pathway_local.results.table import Column, Table
+from pathway_local.statistics.effect import Effect, mean_effect
 from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import Estimate, FloatArray, Interval
-from pathway_local.statistics.intervals import Effect, mean_effect
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, Interval
 from pathway_local.statistics.share import scale_mean
 
 COLUMNS = (

@@ -8,8 +8,7 @@ import numpy as np
 from pathway_local.note import Note
 from pathway_local.rater import ADJUDICATED
 from pathway_local.scores.matrix import ANY_SHEET, Design, RatingsMatrix
-from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.statistics.prediction_powered import BoolArray
+from pathway_local.statistics.figure import BoolArray, FloatArray, IntArray
 
 WORKED_ON = 0.5
 """The share of a sample that needs labels; fewer may be of cases that were picked."""
@@ -93,11 +92,12 @@ def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
     """The columns of strata from which labels were drawn with chances that differ by more than a tenth."""
     people = matrix.scoring("human")
     for each in label_designs(matrix, people) if people else ():
-        if each.worked_on and _is_uneven(each.design):
+        if each.worked_on and is_uneven(each.design):
             yield each.design.sample.strata
 
 
-def _is_uneven(design: Design) -> bool:
+def is_uneven(design: Design) -> bool:
+    """Whether groups were drawn with chances that differ by more than a tenth."""
     chances = design.probability[design.probability > 0]
     return bool(design.sample.strata and chances.max() > EVEN * chances.min())
 

@@ -10,7 +10,18 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.analysis import (
+    Against,
+    Analysis,
+    Between,
+    Cluster,
+    OptionError,
+    Options,
+    PairBy,
+    Raters,
+    Rubric,
+    Says,
+)
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
@@ -19,10 +30,10 @@ from pathway_local.results.mistakes import mistakes
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
+from pathway_local.statistics.corrected import Correction
 from pathway_local.statistics.figure import Interval, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.statistics.needed import Pilot, labels_for_width, units_to_detect
-from pathway_local.statistics.prediction_powered import Correction
 
 PILOT, JUDGE_ALONE = "labels", "judge's scores"
 """The source of a spread: people's labels of a sample, or a judge's scores alone."""
@@ -39,14 +50,12 @@ Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 class PlanOptions(Options):
     """The aim, and the figure that is to reach it."""
 
-    against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
+    against: Against = ""
     half_width: Annotated[Points, Says("POINTS", "With {against}: half the width that its interval may have.")] = None
-    between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
+    between: Between = ""
     detect: Annotated[Points, Says("POINTS", "With {between}: the difference to find.")] = None
     pair_by: PairBy = ""
-    cluster: Annotated[
-        str, Says("COLUMN", "With {between}: column that groups related cases: plan its number of values.")
-    ] = ""
+    cluster: Cluster = ""
     rubric: Rubric = ""
     rater: Raters = ()
 
@@ -167,7 +176,7 @@ def _pilot(matrix: RatingsMatrix, judge: int, people: Sequence[int]) -> tuple[Pi
         return Undefined("the scale is nominal"), ""
     design = own_design(matrix, people, "") if people else None
     if isinstance(design, LabelDesign):
-        found = SampledLabels(matrix, people, design).correct(judge).mean
+        found = SampledLabels(matrix, people, design).correct(judge)
         if isinstance(found, Correction) and isinstance(found.corrected.interval, Interval):
             return found.pilot, PILOT
     scores = matrix.on_scale[:, judge]

@@ -170,7 +170,7 @@ class _Answer:
         averages = benchmark.averages if benchmark else ()
         unclear = [each for each in averages if each.standing == "can't tell"]
         if benchmark and any(isinstance(each.difference.interval, Interval) for each in unclear):
-            return Note("help_more_cases", {"cases": max(left.cases for left in benchmark.left_out)})
+            return Note("help_more_cases", {"cases": self.found.people.shared})
         if averages and all(each.standing in ("better", "not worse") for each in averages):
             return Note("help_fresh_sample")
         return Note("help_read")

@@ -2,25 +2,19 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, Options, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.runs.purge import purged
-from pathway_local.runs.run_cases import shares_judged
-from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
-from pathway_local.statistics.intervals import wilson
-from pathway_local.verdict import HELD, TURNED
 
 OFTEN_CUT = 0.05
 """The share of verdicts cut in a field from which we say what to raise."""
@@ -36,7 +30,7 @@ SECTION, FAILURES = "scores", "failures"
 class SummaryOptions(Options):
     """How to group a summary."""
 
-    by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
+    by: By = ""
     min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
     bad: Bad = ""
@@ -47,7 +41,7 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
     options = options.model_copy(update={"by": by, "cluster": cluster})
-    whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
+    whole, groups = tally(data.outcomes(), data.rubrics, ["", by], cluster)
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
@@ -73,7 +67,7 @@ def summary_tables(
         *_hidden(groups, by, smallest),
         *_without(data, groups),
     ]
-    parts = shares_judged(data.run)
+    parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
     notes += _in_groups_alone(shown, by, whole) if by else []
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or _is_given(score)]
@@ -87,7 +81,7 @@ def summary_tables(
         yield _choices(pairs, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
-    yield from _failures(groups, shown, by, data.run.path.name)
+    yield from _failures(groups, shown, by, data.path.name)
 
 
 def _is_given(score: ScoreSummary) -> bool:
@@ -203,8 +197,8 @@ def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
 
 def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
-        removed = purged(data.run)
-        yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
+        removed = data.purged
+        yield Note("purged", {"at": removed}, "answer") if removed else Note("no_outcomes", kind="answer")
 
 
 def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
@@ -223,7 +217,6 @@ def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> I
         yield Note("judged_part", {"where": where, "part": part}, "warning")
     if group.preferences:
         yield from _on_choices(group.preferences, where)
-    yield from _double_checked(group, where)
     yield from _too_often(group, where).values()
 
 
@@ -263,16 +256,6 @@ def _on_choices(found: Preferences, where: Note) -> Iterator[Note]:
         )
 
 
-def _double_checked(group: Group, where: Note) -> Iterator[Note]:
-    """The share of verdicts judged a second time that got another score."""
-    flips, count = group.marks[TURNED], group.marks[TURNED] + group.marks[HELD]
-    if count:
-        ends = wilson(flips, count)
-        told = {"where": where, "flips": flips, "checked": count, "share": flips / count}
-        told |= {"low": ends.low, "high": ends.high, "level": ends}
-        yield Note("double_checked_flips" if flips else "double_checked", told)
-
-
 def _reluctant(group: Group, where: Note) -> Iterator[tuple[str, Note]]:
     """Scores whose legal values got little of the judge's probability in too many verdicts, with a warning."""
     for score in group.scores.values():
@@ -290,17 +273,15 @@ def _remedy(group: Group, name: str) -> Note:
         return Note("cut_thinking")
     tokens: int = getattr(own, "tokens", 0)
     told: dict[str, object] = {"tokens": tokens, "more": 2 * tokens}
-    if rubric.format_from == "criteria":
-        return Note("cut_criteria", told)
     limits = Note("cut_tokens", told)
     if isinstance(own, VerdictListField):
         limits = Note("cut_items", {"items": own.items})
     return Note("cut_in_file", {"limits": limits})
 
 
-def summary_of(run: RunFile) -> list[Table]:
+def summary_of(data: Scores) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, Scores(run), {})
+    return found_by(ANALYSIS, data, {})
 
 
 ANALYSIS = Analysis(

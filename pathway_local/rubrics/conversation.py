@@ -13,9 +13,6 @@ from msgspec import Struct
 
 from pathway_local.errors import CaseError
 
-MESSAGE_PARTS = ("role", "content", "tool_calls")
-"""The parts of a message that a loop may name."""
-
 WRAPPERS = ("messages", "conversations")
 """The keys of an object under which a list of messages may stand."""
 
@@ -57,19 +54,9 @@ def messages_in(text: str, name: str) -> list[Message] | None:
     return [_message(item, f"message {at} of {name}") for at, item in enumerate(listed, 1)]
 
 
-def conversation_of(text: str) -> str:
-    """Return the list that holds this text as the user's only message."""
-    return json.dumps([{"role": "user", "content": text}], ensure_ascii=False)
-
-
 def conversation_text(messages: Sequence[Message]) -> str:
     """Return the messages as the text that a prompt shows."""
     return "\n\n".join(f"{at}. {each.role}:\n{_indented(each)}" for at, each in enumerate(messages, 1))
-
-
-def message_parts(name: str, messages: Sequence[Message]) -> dict[str, str]:
-    """Return the messages' parts by the names under which a rubric's own loop finds them: `NAME.0.role`."""
-    return {f"{name}.{at}.{key}": getattr(each, key) for at, each in enumerate(messages) for key in MESSAGE_PARTS}
 
 
 def _indented(message: Message) -> str:

@@ -9,8 +9,7 @@ from jinja2 import TemplateSyntaxError
 
 from pathway_local.errors import RubricError
 from pathway_local.rubrics.prompty_file import ROLE, checked_turn
-from pathway_local.rubrics.template import jinja_turn
-from pathway_local.rubrics.turn import Turn
+from pathway_local.rubrics.turn import Turn, read_turn
 
 _DOTTED = r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
 _FORMAT = re.compile(rf"\{{\{{|\}}\}}|\{{{_DOTTED}\}}")
@@ -52,7 +51,7 @@ def converted(text: str, given: Collection[str], where: str, first_line: int = 1
     plain = _MATHS.sub(" ", text)
     doubled, single = _names(_DOUBLE, plain), _names(_SINGLE, plain)
     format_string = single and _is_format(text) and not {*doubled} & {*single}
-    if turn and (turn.loops or (doubled and not format_string and turn.variables >= {*doubled})):
+    if turn and doubled and not format_string and turn.variables >= {*doubled}:
         return text, tuple(given) or tuple(sorted(turn.variables, key=text.find))
     if _JINJA.search(text) and not turn:
         checked_turn("user", text, first_line, where)  # raises the error that names what no rubric may have
@@ -76,7 +75,7 @@ def _turn(text: str) -> Turn | None:
     if "{#" in text and "#}" in text:
         return None
     try:
-        return jinja_turn("user", text)
+        return read_turn("user", text)
     except TemplateSyntaxError:
         return None
 

@@ -48,9 +48,8 @@ class Pair:
         """Return the place of a case's input in the prompt of this order; for a place, the input that stands there."""
         if order == "ab":
             return name
-        whole, dot, part = name.partition(".")  # the parts of a conversation change places with it
         places = {**self.swap, **{second: first for first, second in self.swap.items()}}
-        return f"{places.get(whole, whole)}{dot}{part}"
+        return places.get(name, name)
 
     def in_case(self, score: Score, order: Order) -> Score:
         """Return the score about the case's own A and B that a judge gave in this order."""

@@ -11,24 +11,17 @@ from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
+from jinja2 import TemplateSyntaxError
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
 from pathway_local.case import Case
 from pathway_local.errors import CaseError, MissingInput, RubricError
 from pathway_local.rubrics.consistency import Rule
-from pathway_local.rubrics.conversation import (
-    BadConversation,
-    conversation_of,
-    conversation_text,
-    message_parts,
-    messages_in,
-)
+from pathway_local.rubrics.conversation import conversation_text, messages_in
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import Order, Pair
 from pathway_local.rubrics.turn import Turn
-
-FormatFrom = Literal["file", "criteria"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +29,7 @@ class Input:
     """A text that a rubric needs of each case. `empty` says whether an empty text is judged or fails the case.
 
     `default` replaces an input that the case lacks; with None, the case fails. An input that is a `conversation` may be
-    a list of messages, which the prompt shows in our rendering; the messages of one that is `looped` are written by the
-    rubric's own loop.
+    a list of messages, which the prompt shows in our rendering.
     """
 
     name: str
@@ -45,15 +37,14 @@ class Input:
     empty: Literal["judge", "fail"] = "fail"
     default: str | None = None
     conversation: bool = False
-    looped: bool = False
 
 
 @dataclass(frozen=True)
 class Rubric:
     """A rubric as its file declares it. `text` is the whole file; its hash identifies the rubric.
 
-    `notices` tell the user how the file was read. `pair` says how it compares two responses, if it does. `format_from`
-    says whether the file declares the output format or has criteria alone. `people` tells persons how to rate.
+    `notices` tell the user what of the file is ignored. `pair` says how it compares two responses, if it does. `people`
+    tells persons how to rate.
     """
 
     name: str
@@ -61,14 +52,11 @@ class Rubric:
     inputs: Mapping[str, Input]
     format: OutputFormat
     turns: tuple[Turn, ...]
-    sampling: Mapping[str, float]
     notes: str
     text: str
     rules: tuple[Rule, ...] = ()
     notices: tuple[str, ...] = ()
-    sample: Mapping[str, str] | None = None
     pair: Pair | None = None
-    format_from: FormatFrom = "file"
     people: str = ""
 
     @cached_property
@@ -96,11 +84,6 @@ class Rubric:
             return False
         return True
 
-    def as_listed(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return stand-ins for a case's texts, each as one message where the rubric goes through messages."""
-        looped = {name for name, wanted in self.inputs.items() if wanted.looped and not texts[name].startswith("[")}
-        return {name: conversation_of(text) if name in looped else text for name, text in texts.items()}
-
     def completed(self, given: Mapping[str, str]) -> dict[str, str]:
         """Return these texts with defaults for those that are missing, and conversations as the prompt shows them.
 
@@ -115,19 +98,16 @@ class Rubric:
                 raise MissingInput(f"the input {name!r} is missing")
             elif wanted.empty == "fail" and not texts[name].strip():
                 raise MissingInput(f"the input {name!r} is empty")
-            shown |= _shown(wanted, texts[name])
+            shown[name] = _shown(wanted, texts[name])
         return shown
 
 
-def _shown(wanted: Input, text: str) -> dict[str, str]:
-    """Return an input as the prompt shows it, with the parts of each message for a loop. Raises CaseError."""
-    messages = messages_in(text, wanted.name) if wanted.conversation or wanted.looped else None
+def _shown(wanted: Input, text: str) -> str:
+    """Return an input as the prompt shows it. Raises CaseError."""
+    messages = messages_in(text, wanted.name) if wanted.conversation else None
     if messages == [] and wanted.empty == "fail":
         raise MissingInput(f"the input {wanted.name!r} has no messages")
-    if wanted.looped and messages is None and text.strip():
-        raise BadConversation(f"the input {wanted.name!r} is not a list of messages, such as [{{role, content}}, …]")
-    shown = {wanted.name: text if messages is None else conversation_text(messages)}
-    return shown | message_parts(wanted.name, messages) if wanted.looped and messages else shown
+    return text if messages is None else conversation_text(messages)
 
 
 _RULES = TypeAdapter(tuple[Rule, ...])
@@ -141,15 +121,13 @@ class Compiled(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     inputs: tuple[Input, ...]
     outputs: dict[str, Any]
     turns: tuple[Turn, ...]
-    sampling: dict[str, float]
     rules: list[Any]
     pair: Pair | None
     notes: str
-    format_from: FormatFrom
     people: str = ""
 
 
-_SAME = ("name", "description", "turns", "pair", "notes", "format_from", "people")
+_SAME = ("name", "description", "turns", "pair", "notes", "people")
 
 
 def compiled(rubric: Rubric) -> str:
@@ -157,7 +135,6 @@ def compiled(rubric: Rubric) -> str:
     kept = Compiled(
         inputs=tuple(rubric.inputs.values()),
         outputs=rubric.format.outputs.model_dump(mode="json", by_alias=True),
-        sampling=dict(sorted(rubric.sampling.items())),
         rules=_RULES.dump_python(rubric.rules, mode="json", exclude_none=True),
         **{name: getattr(rubric, name) for name in _SAME},
     )
@@ -169,14 +146,15 @@ def read_compiled(text: str, stored: str) -> Rubric:
     try:
         read = msgspec.json.decode(stored, type=Compiled)
         rules = _RULES.validate_python(read.rules)
-    except (msgspec.MsgspecError, ValidationError, RecursionError) as error:
+        used = set().union(*(turn.variables for turn in read.turns))
+    except (msgspec.MsgspecError, ValidationError, TemplateSyntaxError, RecursionError) as error:
         raise RubricError(f"a stored rubric can't be read ({type(error).__name__})") from None
     output_format = OutputFormat.load(read.outputs)
     inputs = {wanted.name: wanted for wanted in read.inputs}
-    named = set(output_format.echoes.values()).union(*(turn.variables for turn in read.turns))
+    named = used | set(output_format.echoes.values())
     if read.pair:
         named |= {*read.pair.swap, *read.pair.swap.values()}
     if not named <= inputs.keys() or (read.pair and read.pair.score not in output_format.scores):
         raise RubricError("a stored rubric names what it does not have")
     same: dict[str, Any] = {name: getattr(read, name) for name in _SAME}
-    return Rubric(inputs=inputs, format=output_format, sampling=read.sampling, text=text, rules=rules, **same)
+    return Rubric(inputs=inputs, format=output_format, text=text, rules=rules, **same)

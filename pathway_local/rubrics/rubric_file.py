@@ -9,76 +9,56 @@ from pathlib import Path
 
 from pathway_local.errors import FormatError, RubricError, UnknownName
 from pathway_local.rubrics.consistency import read_rules
-from pathway_local.rubrics.criteria import criteria_prompty, is_criteria
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.front_matter import write_front
 from pathway_local.rubrics.marks import converted
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.pair import FIELDS, SWAPPED, Pair
-from pathway_local.rubrics.prompty_file import LIMIT, Prompty, declared_inputs, parse_prompty, text_of
+from pathway_local.rubrics.prompty_file import LIMIT, Prompty, parse_prompty, text_of
 from pathway_local.rubrics.rubric import Input, Rubric
 from pathway_local.rubrics.schema import outputs_of_schema
-from pathway_local.system.safe_yaml import Places, load_ours, load_yaml
+from pathway_local.system.safe_yaml import Places, load_ours
 from pathway_local.system.shipped import shipped
-from pathway_local.system.similar_file import similar_file
 
-KEYS = {"type", "kind", "description", "empty", "default", "sample", "optional", "required", "is_required", "strict"}
+INPUT_KEYS = {"type", "description", "empty", "default", "optional"}
 
 
-def read_inputs(prompty: Prompty, output_format: OutputFormat) -> tuple[dict[str, Input], tuple[str, ...]]:
-    """Return the inputs by name, and notes for the user. Raises RubricError."""
-    notices: list[str] = []
-    inputs = {name: _input(name, declared, prompty) for name, declared in prompty.inputs.items()}
-    inputs = _settled(inputs, prompty, output_format, notices)
-    if not inputs:
+def read_inputs(prompty: Prompty, output_format: OutputFormat) -> dict[str, Input]:
+    """Return the inputs by name; those that the prompt uses, if none is declared.
+
+    Raises RubricError if the rubric uses other inputs than it declares.
+    """
+    used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
+    if not used:
         hint = "Insert inputs as {{ answer }}; `rubrics adopt` converts a prompt that marks them otherwise."
         raise RubricError(f"{prompty.places.where}: the prompt has no input, so no case would reach the judge", hint)
-    looped = frozenset[str]().union(*(turn.loops for turn in prompty.turns))
-    return {name: replace(wanted, looped=name in looped) for name, wanted in inputs.items()}, tuple(notices)
-
-
-def with_inputs_used(prompty: Prompty) -> Prompty:
-    """Return the prompt, which declares no inputs, with the names in its template as inputs."""
-    used = sorted(set().union(*(turn.variables for turn in prompty.turns)), key=prompty.body.find)
-    if not used:
-        return prompty
-    notice = f"no inputs are declared: the prompt uses {', '.join(used)}"
-    return replace(prompty, inputs=dict.fromkeys(used), notices=(*prompty.notices, notice))
-
-
-def _input(name: str, declared: object, prompty: Prompty) -> Input:
-    if not isinstance(declared, Mapping):
-        return Input(name)
-    strange = sorted(set(map(str, declared)) - KEYS)
-    optional = declared.get("optional") is True or False in (declared.get("required"), declared.get("is_required"))
-    empty = declared.get("empty", "judge" if optional else "fail")
-    if strange or empty not in ("judge", "fail"):
-        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
-        where = prompty.places.of("inputs", name, strange[0] if strange else "empty")
-        raise RubricError(f"{where}: inputs.{name}{said}", "Known keys are type, description and empty: judge | fail.")
-    default = declared.get("default", "" if optional else None)
-    text = None if default is None else "" if default in ({}, []) else str(default)
-    conversation = declared.get("type", declared.get("kind")) == "conversation"
-    return Input(name, str(declared.get("description", "")), empty, text, conversation)
-
-
-def _settled(
-    inputs: Mapping[str, Input], prompty: Prompty, output_format: OutputFormat, notices: list[str]
-) -> dict[str, Input]:
-    """Return the inputs that the rubric uses. Raises RubricError if it declares others."""
-    used = set().union(*(turn.variables for turn in prompty.turns)) | set(output_format.echoes.values())
-    where = prompty.places.where
+    declared = prompty.inputs or dict.fromkeys(sorted(used, key=prompty.body.find))
+    inputs = {name: _input(name, each, prompty.places) for name, each in declared.items()}
     unused = [name for name in inputs if name not in used]
     for name in sorted(used - inputs.keys()):
         near = get_close_matches(name, unused, n=1) or get_close_matches(name, inputs, n=1)
         hint = f"Is {near[0]!r} meant? Use one name in both places." if near else "Declare it under inputs."
         raise RubricError(f"{_place_of(name, prompty)}: the prompt uses {name!r}, which inputs does not declare", hint)
     for name in unused:
-        if inputs[name].default is None:
-            at = prompty.places.of("inputs", name) if prompty.declared else where
-            raise RubricError(f"{at}: inputs declares {name!r}, which the prompt never uses", "Use it or remove it.")
-        notices.append(f"the optional input {name!r} is ignored: the prompt never uses it")
-    return {name: wanted for name, wanted in inputs.items() if name in used}
+        said = f"{prompty.places.of('inputs', name)}: inputs declares {name!r}, which the prompt never uses"
+        raise RubricError(said, "Use it or remove it.")
+    return inputs
+
+
+def _input(name: str, declared: object, places: Places) -> Input:
+    if not isinstance(declared, Mapping):
+        return Input(name)
+    strange = sorted(set(map(str, declared)) - INPUT_KEYS)
+    optional = declared.get("optional") is True
+    empty = declared.get("empty", "judge" if optional else "fail")
+    if strange or empty not in ("judge", "fail"):
+        said = f" has an unknown key {strange[0][:60]!r}" if strange else ".empty must be judge or fail"
+        where = places.of("inputs", name, strange[0] if strange else "empty")
+        raise RubricError(f"{where}: inputs.{name}{said}", f"Known keys are {', '.join(sorted(INPUT_KEYS))}.")
+    default = declared.get("default", "" if optional else None)
+    conversation = declared.get("type") == "conversation"
+    description = str(declared.get("description", ""))
+    return Input(name, description, empty, None if default is None else str(default), conversation)
 
 
 def _place_of(name: str, prompty: Prompty) -> str:
@@ -88,7 +68,7 @@ def _place_of(name: str, prompty: Prompty) -> str:
         return prompty.places.of("outputs")
     line = prompty.first_line + prompty.body[: found.start(1)].count("\n")
     column = found.start(1) - (prompty.body.rfind("\n", 0, found.start(1)) + 1) + 1
-    return f"{prompty.body_file} line {line}, column {column}"
+    return f"{prompty.places.where} line {line}, column {column}"
 
 
 KIND = "pair"
@@ -98,9 +78,12 @@ _SWAP = "Name A's input and B's: swap: {response_a: response_b}."
 
 def read_pair(prompty: Prompty, output_format: OutputFormat, inputs: Mapping[str, Input]) -> Pair | None:
     """Return the comparison that a rubric's front matter declares, None if it has none. Raises RubricError."""
-    if prompty.kind != KIND:
-        if prompty.swap is not None:
-            raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+    kind = prompty.front.get("kind")
+    if kind not in (None, KIND):
+        raise RubricError(f"{prompty.places.of('kind')}: kind may only be {KIND}", "Correct it, or remove it.")
+    if kind is None and "swap" in prompty.front:
+        raise RubricError(f"{prompty.places.of('swap')}: swap belongs to a comparison", "Add kind: pair.")
+    if kind is None:
         _refuse_preference(prompty, output_format)
         return None
     swap = _swap(prompty, inputs)
@@ -133,9 +116,10 @@ def _refuse_preference(prompty: Prompty, output_format: OutputFormat) -> None:
 def _swap(prompty: Prompty, inputs: Mapping[str, Input]) -> dict[str, str]:
     """Return the inputs of response A, each with the one of response B."""
     where = prompty.places.of("swap")
-    if not isinstance(prompty.swap, Mapping) or not prompty.swap:
+    declared = prompty.front.get("swap")
+    if not isinstance(declared, Mapping) or not declared:
         raise RubricError(f"{where}: a comparison must say which inputs change places", _SWAP)
-    swap = {str(first): str(second) for first, second in prompty.swap.items()}
+    swap = {str(first): str(second) for first, second in declared.items()}
     named = [*swap, *swap.values()]
     for name in named:
         if name not in inputs:
@@ -164,70 +148,53 @@ PEOPLE = Path(__file__).with_name("people.yaml")
 MOST_BYTES = 4 * LIMIT
 
 
-def parse_rubric(text: str, where: str, prompt_file: str = "") -> Rubric:
-    """Return the rubric in a Prompty or criteria text; errors call it `where`. Raises RubricError.
-
-    Its prompt may come from another file, `prompt_file`.
-    """
-    criteria = is_criteria(text)
-    prompty = criteria_prompty(text, where) if criteria else parse_prompty(text, where, prompt_file)
-    if not prompty.declared:
-        prompty = with_inputs_used(prompty)
-    output_format, format_notices = _read_format(prompty)
-    inputs, input_notices = read_inputs(prompty, output_format)
+def parse_rubric(text: str, where: str) -> Rubric:
+    """Return the rubric in a Prompty text; errors call it `where`. Raises RubricError."""
+    prompty = parse_prompty(text, where)
+    output_format = _read_format(prompty)
+    inputs = read_inputs(prompty, output_format)
     fields = [*output_format.scores, *output_format.fields]
     return Rubric(
-        name=prompty.name or Path(where).stem,
-        description=prompty.description,
+        name=prompty.text("name") or Path(where).stem,
+        description=prompty.text("description"),
         inputs=inputs,
         format=output_format,
         turns=prompty.turns,
-        sampling=prompty.model.sampling,
-        notes=prompty.notes,
+        notes=prompty.text("notes"),
         text=text,
-        rules=read_rules(prompty.rules, inputs, fields, prompty.places),
-        notices=(*prompty.notices, *format_notices, *input_notices, *prompty.model.notices),
-        sample=prompty.sample,
+        rules=read_rules(prompty.front.get("rules"), inputs, fields, prompty.places),
+        notices=tuple(_notices(prompty.front.get("model"))),
         pair=read_pair(prompty, output_format, inputs),
-        format_from="criteria" if criteria else "file",
-        people=prompty.people,
+        people=prompty.text("people"),
     )
 
 
-def _read_format(prompty: Prompty) -> tuple[OutputFormat, tuple[str, ...]]:
-    """Return the format, and notes for the user. Raises RubricError."""
-    output_format = _load_format(_declared(prompty), prompty)
-    return output_format, tuple(_length_notices(output_format, prompty.model.max_tokens))
+def _notices(model: object) -> Iterator[str]:
+    """Yield a note on settings of a model that mean something: options of `judge` say how replies are drawn."""
+    settings = model.get("parameters") if isinstance(model, Mapping) else None
+    names = [str(name)[:60] for name, value in settings.items() if value] if isinstance(settings, Mapping) else []
+    if names:
+        yield f"{', '.join(names)} of model.parameters are ignored: judge has --temperature, --seed and --think"
 
 
-def _declared(prompty: Prompty) -> object:
-    outputs = prompty.outputs if prompty.outputs is not None else prompty.model.schema
-    if isinstance(outputs, str) or (isinstance(outputs, Mapping) and not {"layout", "fields"}.isdisjoint(outputs)):
-        return outputs
-    where = prompty.places.where
+def _read_format(prompty: Prompty) -> OutputFormat:
+    """Return the format that the front matter declares. Raises RubricError, with the place."""
+    outputs, places = prompty.front.get("outputs"), prompty.places
     if outputs is None:
-        said = f"{where}: nothing declares the reply's format"
-        raise RubricError(said, f"`pathway-local rubrics adopt {where} -o NEW.prompty` proposes one.")
-    try:
-        return outputs_of_schema(outputs)
-    except ValueError as error:
-        at = prompty.places.of("outputs") if prompty.outputs is not None else where
-        raise FormatError(f"{at}: {error}", "docs/rubrics.md opens with the spellings of fields.") from None
-
-
-def _load_format(outputs: object, prompty: Prompty) -> OutputFormat:
+        hint = f"`pathway-local rubrics adopt {places.where} -o NEW.prompty` proposes one."
+        raise RubricError(f"{places.where}: nothing declares the reply's format", hint)
+    if not isinstance(outputs, str) and not (isinstance(outputs, Mapping) and {"layout", "fields"} & outputs.keys()):
+        try:
+            outputs = outputs_of_schema(outputs)
+        except ValueError as error:
+            hint = "docs/rubrics.md opens with the spellings of fields."
+            raise FormatError(f"{places.of('outputs')}: {error}", hint) from None
     try:
         return OutputFormat.load(outputs)
     except RubricError as error:
         keys = str(error).split(":")[0].split(".")
-        where = prompty.places.of(*keys) if keys[0] == "outputs" else prompty.places.where
+        where = places.of(*keys) if keys[0] == "outputs" else places.where
         raise type(error)(f"{where}: {error}", error.hint) from None
-
-
-def _length_notices(output_format: OutputFormat, limit: int) -> Iterator[str]:
-    needed = output_format.reply(dict.fromkeys(output_format.echoes.values(), "x")).form.reserve
-    if limit and limit < needed:
-        yield f"max_tokens {limit} can't hold the output format: raised to {needed}"
 
 
 def builtin_names() -> list[str]:
@@ -246,27 +213,7 @@ def _built_in(name: str) -> Rubric:
 
 
 def _read(path: Path) -> Rubric:
-    text, prompt_file = beside_prompt(read_text(path), path)
-    return parse_rubric(text, str(path), prompt_file)
-
-
-def beside_prompt(text: str, path: Path) -> tuple[str, str]:
-    """Return a rubric's text, with that file's prompt in it if its first line is `prompt: FILE`; and that file.
-
-    Raises RubricError for a prompt outside the rubric's folder or with front matter of its own.
-    """
-    found = re.match(r"\ufeff?prompt:[ \t]*(\S.*?)[ \t]*\n", text)
-    if not found:
-        return text, ""
-    prompt = path.parent / found[1].strip("'\"")
-    if not prompt.resolve().is_relative_to(path.parent.resolve()):
-        raise RubricError(f"{path}: {found[1]} lies outside the rubric's folder", "Move the prompt beside the rubric.")
-    body, front = read_text(prompt), text[found.end() :].rstrip("\n") + "\n"
-    if body.startswith("---\n"):
-        raise RubricError(f"{path}: {found[1]} has front matter of its own", "Declare the format there.")
-    read = load_yaml(front, str(path), RubricError, first_line=2)
-    names = declared_inputs(read, Places(front, str(path), first_line=2)) if isinstance(read, Mapping) else {}
-    return f"---\n{front}---\n{converted(body, names, str(prompt))[0]}", str(prompt)
+    return parse_rubric(read_text(path), str(path))
 
 
 def declare_rubric(
@@ -284,7 +231,7 @@ def declare_rubric(
     }
     front |= {"kind": KIND, "swap": dict(swap)} if swap else {}
     try:
-        return parse_rubric(f"---\n{write_front(front)}---\n{template}", name, f"the prompt of {name}")
+        return parse_rubric(f"---\n{write_front(front)}---\n{template}", name)
     except RubricError as error:  # its place in the front matter would be a line that nobody wrote
         said = re.sub(rf"^{re.escape(name)} line \d+, column \d+", name, str(error))
         raise type(error)(said, error.hint or "docs/rubrics.md opens with the spellings of fields.") from None
@@ -295,7 +242,7 @@ def rubric_path(name: str) -> Path:
     if name in builtin_names():
         return shipped("prompts") / f"{name}{SUFFIX}"
     if not Path(name).is_file():
-        hint = similar_file(Path(name)) or "Name a rubric of your own by its path, such as ./my-rubric.prompty"
+        hint = "Name a rubric of your own by its path, such as ./my-rubric.prompty"
         raise UnknownName("rubric", name, builtin_names(), hint)
     return Path(name)
 

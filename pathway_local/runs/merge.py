@@ -138,7 +138,7 @@ def _refuse_removed(run: RunFile, part: RunFile, since: Sequence[TrailEntry]) ->
 
 
 def _removed(entries: Sequence[TrailEntry]) -> set[str]:
-    found = (entry.facts.get("removed") for entry in entries if entry.event == REMOVED and "job" not in entry.facts)
+    found = (entry.facts.get("removed") for entry in entries if entry.event == REMOVED)
     return {name for removed in found if isinstance(removed, dict) for name in removed}
 
 
@@ -190,7 +190,8 @@ class _Taking:
     def take(self, notify: Notify) -> int:
         """Return how many outcomes the run did not have."""
         rater_id, taken, stay = self.run.add_rater(self.rater), 0, 0
-        stale, seen = self._settle_bad_rows(rater_id), defaultdict[str, set[str]](set)
+        self._forget_bad_rows(rater_id)
+        seen = defaultdict[str, set[str]](set)
         for case_id, case_hash in self.part.database.rows(_SEEN, self.id):
             seen[case_id].add(case_hash)
         who = self.rater.name, self.rater.rubric
@@ -201,7 +202,7 @@ class _Taking:
             marks = marks_of(self.run, ids) if self.gone else [""] * len(ids)
             for each, mark in zip(batch, marks, strict=True):
                 mine = current.get(each.case_id)
-                if each.case_id in stale or mark in self.gone:
+                if mark in self.gone:
                     continue
                 if mine is None or _counts(each, mine, seen[each.case_id]):
                     case = CaseRef(each.case_id, each.row, each.metadata, each.case_hash)
@@ -214,29 +215,15 @@ class _Taking:
             notify(f"{self.part.path.name}: {stay:,} verdicts of {who[0]} differ from the run's own, which stay")
         return taken
 
-    def _settle_bad_rows(self, rater_id: int) -> set[str]:
-        """Remove the run's failures on bad rows that this part no longer has; return those of the part to leave out.
-
-        Both only as far as this part judged a row last: neither the run nor any other part, such as one of another
-        split or a newer copy of this one, did so later.
-        """
-        began = {str(job.fact("cases").get("file")): job.started for job in self.part.jobs.all()}  # the last one counts
-        others = [
-            (job.fact("cases").get("file"), Part.read(job.facts.get(PART)), job.started) for job in self.run.jobs.all()
-        ]
-
-        def judged_last(source: str, case_id: str) -> bool:
-            return source in began and not any(
-                file == source and started > began[source] and (other is None or case_id in other)
-                for file, other, started in others
-            )
-
-        theirs: set[tuple[str, str]] = {*self.part.database.rows(_BAD_ROWS, self.id)}
-        ours: set[tuple[str, str]] = {*self.run.database.rows(_BAD_ROWS, rater_id)}
-        mended = {row for row in ours - theirs if row[1] in self.own and judged_last(*row)}
-        for source in {source for source, _ in mended}:
-            self.run.forget_bad_rows(rater_id, source, {id for file, id in ours - mended if file == source})
-        return {case_id for source, case_id in theirs if not judged_last(source, case_id)}
+    def _forget_bad_rows(self, rater_id: int) -> None:
+        """Remove the run's failures on bad rows of this part's share that the part found mended in the same file."""
+        theirs = self.part.database.rows(_BAD_ROWS, self.id)
+        own = (job for job in self.part.jobs.all() if job.facts.get(PART) == str(self.own))
+        for source in {str(job.fact("cases").get("file")) for job in own}:
+            still = {case_id for file, case_id in theirs if file == source}
+            ours = self.run.database.rows(_BAD_ROWS, rater_id)
+            others = {case_id for file, case_id in ours if file == source and case_id not in self.own}
+            self.run.forget_bad_rows(rater_id, source, still | others)
 
 
 def _counts(new: Record, current: Record, seen: set[str]) -> bool:

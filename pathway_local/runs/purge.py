@@ -3,23 +3,21 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from typing import Literal
 
 from pathway_local.errors import NotKept, UnknownName, UsageError
 from pathway_local.rater import LABEL, raters_named
-from pathway_local.rubrics.pair import FIELDS, SWAPPED
+from pathway_local.rubrics.pair import FIELDS
 from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.content import PURGE, REMOVED, SPLIT, recorded_change
 from pathway_local.runs.database import placeholders
-from pathway_local.runs.jobs import WRITTEN, Job
+from pathway_local.runs.jobs import WRITTEN
 from pathway_local.runs.run_file import KEY_BYTES, RunFile
 from pathway_local.runs.split import part_of
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
 from pathway_local.sheets.columns import same_column
-from pathway_local.verdict import DRAW, Value, storable
+from pathway_local.verdict import storable
 
 Notify = Callable[[str], None]
 
@@ -31,11 +29,10 @@ CASES, GONE = "cases", "marks of the cases"
 
 _ALL = ("inclusions", "samples", "handouts", "outcomes", "cases")
 
-# Some fields are scores: those of samples, and the choices of a comparison.
+# The choices of a comparison are no text.
 _IS_TEXT = f"""
     (type NOT IN ('integer', 'real', 'true', 'false') OR NOT (
         key IN {FIELDS}
-        OR key GLOB '{DRAW}[0-9]*.*' OR key GLOB '{SWAPPED}{DRAW}[0-9]*.*'
     ))
 """
 _REMOVE_TEXTS = f"""
@@ -163,26 +160,7 @@ def exported(run: RunFile) -> list[str]:
     return list(found)
 
 
-_COUNTED = """
-    SELECT name, COUNT(*), COUNT(CASE WHEN job_id = ? THEN 1 END) FROM outcomes JOIN raters ON raters.id = rater_id
-    GROUP BY name ORDER BY MIN(raters.id)
-"""
-_RESTORED = """
-    SELECT COUNT(*) FROM current WHERE job_id = ? AND EXISTS (
-        SELECT 1 FROM outcomes AS before WHERE before.case_key = current.case_key
-            AND before.rater_id = current.rater_id AND before.job_id IS NOT current.job_id
-    )
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Undone:
-    """An import that was taken back: its file and time, its ratings by rater, and how many earlier ones are back."""
-
-    file: str
-    at: str
-    ratings: dict[str, int]
-    restored: int
+_COUNTED = "SELECT name, COUNT(*) FROM outcomes JOIN raters ON raters.id = rater_id GROUP BY name"
 
 
 def ratings_of(run: RunFile, name: str) -> dict[str, int]:
@@ -193,7 +171,7 @@ def ratings_of(run: RunFile, name: str) -> dict[str, int]:
     known = list(dict.fromkeys(rater.name for _, rater in run.raters()))
     if not (found := raters_named(name, known)):
         raise UnknownName("rater", name, known)
-    counts = {rater: count for rater, count, _ in run.database.rows(_COUNTED, None)}
+    counts = dict(run.database.rows(_COUNTED))
     return {each: counts.get(each, 0) for each in [*found, *_combined(run, found)]}
 
 
@@ -210,71 +188,17 @@ def remove_rater(path: Path, name: str, command: Sequence[str], notify: Notify) 
     return counts
 
 
-def undo_import(path: Path, command: Sequence[str], notify: Notify) -> Undone:
-    """Remove the ratings of the last import, and restore those that it replaced.
-
-    Raters without a rating left go, too, and scores combined from theirs. Raises UsageError if no import can be undone,
-    and RunLocked if another process has the run open.
-    """
-    with RunFile.open(path) as run:
-        job = _last_import(run)
-        counts = {rater: own for rater, _, own in run.database.rows(_COUNTED, job.id) if own}
-        combined = _combined(run, counts)
-        with run.database.shredding(notify), recorded_change(run.database, REMOVED, command) as facts:
-            [(restored,)] = run.database.rows(_RESTORED, job.id)
-            run.database.change("DELETE FROM outcomes WHERE job_id = ?", (job.id,))
-            _remove(run, combined, [*counts, *combined])
-            done = Undone(str(job.fact("import").get("file", "")), job.started, counts, restored)
-            facts |= {
-                "removed": dict(counts),
-                "restored": restored,
-                "import of": done.file,
-                "at": done.at,
-                "job": job.id,
-            }
-    for each in combined:
-        notify(f"the scores of {each} were combined from these ratings and went with them")
-    return done
-
-
-def standing_jobs(run: RunFile) -> list[Job]:
-    """Return the run's jobs, oldest first, without imports that were undone."""
-    undone = undone_imports(run)
-    return [job for job in run.jobs.all() if job.id not in undone]
-
-
-def _last_import(run: RunFile) -> Job:
-    numbers = {number for (number,) in run.database.rows("SELECT DISTINCT job_id FROM outcomes")}
-    imports = [job for job in standing_jobs(run) if job.fact("import")]
-    hint = f"Remove raters instead: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
-    if not imports or not numbers:
-        raise UsageError(f"{run.path.name} holds no ratings of an import that can be undone", hint)
-    if imports[-1].id not in numbers:
-        said = "stored no ratings, as the run held them already, or they have gone since"
-        raise UsageError(f"the last import, begun {imports[-1].started[:19].replace('T', ' ')} UTC, {said}", hint)
-    return imports[-1]
-
-
-def undone_imports(run: RunFile) -> set[Value]:
-    """Return the numbers of the jobs whose imports were undone."""
-    return {entry.facts.get("job") for entry in AuditTrail(run.database).entries() if entry.event == REMOVED}
-
-
 def _combined(run: RunFile, raters: Collection[str]) -> list[str]:
     """Return the raters whose scores are combined from those of some of these, each once."""
     made = (rater.name for _, rater in run.raters() if rater.name not in raters and {*rater.members} & {*raters})
     return list(dict.fromkeys(made))
 
 
-def _remove(run: RunFile, raters: Sequence[str], emptied: Sequence[str] = ()) -> None:
-    """Remove these raters with their ratings, and those of `emptied` that have no ratings left.
-
-    The label of a judge goes with its last rubric.
-    """
-    ids = f"SELECT id FROM raters WHERE name IN ({placeholders(raters)})"
-    run.database.change(f"DELETE FROM outcomes WHERE rater_id IN ({ids})", raters)
-    names, rated = [*raters, *emptied], "SELECT rater_id FROM outcomes"
-    run.database.change(f"DELETE FROM raters WHERE name IN ({placeholders(names)}) AND id NOT IN ({rated})", names)
+def _remove(run: RunFile, raters: Sequence[str]) -> None:
+    """Remove these raters with their ratings. The label of a judge goes with its last rubric."""
+    named = f"name IN ({placeholders(raters)})"
+    run.database.change(f"DELETE FROM outcomes WHERE rater_id IN (SELECT id FROM raters WHERE {named})", raters)
+    run.database.change(f"DELETE FROM raters WHERE {named}", raters)
     run.database.change(
         f"DELETE FROM settings WHERE name LIKE '{LABEL}%' AND name NOT IN (SELECT '{LABEL}' || name FROM raters)"
     )

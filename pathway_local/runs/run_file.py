@@ -30,25 +30,23 @@ from pathway_local.system.private_file import create
 from pathway_local.verdict import NO_TOKENS, Failure, Outcome, Tokens, Value, Verdict, storable
 
 KEY_BYTES = 32
-TEXTS, DRAWS = "texts", "draws"
-"""Settings: whether the run stores what raters write (by default it does), and each sample's (by default not)."""
+TEXTS = "texts"
+"""The setting that says whether the run stores what raters write; by default it does."""
 
 # A verdict with its analysis takes one to three KiB: with SQLite's usual 4096, up to half of each page stays empty.
 PAGE_BYTES = 16384
 
 _ADD_RATER = "INSERT INTO raters (name, kind, rubric_id, fingerprint, spec) VALUES (?, ?, ?, ?, ?)"
-# A verdict stays behind a failure, and behind a verdict on other texts; an import removes nothing, so that it can be
-# undone.
+# A verdict stays behind a failure, and behind a verdict on other texts.
 _REPLACE = """
     DELETE FROM outcomes
     WHERE case_key = ? AND rater_id = ? AND (failure_kind IS NOT NULL OR case_hash = ? AND NOT ?)
 """
 _PUT = f"""
     INSERT INTO outcomes (
-        number, case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, job_id,
-        sheet_job
+        number, case_key, rater_id, case_hash, {COLUMNS}, prompt_tokens, cached_tokens, generated_tokens, sheet_job
     ) VALUES (
-        (SELECT COALESCE(MAX(number), 0) + 1 FROM outcomes WHERE case_key = ?), {placeholders(range(16))}
+        (SELECT COALESCE(MAX(number), 0) + 1 FROM outcomes WHERE case_key = ?), {placeholders(range(15))}
     )
 """
 _JUDGED = f"""
@@ -244,17 +242,16 @@ class RunFile:
         *,
         keep: Collection[str] | None = (),
         tokens: Tokens = NO_TOKENS,
-        job: int | None = None,
         sheet: int | None = None,
     ) -> None:
         """Store the rater's one current outcome of a case, with the metadata columns named in `keep` (None: all).
 
         A verdict before it stays in the file, but not current, if the case's texts have changed or a failure replaces
-        it; an import gives its `job` and keeps whatever it replaces, so that it can be undone. `sheet` is the job that
-        handed out the sheet or page of a rating. Probabilities keep seven digits, as many as float32 has.
+        it. `sheet` is the job that handed out the sheet or page of a rating. Probabilities keep seven digits, as many
+        as float32 has.
         Raises RunFileError if row numbers and other ids would mix, ValueError for a number that is not finite.
         """
-        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, job=job, sheet=sheet)
+        self.put_all(rater_id, [CaseOutcome(case, outcome, tokens)], keep=keep, sheet=sheet)
 
     def put_all(
         self,
@@ -262,7 +259,6 @@ class RunFile:
         outcomes: Sequence[CaseOutcome],
         *,
         keep: Collection[str] | None = (),
-        job: int | None = None,
         sheet: int | None = None,
     ) -> None:
         """Store the rater's outcomes of several cases, each once, in one step; see `put`."""
@@ -274,11 +270,11 @@ class RunFile:
             again = [
                 (key, rater_id, each.case.hash, isinstance(each.outcome, Failure))
                 for key, each in zip(keys, outcomes, strict=True)
-                if job is None and storable(each.case.id) in known
+                if storable(each.case.id) in known
             ]
             self._db.execute_all(_REPLACE, again)
             rows = [
-                (key, key, rater_id, each.case.hash, *column, *astuple(each.tokens), job, sheet)
+                (key, key, rater_id, each.case.hash, *column, *astuple(each.tokens), sheet)
                 for key, each, column in zip(keys, outcomes, columns, strict=True)
             ]
             self._db.execute_all(_PUT, rows)

@@ -14,7 +14,7 @@ from functools import cache
 # This number in a file's header tells a run file from any other SQLite file.
 APPLICATION_ID = 0x50774C52
 
-FORM = 20
+FORM = 21
 """Raise it with each change of the schema or of what a stored value means."""
 
 # No table is STRICT: the SQLite of Debian 11, Ubuntu 20.04 and Red Hat 9 is older than that. `database` checks types.
@@ -55,9 +55,8 @@ SCHEMA = (
         metadata TEXT NOT NULL
     )""",
     # The outcomes of a case are numbered as they came; a rater's last one counts. No CHECK on kinds or names: a new
-    # kind would need a new form. `source`, `source_row` and `reason` tell of a row that holds no case. An import gives
-    # its number to its outcomes as `job_id`, so that it can be undone; those of other commands have none. `sheet_job`
-    # is the job that handed out the sheet or page from which a rating came: only such ratings are labels of a sample.
+    # kind would need a new form. `source`, `source_row` and `reason` tell of a row that holds no case. `sheet_job` is
+    # the job that handed out the sheet or page from which a rating came: only such ratings are labels of a sample.
     """CREATE TABLE outcomes (
         case_key INTEGER NOT NULL REFERENCES cases (key),
         rater_id INTEGER NOT NULL REFERENCES raters (id),
@@ -74,7 +73,6 @@ SCHEMA = (
         prompt_tokens INTEGER NOT NULL,
         cached_tokens INTEGER NOT NULL,
         generated_tokens INTEGER NOT NULL,
-        job_id INTEGER REFERENCES jobs (id),
         sheet_job INTEGER REFERENCES jobs (id),
         PRIMARY KEY (case_key, rater_id, number),
         CHECK ((scores IS NULL) <> (failure_kind IS NULL))
@@ -83,7 +81,7 @@ SCHEMA = (
     """CREATE VIEW current AS
         SELECT case_key, case_id, row, metadata, rater_id, raters.name AS rater, kind, rubrics.name AS rubric,
             number, case_hash, scores, fields, marks, failure_kind, failure_message, source, source_row, reason,
-            prompt_tokens, cached_tokens, generated_tokens, job_id, sheet_job
+            prompt_tokens, cached_tokens, generated_tokens, sheet_job
         FROM outcomes CROSS JOIN cases ON key = case_key
         CROSS JOIN raters ON raters.id = rater_id CROSS JOIN rubrics ON rubrics.id = rubric_id
         WHERE number = (

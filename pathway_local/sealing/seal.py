@@ -90,18 +90,11 @@ COMPLETE = (
     "(--network none), or leave --seal required out: the engine then gets the strongest seal that it can have."
 )
 
-SUCCESS, NO_DRIVER = 0, -1
-"""cuInit returns the first if CUDA starts; the second is our number for a machine without its driver."""
-
 WHOLE = Seal(namespace=True, filter=True, files=True)
-LADDER = (
-    WHOLE,
-    Seal(namespace=True, filter=True),
-    Seal(namespace=True, files=True),
-    Seal(filter=True, files=True),
-    Seal(),
-)
-"""The seals to try where CUDA does not start under the strongest."""
+
+
+WITHOUT_FILES = Seal(namespace=True, filter=True)
+"""Under this CUDA started on an H100. The limit on files is newer, and no GPU has tried it."""
 
 
 def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
@@ -109,27 +102,34 @@ def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
 
     If the seal has `files`, the caller has yet to keep itself to these (`landlock.keep_to`).
     """
-    return OFF if wanted == "off" else _put_on(*_strongest(files), gate)
+    if wanted == "off":
+        return OFF
+    if uses_gpu() and not _cuda_starts(WHOLE, files) and _cuda_starts(WITHOUT_FILES, files):
+        return _put_on(WITHOUT_FILES, gate, "CUDA does not start where files are limited")
+    return _put_on(WHOLE, gate)
 
 
-def _put_on(parts: Seal, why: str = "", gate: int = -1) -> Seal:
-    network = enter_namespace() if parts.namespace else "open"
+def _put_on(parts: Seal, gate: int = -1, why: str = "") -> Seal:
+    network = enter_namespace()
     if not drop_capabilities():
         why = why or "root's rights can't be given up here"
-    filtered = parts.filter and _filter(network, gate)
-    return Seal(network != "open", filtered, parts.files and landlock.version() > 0, why)
+    return Seal(network != "open", _filter(network, gate), parts.files and landlock.version() > 0, why)
 
 
-def _strongest(files: Files) -> tuple[Seal, str]:
-    """Return the strongest seal under which CUDA starts, if any, and why it is not the whole."""
-    if not uses_gpu() or (answer := _cuda_under(WHOLE, files)) in (SUCCESS, NO_DRIVER):
-        return WHOLE, ""
-    if _cuda_under(None, files) != SUCCESS:
-        return WHOLE, ""
-    # Start from the top again: the unsealed try may have let the driver's set-uid helper make missing device files.
-    parts = next((parts for parts in LADDER if _cuda_under(parts, files) == SUCCESS), WHOLE)
-    why = f"CUDA does not start under a stronger seal (cuInit returns {answer})"
-    return parts, why if parts != WHOLE else ""
+def _cuda_starts(parts: Seal, files: Files) -> bool:
+    """Return whether the driver's cuInit returns 0 in another process under these parts of a seal."""
+
+    def try_it() -> int:
+        if _put_on(parts).files:
+            landlock.keep_to(files)
+        return initialize_cuda()
+
+    return _in_fork(try_it) == b"0"
+
+
+def initialize_cuda() -> int:
+    """Return what the driver's cuInit returns."""
+    return int(ctypes.CDLL("libcuda.so.1").cuInit(0))
 
 
 def _filter(network: Network, gate: int) -> bool:
@@ -161,25 +161,6 @@ def drop_capabilities() -> bool:
 
 
 _DROP_BOUND, _AMBIENT, _CLEAR, _NO_NEW_PRIVILEGES, _CAPABILITIES_3 = 24, 47, 4, 38, 0x20080522
-
-
-def initialize_cuda() -> int:
-    """Return what the driver's cuInit returns; NO_DRIVER if its library can't be loaded."""
-    try:
-        return int(ctypes.CDLL("libcuda.so.1").cuInit(0))
-    except OSError:
-        return NO_DRIVER
-
-
-def _cuda_under(parts: Seal | None, files: Files) -> int:
-    """Return what cuInit returns under these parts of a seal; NO_DRIVER if the process that tries it ends first."""
-
-    def try_it() -> int:
-        if parts and _put_on(parts).files:
-            landlock.keep_to(files)
-        return initialize_cuda()
-
-    return int(_in_fork(try_it) or NO_DRIVER)
 
 
 def _in_fork(work: Callable[[], object]) -> bytes:

@@ -10,7 +10,6 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from pathway_local.errors import CasesError, UsageError
 from pathway_local.sheets.row import Row
-from pathway_local.system.similar_file import similar_file
 from pathway_local.verdict import Value
 
 KINDS = {
@@ -127,7 +126,7 @@ def open_sheet(path: Path, encoding: str = "", header_row: int | None = None, ti
         raise CasesError(f"{path.name} is not a kind of file that can be read", hint)
     try:
         if not path.exists():
-            raise CasesError(f"{path} does not exist", similar_file(path))
+            raise CasesError(f"{path} does not exist", "Check its name.")
         if not path.is_file():
             raise CasesError(f"{path} is not a file", "Name a file, not a folder or a device.")
         if not path.stat().st_size:

@@ -7,9 +7,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
+from pathway_local.statistics.effect import Effect, jackknifed
 from pathway_local.statistics.figure import FloatArray, IntArray, Reason, Undefined
-from pathway_local.statistics.intervals import Effect, tailed_freedom
-from pathway_local.statistics.jackknife import Rows, jackknifed
+from pathway_local.statistics.jackknife import Rows
 
 MOST_STEPS = 100
 PRECISE = 1e-10
@@ -35,9 +35,7 @@ def strength_differences(
     for place in range(len(names)):
         for below in range(place + 1, len(names)):
             apart = left[:, place] - left[:, below] if len(left) else np.empty(0)
-            effect, parts = jackknifed(float(whole[place] - whole[below]), apart, rows.clusters)
-            freedom = min(effect.freedom, tailed_freedom(parts)) if not effect.missing else 0.0
-            found[place, below] = Effect(effect.value, effect.error, freedom, effect.clusters, effect.missing)
+            found[place, below], _ = jackknifed(float(whole[place] - whole[below]), apart, rows.clusters)
     return whole, found
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pathway_local.statistics.effect import mean_effect
 from pathway_local.statistics.figure import Estimate, FloatArray, IntArray
-from pathway_local.statistics.intervals import mean_effect
 
 MOST_BINS = 10
 LEAST_IN_BIN = 10

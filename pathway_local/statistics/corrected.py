@@ -1,17 +1,20 @@
-"""A judge's figures, corrected by people's labels: the mean of the cases with a place on the scale, and a difference.
+"""A judge's figures over all cases, corrected by people's labels of some: a mean, a share and a difference.
 
-A special level such as "not asked" has no place on the scale. Whether people would give it is known of labelled
-cases only, so the mean over the others is a ratio of two means, each of which the judge's verdicts correct.
+The labelled cases must be a probability sample: drawn at random from all cases, or at random within each stratum. The
+labels alone decide what is estimated; the judge only makes the interval shorter, however wrong it is.
 
-The difference is that of two chatbots or groups as people would see it.
+Sources: Särndal, Swensson and Wretman (1992, chapter 6); Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), who
+call it prediction-powered inference.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pathway_local.note import Note
+from pathway_local.statistics.effect import SAME, Effect, Strata, of_sums
 from pathway_local.statistics.figure import (
+    BoolArray,
     Estimate,
     FloatArray,
     IntArray,
@@ -21,152 +24,287 @@ from pathway_local.statistics.figure import (
     Undefined,
     undefined_estimate,
 )
-from pathway_local.statistics.intervals import Effect, cluster_codes, cluster_sums, contrast_error, tailed_freedom
-from pathway_local.statistics.prediction_powered import (
-    CASES_ALONE,
-    BoolArray,
-    Correction,
-    Survey,
-    corrected_mean,
-    cross_fitted_slopes,
-    few_dissenters,
-    weighted_residuals,
-)
+from pathway_local.statistics.intervals import LEVEL, cluster_codes, cluster_sums
+from pathway_local.statistics.labels import Noise, few_dissenters
+from pathway_local.statistics.needed import Pilot
 from pathway_local.statistics.share import wilson_of
-
-ROUNDS = 4
-"""Newton's steps. The equation is linear up to the cross-fitted slopes, so it is solved to many digits by then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The corrected mean over cases with a place on the scale, and the corrected share of those without one."""
-
-    mean: Correction | Undefined
-    special: Correction | Undefined
-
-
-def corrected_domain_mean(
-    judge: FloatArray,
-    people: FloatArray,
-    judge_special: BoolArray,
-    people_special: BoolArray,
-    scale: tuple[float, float],
-    survey: Survey = CASES_ALONE,
-) -> Placed:
-    """The corrected mean and share; scores (N,) are NaN off the scale, the next two say which are special levels.
-
-    With z for a place on the scale by people, g by the judge: the mean m solves E[z (y - m)] = 0. Its left side
-    is a mean, corrected with g (f - m) in the judge's place; it is solved by Newton's steps, m plus it over
-    E[z]. By linearization (Woodruff 1971; Särndal, Swensson and Wretman 1992, chapter 5), m has the variance of
-    that mean divided by E[z] squared. Where nobody gave a special level, it is the mean of `corrected_mean`.
-    """
-    if not (judge_special.any() or people_special.any()):
-        return Placed(corrected_mean(judge, people, scale, survey), Undefined("nobody gave a special level"))
-    z, g = _has_place(people, people_special), _has_place(judge, judge_special)
-    special = corrected_mean(1 - g, 1 - z, (0.0, 1.0), replace(survey, noise=None))
-    if isinstance(special, Undefined):
-        return Placed(special, special)
-    inside = True if survey.inside is None else survey.inside
-    labels, verdicts = (scores[np.isfinite(scores) & inside] for scores in (people, judge))
-    if len(labels) < 2:
-        return Placed(
-            Undefined(Reason("{labels} of the labels has a place on the scale, under 2", labels=len(labels))), special
-        )
-
-    def deviation(middle: float) -> Correction | Undefined:
-        ends = (scale[0] - middle, scale[1] - middle)
-        return corrected_mean(_deviations(judge, g, middle), _deviations(people, z, middle), ends, survey)
-
-    if survey.noise:  # labels off the scale count as exact
-        share = float(np.nanmean(z))
-        survey = replace(survey, noise=replace(survey.noise, variance=survey.noise.variance * share))
-    start = float(labels.mean())
-    found, corrected = _solved(deviation, lambda each: each.corrected, start, special, scale)
-    if isinstance(found, Undefined):
-        return Placed(found, special)
-    _, labels_only = _solved(deviation, lambda each: each.labels_only, start, special, scale)
-    plain: Number = float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale")
-    warnings = few_dissenters(labels)
-    held = 1 - special.corrected.value if isinstance(special.corrected.value, float) else 1.0
-    mean = replace(
-        found,
-        judge_mean=plain,
-        corrected=corrected,
-        labels_only=labels_only,
-        pilot=replace(found.pilot.scaled(1 / max(held, 1e-9)), value=_value(corrected, start), scale=scale),
-        warnings=warnings,
-    )
-    return Placed(mean, special)
-
-
-def _value(estimate: Estimate, otherwise: float) -> float:
-    return estimate.value if isinstance(estimate.value, float) else otherwise
-
-
-def _has_place(scores: FloatArray, special: BoolArray) -> FloatArray:
-    """1 for a score on the scale, 0 for a special level, NaN where there is neither."""
-    known = np.isfinite(scores) | special
-    return np.where(known, np.isfinite(scores), np.nan)
-
-
-def _deviations(scores: FloatArray, has_place: FloatArray, middle: float) -> FloatArray:
-    """z (y - middle): 0 for special levels, and NaN where there is neither."""
-    return np.where(has_place == 1, scores - middle, has_place)
-
-
-def _solved(
-    deviation: Callable[[float], Correction | Undefined],
-    side: Callable[[Correction], Estimate],
-    start: float,
-    special: Correction,
-    scale: tuple[float, float],
-) -> tuple[Correction | Undefined, Estimate]:
-    """The middle from which cases on the scale deviate by 0 on average, with the last correction on the way there."""
-    away = side(special).value
-    held = 1 - away if isinstance(away, float) else 0.0
-    middle = start
-    for _ in range(ROUNDS):
-        found = deviation(middle)
-        if isinstance(found, Undefined) or held <= 0:
-            return found, Estimate(Undefined("no place on the scale is left"), Undefined("there is no value"))
-        estimate = _moved(side(found), middle, held, scale)
-        middle = estimate.value if isinstance(estimate.value, float) else middle
-    return found, estimate
-
-
-def _moved(found: Estimate, middle: float, held: float, scale: tuple[float, float]) -> Estimate:
-    """An estimate of E[z (y - middle)] as one of the mean itself, within the scale."""
-
-    def place(value: float) -> float:
-        return float(np.clip(middle + value / held, *scale))
-
-    value = place(found.value) if isinstance(found.value, float) else found.value
-    interval = found.interval
-    if isinstance(interval, Interval):
-        interval = replace(interval, low=place(interval.low), high=place(interval.high))
-    return Estimate(value, interval)
-
-
-Part = tuple[BoolArray, FloatArray, FloatArray, float]
-"""A mean in a sum of means: its cases (N,), their weights and what each adds to it, and the factor of the mean."""
 
 FEW_ERRORS = 10
 """With fewer labels that differ from the judge, their spread says too little: only the number of labels counts."""
 
+ROUNDS = 4
+"""Steps to the mean of cases with a place. It is solved but for cross-fitting, so it has many digits by then."""
+
 FEWEST = 10
-"""Labels that each side needs: with fewer, the spread of the judge's errors can't be estimated."""
+"""Labels that each side of a difference needs, and clusters: with fewer, the judge's errors show too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """How the labels were drawn, and which mean to estimate; arrays are (cases,).
+
+    Labels were drawn at random within each code of `strata`. With `inside` the mean is that of the group of cases for
+    which it is true. `noise` is that of a label: the same people would not give every score again, so some doubt stays
+    when all cases are labelled. Without it, the mean is that of these labels.
+    """
+
+    strata: IntArray | None = None
+    inside: BoolArray | None = None
+    noise: Noise | None = None
+
+
+CASES_ALONE = Survey()
+"""Labels drawn at random from all cases, of which the mean is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A judge's mean, corrected.
+
+    `judge_mean` is the plain mean of the verdicts. `corrected` and `labels_only` estimate the mean that people would
+    give, with and without the judge. `pilot` says what labels are like. `warnings` say why an interval may be too
+    short.
+    """
+
+    cases: int
+    labelled: int
+    without_verdict: int
+    judge_mean: Number
+    corrected: Estimate
+    labels_only: Estimate
+    pilot: Pilot
+    warnings: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """All cases (cases,): which are `known` by a label, which are `inside` the group, and their strata."""
+
+    known: BoolArray
+    inside: BoolArray
+    strata: IntArray
+
+    @property
+    def count(self) -> int:
+        """The labels inside."""
+        return int(np.sum(self.known & self.inside))
+
+    @property
+    def cases(self) -> int:
+        """The cases inside."""
+        return int(self.inside.sum())
+
+    def missing(self) -> str:
+        """Why labels are too few for a mean; empty if they are not."""
+        whole, drawn = np.bincount(self.strata), np.bincount(self.strata, self.known)
+        if self.known.sum() < 2:
+            told = {"labelled": int(self.known.sum()), "cases": len(self.known)}
+            return Reason("{labelled} of {cases} cases are labelled, under 2", **told)
+        if empty := int(np.sum((drawn == 0) & (whole > 0))):
+            return Reason("{empty} of {strata} strata have no label", empty=empty, strata=int(np.sum(whole > 0)))
+        return "" if self.count else "no case of the group is labelled"
+
+    def ratio(self, *pairs: tuple[FloatArray, FloatArray]) -> tuple[Effect, FloatArray]:
+        """The ratio of two sums over the group as people would give them, and what each label inside adds to its error.
+
+        `pairs` are people's and the judge's scores (cases,) of either sum.
+        """
+        codes, whole = self.strata[self.known], np.bincount(self.strata)
+        drawn = np.bincount(codes, minlength=len(whole)) / np.maximum(whole, 1)
+        columns = []
+        for people, judge in pairs:
+            filled = np.where(np.isfinite(judge), judge, judge[np.isfinite(judge)].mean())
+            slopes = cross_fitted_slopes(filled, people, self.strata, np.arange(len(judge)))
+            apart = people - slopes * (filled - filled[self.inside].mean())
+            columns.append((self.inside * apart)[self.known] / drawn[codes])
+        found, parts = of_sums(_ratio, np.stack(columns, axis=1), Strata(codes, drawn))
+        return replace(found, clusters=self.count), parts[self.inside[self.known]]
+
+
+def _ratio(sums: FloatArray) -> FloatArray:
+    return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
+
+
+def corrected_mean(
+    judge: FloatArray,
+    people: FloatArray,
+    scale: tuple[float, float],
+    survey: Survey = CASES_ALONE,
+    special: tuple[BoolArray, BoolArray] | None = None,
+) -> Correction | Undefined:
+    """The mean that people would give to those of N cases that have a place on the scale.
+
+    `judge` and `people` are (N,) with NaN where there is no score; `scale` is the lowest and the highest score, and
+    `special` says to which cases the judge, and people, gave a level off the scale. With y of the n labelled cases and
+    f of the judge, the mean is mean_n(y) + L (mean_N(f) - mean_n(f)), with the slope L of `cross_fitted_slopes`, also
+    for a group. A case without a verdict keeps its place with the mean verdict as f.
+
+    Whether people would give a special level is known of labelled cases only. So the mean is a ratio: of scores, 0 for
+    special levels, by the share of cases with a place, both corrected. Scores are less the labels' mean, so that it
+    hardly matters that each has a slope of its own.
+
+    Labels are left out one by one. Intervals are those of the log-odds: where most scores lie at one end of the scale
+    the residuals have long tails, for which plain t intervals are too short.
+    """
+    nowhere = np.zeros(len(judge), np.bool_)
+    places = [_placed(*each) for each in zip((people, judge), (special or (nowhere, nowhere))[::-1], strict=True)]
+    inside = ~nowhere if survey.inside is None else survey.inside
+    strata = nowhere.astype(np.int64) if survey.strata is None else survey.strata
+    sample = _Sample(np.isfinite(places[0]), inside, strata)
+    labels, verdicts = (scores[inside & np.isfinite(scores)] for scores in (people, judge))
+    missing = sample.missing()
+    if not missing and len(labels) < min(2, sample.count):
+        missing = Reason("{labels} of the labels has a place on the scale, under 2", labels=len(labels))
+    if missing:
+        return Undefined(missing)
+    middle, nothing = float(labels.mean()), (np.zeros(len(judge)), np.zeros(len(judge)))
+    useful = sample.count < sample.cases and np.isfinite(places[1]).any()  # else the judge has nothing to add
+    alone, parts = _centred(sample, middle, (people, places[0]), nothing)
+    effect = alone
+    if useful:
+        effect, parts = _centred(sample, middle, (people, places[0]), (judge, places[1]))
+    noise = survey.noise
+    if noise:  # labels off the scale count as exact
+        noise = replace(noise, variance=noise.variance * float(places[0][sample.known].mean()))
+    corrected, labels_only = (_estimate(each, sample, labels, noise, scale) for each in (effect, alone))
+    return Correction(
+        cases=sample.cases,
+        labelled=sample.count,
+        without_verdict=int(np.sum(inside & ~np.isfinite(places[1]))),
+        judge_mean=float(verdicts.mean()) if len(verdicts) else Undefined("no case has a verdict on the scale"),
+        corrected=corrected,
+        labels_only=labels_only,
+        pilot=_pilot(effect.value or 0.0, parts, sample, scale, noise),
+        warnings=few_dissenters(labels),
+    )
+
+
+def corrected_special(
+    judge: FloatArray, people: FloatArray, special: tuple[BoolArray, BoolArray], survey: Survey = CASES_ALONE
+) -> Correction | Undefined:
+    """The corrected share of cases to which people would give a special level."""
+    if not (special[0].any() or special[1].any()):
+        return Undefined("nobody gave a special level")
+    shares = [1 - _placed(*each) for each in zip((judge, people), special, strict=True)]
+    return corrected_mean(shares[0], shares[1], (0.0, 1.0), replace(survey, noise=None))
+
+
+def _placed(scores: FloatArray, special: BoolArray) -> FloatArray:
+    """1 for a score on the scale, 0 for a special level, NaN where there is neither."""
+    return np.where(np.isfinite(scores) | special, np.isfinite(scores), np.nan)
+
+
+def _centred(
+    sample: _Sample, middle: float, people: tuple[FloatArray, FloatArray], judge: tuple[FloatArray, FloatArray]
+) -> tuple[Effect, FloatArray]:
+    """The mean of scores with a place, as a ratio of scores above a middle, which is moved to the mean found.
+
+    There it hardly matters that either sum has a slope of its own. `people` and `judge` have scores and places.
+    """
+    for _ in range(ROUNDS):
+        above = [np.where(has == 1, scores - middle, has) for scores, has in (people, judge)]
+        found, parts = sample.ratio((above[0], above[1]), (people[1], judge[1]))
+        step = found.value if found.value is not None else float("nan")
+        middle += step
+        if not abs(step) > 1e-9:
+            break
+    return replace(found, value=middle), parts
+
+
+def cross_fitted_slopes(judge: FloatArray, people: FloatArray, strata: IntArray, clusters: IntArray) -> FloatArray:
+    """Cov(y, f)/Var(f) within strata for each case, from all labelled cases but its own cluster's, (N,).
+
+    0 where the judge's scores of those do not vary, and for cases without a label.
+    """
+    labelled = np.isfinite(people)
+    f, y = judge[labelled], people[labelled]
+    layer = np.unique(strata[labelled], return_inverse=True)[1].reshape(-1)
+    own = cluster_codes(clusters[labelled], len(y))
+    size = int(layer.max()) + 1
+    f, y = f - f.mean(), y - y.mean()  # else sums of squares of large scores would lose digits
+    amounts = (np.ones_like(f), f, y, f * f, f * y)
+    cells = own * size + layer
+    # Sums of all clusters less those of one are the sums without it: all slopes come from one pass over the cases.
+    held = np.stack([np.bincount(cells, a, (int(own.max()) + 1) * size).reshape(-1, size) for a in amounts])
+    count, sf, sy, sff, sfy = held.sum(axis=1, keepdims=True) - held
+    count = np.maximum(count, 1)
+    spread = np.sum(sff - sf**2 / count, axis=1)
+    together = np.sum(sfy - sf * sy / count, axis=1)
+    slopes = np.zeros(len(judge))
+    slopes[labelled] = np.where(spread > 1e-9, together / np.where(spread > 1e-9, spread, 1.0), 0.0)[own]
+    return slopes
+
+
+def _estimate(
+    found: Effect,
+    sample: _Sample,
+    labels: FloatArray,
+    noise: Noise | None,
+    scale: tuple[float, float],
+) -> Estimate:
+    """The mean on the scale, with the noise of labels in its interval."""
+    complete = sample.count == sample.cases
+    if found.value is None or not np.isfinite(found.value):
+        return undefined_estimate("no place on the scale is left")
+    value = float(np.clip(found.value, *scale))
+    if complete and not noise:
+        return Estimate(value, Interval(value, value, "every case is labelled", sample.count, LEVEL))
+    if sample.count < 2 or found.missing not in ("", SAME):
+        return Estimate(value, Undefined("a stratum, or the group, has only one label"))
+    drawn, part = 0.0 if complete else found.error**2, noise.variance / sample.cases if noise else 0.0
+    if drawn + part <= 1e-18:
+        if np.ptp(labels) == 0:
+            return Estimate(value, Undefined(Reason("every {each} is {value:g}", each="label", value=float(labels[0]))))
+        agreed = "every case is labelled, and its people agree"
+        return Estimate(value, Undefined(agreed if complete else "the judge explains every label"))
+    # Degrees of freedom of a sum of variances: Satterthwaite 1946.
+    spread = drawn**2 / max(found.freedom, 1.0) + (part**2 / noise.freedom if noise else 0.0)
+    whole = Effect(value, (drawn + part) ** 0.5, (drawn + part) ** 2 / spread, sample.count)
+    return whole.estimate(scale=scale)
+
+
+def _pilot(value: float, parts: FloatArray, sample: _Sample, scale: tuple[float, float], noise: Noise | None) -> Pilot:
+    """What labels are like: parts are scaled so that n of them leave the variance s^2 (1/n - 1/N)."""
+    count, cases = sample.count, sample.cases
+    each = (count - 1) / (1 / count - 1 / cases) if count < cases else 0.0
+    return Pilot(value, parts * each**0.5, count, cases, scale, noise.variance if noise else 0.0)
+
+
+def corrected_share(
+    judge: FloatArray, people: FloatArray, special: tuple[BoolArray, BoolArray], survey: Survey = CASES_ALONE
+) -> Estimate:
+    """The share of cases that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
+
+    The value is that of `corrected_mean`. Wilson's interval has the number of cases with which a simple sample would
+    have its variance. With few errors among the labels, it has the number of labels.
+    """
+    found = corrected_mean(judge, people, (0.0, 1.0), survey, special)
+    if isinstance(found, Undefined):
+        return undefined_estimate(found.reason)
+    value = found.corrected.value
+    if isinstance(value, Undefined) or found.labelled == found.cases:
+        return found.corrected
+    inside, pilot = np.isfinite(people) & (True if survey.inside is None else survey.inside), found.pilot
+    each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
+    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
+    cases = float(inside.sum())
+    if survey.strata is not None:
+        whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
+        heavy = (whole / np.maximum(drawn, 1))[survey.strata[inside]]
+        cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
+    if errors >= FEW_ERRORS and variance > 0:
+        cases = value * (1 - value) / variance
+    return Estimate(value, wilson_of(value, cases, int(inside.sum())))
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedDifference:
     """First minus second as people would score them; `labels` are counted on each side.
 
-    `slope` is how far labels follow the judge, `labels_only` the same without the judge.
+    `labels_only` is the same without the judge.
     """
 
     labels: tuple[int, int]
-    slope: float
     corrected: Effect
     labels_only: Effect
 
@@ -183,95 +321,36 @@ def corrected_difference(
 
     `judge` has no gaps, `people` NaN where there is no label. `shares` add up to 1 on each side and say how much a case
     counts, `weights` are 1/probability of being labelled. Cases with the same code of `clusters` (both answers to a
-    question) depend on each other. Each side's mean is that of Särndal, Swensson and Wretman (1992, chapter 6),
-    m(y - L f over labels) + L m(f over all), with the slope L of all other clusters. The variance adds up what a
-    cluster contributes to both sides, judge and labels, before it is squared (`_means_error`). So pairing and the judge
-    both help, and neither is trusted. Degrees of freedom are at most those of `tailed_freedom`, as few clusters carry
-    most of the variance.
+    question) depend on each other. Each side's mean is m(y - L f over labels) + L m(f over all), with the slope L of
+    all other clusters. Clusters are left out, judge and labels of both sides at once: so pairing and the judge both
+    help, and neither is trusted.
     """
-    labelled = np.isfinite(people)
+    labelled, codes = np.isfinite(people), cluster_codes(clusters, len(judge))
     counts = (int(np.sum(labelled & first)), int(np.sum(labelled & ~first)))
+    missing = ""
     if min(counts) < FEWEST:
-        missing = Effect(
-            None, missing=Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
-        )
-        return CorrectedDifference(counts, 0.0, missing, missing)
-    codes = cluster_codes(clusters, len(judge))
+        missing = Reason("one side has {labels} labels, under {fewest}", labels=min(counts), fewest=FEWEST)
+        return CorrectedDifference(counts, Effect(None, missing=missing), Effect(None, missing=missing))
     slopes = cross_fitted_slopes(judge, people, first.astype(np.int64), codes)
-    slope = float(slopes[labelled].mean())
+    if (many := len(np.unique(codes[labelled]))) < FEWEST:
+        missing = Reason("the labels come from {clusters} clusters, under {fewest}", clusters=many, fewest=FEWEST)
     found = list[Effect]()
-    for used, whole in ((slopes, slope), (np.zeros_like(slopes), 0.0)):
-        value, parts = 0.0, list[Part]()
-        for side, sign in ((first, 1.0), (~first, -1.0)):
-            own = side & labelled
-            centre = float(shares[side] @ judge[side])
-            mean, adds = weighted_residuals(people[own], judge[own], used[own], (shares * weights)[own], centre)
-            value += sign * mean
-            parts += [
-                (own, (shares * weights)[own], adds, sign),
-                (side, shares[side], shares[side] * (judge[side] - centre), sign * whole),
-            ]
-        found.append(_effect(value, parts, codes, codes[labelled]))
-    return CorrectedDifference(counts, slope, *found)
+    for used in (slopes, np.zeros_like(slopes)):
+        heavy, y = np.where(labelled, shares * weights, 0.0), np.where(labelled, people, 0.0)
+        columns = (heavy * (y - used * judge), heavy * used, heavy, shares * judge, shares)
+        sums = [cluster_sums(side * column, codes) for side in (first, ~first) for column in columns]
+        effect, _ = of_sums(_difference, np.stack(sums, axis=1), sizes=np.stack([sums[2], sums[7]], axis=1))
+        if effect.missing:
+            same = effect.missing == SAME
+            why = "people's labels do not vary" if same else "the labels of one side come from one cluster"
+            effect = Effect(effect.value, missing=why)
+        found.append(Effect(effect.value, missing=missing) if missing else effect)
+    return CorrectedDifference(counts, *found)
 
 
-def _effect(value: float, parts: Sequence[Part], codes: IntArray, labelled: IntArray) -> Effect:
-    count = len(np.unique(labelled))
-    if count < FEWEST:
-        return Effect(
-            value,
-            missing=Reason("the labels come from {clusters} clusters, under {fewest}", clusters=count, fewest=FEWEST),
-        )
-    error, freedom = _means_error(parts, codes)
-    if not freedom:
-        return Effect(value, missing="the labels of one side come from one cluster")
-    if error <= 1e-12:
-        return Effect(value, missing="people's labels do not vary")
-    influence = np.zeros(len(codes))
-    for members, _, adds, factor in parts:
-        influence[members] += factor * adds
-    totals = cluster_sums(influence, codes)
-    return Effect(value, error, min(freedom, tailed_freedom(totals)), len(totals))
-
-
-def _means_error(parts: Sequence[Part], clusters: IntArray) -> tuple[float, float]:
-    """The standard error of a sum of means, and its degrees of freedom, by `contrast_error` over draws of clusters."""
-    rows = np.concatenate([np.flatnonzero(members) for members, *_ in parts])
-    shares = [weights / weights.sum() for _, weights, _, _ in parts]
-    place = np.repeat(np.arange(len(parts)), [len(each) for each in shares])
-    roots = np.sqrt(np.concatenate(shares))
-    design = (place[:, None] == np.arange(len(parts))) * roots[:, None]
-    residuals = np.concatenate([adds for _, _, adds, _ in parts]) / roots
-    factors = np.array([factor for *_, factor in parts])
-    return contrast_error(design, residuals, factors, cluster_codes(clusters[rows], len(rows)))
-
-
-def corrected_share(
-    judge: FloatArray,
-    people: FloatArray,
-    judge_special: BoolArray,
-    people_special: BoolArray,
-    survey: Survey = CASES_ALONE,
-) -> Estimate:
-    """The share of cases that people would call a hit: the judge's (N,), corrected by labels (N,), 0, 1 or NaN.
-
-    The value is that of `corrected_domain_mean`. Wilson's interval has the number of cases with which a simple sample
-    would have its variance. With few errors among the labels, it has the number of labels.
-    """
-    found = corrected_domain_mean(judge, people, judge_special, people_special, (0.0, 1.0), survey).mean
-    if isinstance(found, Undefined):
-        return undefined_estimate(found.reason)
-    if isinstance(found.corrected.value, Undefined) or found.labelled == found.cases:
-        return found.corrected
-    inside = np.isfinite(people) & (True if survey.inside is None else survey.inside)
-    value, pilot = min(1.0, max(0.0, found.corrected.value)), found.pilot
-    each = float(pilot.residuals @ pilot.residuals) / max(pilot.there - 1, 1)
-    variance, errors = each * (1 / pilot.there - 1 / pilot.cases), np.sum((judge != people)[inside])
-    cases = float(inside.sum())
-    if survey.strata is not None:
-        whole, drawn = np.bincount(survey.strata), np.bincount(survey.strata, np.isfinite(people))
-        heavy = (whole / np.maximum(drawn, 1))[survey.strata[inside]]
-        cases = float(heavy.sum() ** 2 / np.sum(heavy**2))
-    if errors >= FEW_ERRORS and variance > 0:
-        cases = value * (1 - value) / variance
-    return Estimate(value, wilson_of(value, cases, int(inside.sum())))
+def _difference(sums: FloatArray) -> FloatArray:
+    """First minus second, from the sums of both."""
+    residuals, slopes, weights, verdicts, cases = sums.reshape(len(sums), 2, -1).transpose(2, 1, 0)
+    means = (residuals + slopes * verdicts / cases) / weights
+    difference: FloatArray = means[0] - means[1]
+    return difference

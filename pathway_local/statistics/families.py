@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pathway_local.statistics.effect import Effect
 from pathway_local.statistics.figure import Estimate
-from pathway_local.statistics.intervals import LEVEL, Effect
+from pathway_local.statistics.intervals import LEVEL
 
 
 def holm_levels(p_values: Sequence[float], level: float = LEVEL) -> list[float]:

@@ -15,6 +15,7 @@ SAME_LEVEL = 1e-6
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 class Reason(str):

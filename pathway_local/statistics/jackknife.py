@@ -9,10 +9,11 @@ raters on other cases like these.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from pathway_local.statistics.effect import jackknifed
 from pathway_local.statistics.figure import (
     Estimate,
     FloatArray,
@@ -23,14 +24,7 @@ from pathway_local.statistics.figure import (
     undefined_estimate,
     why_constant,
 )
-from pathway_local.statistics.intervals import (
-    LEVEL,
-    Effect,
-    cluster_codes,
-    log_odds_interval,
-    t_interval,
-    tailed_freedom,
-)
+from pathway_local.statistics.intervals import LEVEL, cluster_codes
 from pathway_local.statistics.share import share
 
 GROUPS = 100
@@ -38,8 +32,6 @@ GROUPS = 100
 
 TOGETHER = 100_000
 """Weights of rows to measure in one step: 0.8 MB, and most data are measured without each group in one or two."""
-
-SAME = "it is the same whatever is left out, which says nothing of its uncertainty"
 
 RARE = 10
 """Cases that each side of the scale needs: with fewer, intervals of kappa and alpha hold the truth in 70 to 90%."""
@@ -145,42 +137,14 @@ def _value(figure: Figure, rows: Rows) -> float | Undefined:
     return Undefined(figure.reason if figure.reason and varied else why_constant(given))
 
 
-def jackknifed(value: float, left: FloatArray, clusters: int) -> tuple[Effect, FloatArray]:
-    """A figure with its error from the figures without each group, and the parts (pseudo-values) of that error."""
-    groups = len(left)
-    parts = groups * value - (groups - 1) * left
-    lost, missing = int(np.sum(~np.isfinite(left))), ""
-    if groups < 2:
-        missing = "there is only one case, or only one cluster of cases"
-    elif lost:
-        said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
-        if groups < clusters:
-            said = "leaving out one of {clusters} groups of clusters leaves it undefined, {lost} times"
-        missing = Reason(said, clusters=groups, lost=lost)
-    elif np.ptp(left) <= 1e-12:
-        missing = SAME
-    if missing:
-        return Effect(value, missing=missing), parts
-    return Effect(value, float(parts.std(ddof=1) / np.sqrt(groups)), groups - 1, clusters), parts
-
-
 def _interval(figure: Figure, value: float, left: FloatArray, rows: Rows, level: float) -> Interval | Undefined:
     if figure.chance and rare(rows.scores, rows.counts, figure.chance) < RARE:
         return Undefined(Reason("under {fewest} cases are on the rarer side of the scale", fewest=RARE))
     if figure.share:
         hits = np.concatenate([figure.measure(rows.scores, part) for part in rows.alone()])
         return share(hits[rows.kind], rows.codes).interval
-    effect, parts = jackknifed(value, left, rows.clusters)
-    if effect.missing:
-        return Undefined(effect.missing)
-    method = "jackknife" if len(left) == rows.clusters else f"jackknife over {len(left)} groups"
-    ends = (figure.least, figure.most)
-    if not np.isfinite(ends).all():
-        found = t_interval(value, effect.error, effect.freedom, rows.clusters, level)
-        low, high = max(ends[0], found.low), min(ends[1], found.high)
-        return replace(found, low=low, high=high, method=f"{method} with t")
-    found = log_odds_interval(value, effect.error, tailed_freedom(parts), rows.clusters, ends, level)
-    return replace(found, method=f"{method} with log-odds and t")
+    effect, _ = jackknifed(value, left, rows.clusters)
+    return effect.estimate(level, (figure.least, figure.most)).interval
 
 
 def rare(scores: FloatArray, counts: FloatArray, scale: str) -> float:

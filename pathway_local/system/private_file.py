@@ -6,7 +6,6 @@ import grp
 import os
 import pwd
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,8 +17,6 @@ from pathway_local.errors import CasesError, OutputExists, RunLocked, UsageError
 
 PART = ".part"
 """The end of the hidden names that files and folders have only while a command writes them."""
-
-_OPENED = Path("/proc/self/fd")
 
 
 @contextmanager
@@ -42,24 +39,19 @@ def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
 def whole_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     """Yield a file to write to and read back, which becomes `path` at the end of the block, with mode 0600.
 
-    Until then it has no name if the file system allows that, so that nothing is left of it however this process ends;
-    elsewhere it has another name in the same folder, which `left_parts` finds. If the block fails, the file is removed
-    and `path` stays as it was. Raises OSError; FileExistsError if `path` exists, unless `replace`.
+    Until then it has another name in the same folder: if this process is killed, `left_parts` finds it. If the block
+    fails, it is removed and `path` stays as it was. Raises OSError; FileExistsError if `path` exists, unless `replace`.
     """
-    part = _part_name(path)
+    part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PART}")
     try:
-        with os.fdopen(_opened(part), "w+b") as file:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600), "w+b") as file:
             os.fchmod(file.fileno(), 0o600)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            _put_in_place(file, part, path, replace=replace)
+        _put_in_place(part, path, replace=replace)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _part_name(path: Path) -> Path:
-    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}{PART}")
 
 
 @contextmanager
@@ -92,22 +84,8 @@ def check_output(path: Path, *, force: bool) -> None:
         raise _unwritable(path, error) from None
 
 
-def _opened(part: Path) -> int:
-    """Open a new file in the folder of `part`: without a name if it can get one later, else with that name."""
-    if _OPENED.is_dir():
-        with suppress(OSError):  # not every file system has files without names; any other error recurs below
-            return os.open(part.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
-    return _opened_by_name(part)
-
-
-def _opened_by_name(part: Path) -> int:
-    return os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-
-
-def _put_in_place(file: BinaryIO, part: Path, path: Path, *, replace: bool) -> None:
-    if replace or not _linked(file.fileno(), part, path):
-        if not (_has_name(file.fileno()) or _linked(file.fileno(), part, part)):
-            _copy(file, part)
+def _put_in_place(part: Path, path: Path, *, replace: bool) -> None:
+    if replace or not _linked(part, path):
         if not replace and os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         part.replace(path)
@@ -115,36 +93,18 @@ def _put_in_place(file: BinaryIO, part: Path, path: Path, *, replace: bool) -> N
         _sync_folder(path.parent)
 
 
-def _has_name(handle: int) -> bool:
-    return os.fstat(handle).st_nlink > 0
-
-
-def _linked(handle: int, part: Path, name: Path) -> bool:
-    """Give a file, which may be called `part`, a name; return False if the file system has no links.
+def _linked(part: Path, name: Path) -> bool:
+    """Give a file a second name; return False if the file system has no links.
 
     Unlike a rename, a link never replaces a file that another process has put there meanwhile: FileExistsError.
     """
     try:
-        if _has_name(handle):
-            os.link(part, name)
-        else:
-            # os.link follows the link in /proc only if it gets a descriptor, which an absolute path does not need.
-            os.link(_OPENED / str(handle), name, src_dir_fd=handle)
+        os.link(part, name)
     except FileExistsError:
         raise
     except OSError:
         return False
     return True
-
-
-def _copy(file: BinaryIO, part: Path) -> None:
-    """Copy a file that has no name, and can't be linked, to `part`."""
-    with os.fdopen(_opened_by_name(part), "wb") as copy:
-        os.fchmod(copy.fileno(), 0o600)
-        file.seek(0)
-        shutil.copyfileobj(file, copy)
-        copy.flush()
-        os.fsync(copy.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -14,14 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from pathway_local.errors import OutOfMemory
+INTERRUPTED = 130
+"""Exit code of a command that a signal ended."""
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a program to end."""
-
-
-LIBRARIES, SMALLEST_JUDGE = 1 << 30, 3 << 29
-"""Bytes of address space: numpy, scipy and transformers need 0.7 GiB; the process of an engine up to 1.5 GiB."""
 
 
 def make_private() -> None:
@@ -38,17 +35,6 @@ def make_private() -> None:
 def own_cache() -> Path:
     """Return the folder of our caches, which may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pathway-local"
-
-
-def check_address_space(needed: int = LIBRARIES) -> None:
-    """Raise OutOfMemory if a limit (ulimit -v) leaves less address space.
-
-    Without this OpenBLAS, on which numpy and scipy build, would try for ever to allocate, deaf to signals.
-    """
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if limit != resource.RLIM_INFINITY and limit < needed:
-        said = f"this shell's limit on memory (ulimit -v) is {limit >> 20} MB; at least {needed >> 20} MB are needed"
-        raise OutOfMemory(said, "Lift it: `ulimit -v unlimited`.")
 
 
 def heeded_of(signals: Iterable[signal.Signals]) -> list[signal.Signals]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from pathway_local.engines.engine import EngineKind, LoadPlan
+from pathway_local.engines.engine import EngineKind, Fitted
 from pathway_local.engines.engine_list import ENGINES
 from pathway_local.judges.judge_spec import USUAL_CONTEXT, JudgeSpec
 from pathway_local.passes import EngineConfig, EngineFacts, Pass, PassResult
@@ -93,11 +93,11 @@ class _Instant(EngineKind):
     loader = f"{__name__}:load"
     libraries = (__name__,)
 
-    def load_plan(
+    def fitted(
         self, judge: JudgeSpec, machine: Machine, options: Mapping[str, JsonValue], dtype: str, steps: float | None
-    ) -> LoadPlan:
+    ) -> Fitted:
         """Needs no memory."""
-        return LoadPlan()
+        return {}, ()
 
 
 INSTANT = _Instant()

@@ -21,8 +21,8 @@ from pathway_local.judges.engine_settings import computed_in
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
-from pathway_local.judging.loop import Tally
 from pathway_local.judging.plan import Plan
+from pathway_local.judging.recorder import Tally
 from pathway_local.judging.value_probabilities import Distribution, ValueProbabilities
 from pathway_local.passes import EngineConfig
 from pathway_local.rubrics.output_format import Detail

@@ -32,7 +32,7 @@ from pathway_local.judges.weights import (
     read_record,
     weights_hash,
 )
-from pathway_local.system.early_interrupt import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED
 from pathway_local.system.shipped import shipped
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +143,7 @@ def put_judge(name: str, judges: Path) -> None:
     folder = _weights(spec)
     print(f"copying judge {spec.name!r} from {folder}", file=sys.stderr, flush=True)
     record = _record(spec, folder)
-    target = judges / spec.name.replace(":", "-")
+    target = judges / spec.name
     target.mkdir(parents=True)
     for file in record.files:
         if not _NAME.fullmatch(file):

@@ -1,6 +1,5 @@
 """Writes the demo judge's model card with its measured figures."""
 
-import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,11 +9,9 @@ from textwrap import fill
 from typing import Any
 
 from demo_judge.cases import MAKERS
-from demo_judge.self_test_card import self_test_section
 from demo_judge.world import Split
 from pathway_local.judges.registry import load_registry
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.system.shipped import packaged_folder
 
 SPLITS = {
     Split.VALUES: "new names and values",
@@ -113,19 +110,6 @@ def read_figures(weights: Path) -> list[ScoreFigures]:
     return [ScoreFigures(**each) for each in json.loads((weights / FIGURES).read_text(encoding="utf-8"))["scores"]]
 
 
-def options(prog: str, about: str | None, work: str, size: int) -> argparse.ArgumentParser:
-    """Return the options of a program that measures a judge and writes the card."""
-    parser = argparse.ArgumentParser(prog=f"python -m demo_judge.{prog}", description=about)
-    parser.add_argument("--judge", default="demo")
-    parser.add_argument("--models", type=Path, help="a models.yaml that has the judge, if ours does not")
-    parser.add_argument("--work", type=Path, default=Path("runs") / work)
-    parser.add_argument("--n", type=int, default=size)
-    parser.add_argument("--seed", type=int, default=1)
-    shipped = packaged_folder("demo/weights")
-    parser.add_argument("--weights", type=Path, default=shipped, help="the folder that gets the results and the card")
-    return parser
-
-
 def stages_of(weights: Path) -> list[dict[str, Any]]:
     """Return the schedules by which these weights were trained, the first one first."""
     stages: list[dict[str, Any]] = json.loads((weights / "training.json").read_text(encoding="utf-8"))["stages"]
@@ -152,7 +136,7 @@ def write_card(weights: Path) -> None:
         by_hand="\n".join(_by_hand(f) for f in figures if f.split == HAND_WRITTEN),
         tables="\n\n".join(_table(split, figures) for split in SPLITS if any(f.split == split for f in figures)),
     )
-    (weights / "README.md").write_text(text + self_test_section(weights), encoding="utf-8")
+    (weights / "README.md").write_text(text, encoding="utf-8")
 
 
 def _stage(stage: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Measures the demo judge on held-out cases through the whole tool, and writes its model card."""
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from demo_judge.card import HAND_WRITTEN, ScoreFigures, options, write_card, write_figures
+from demo_judge.card import HAND_WRITTEN, ScoreFigures, write_card, write_figures
 from demo_judge.cases import MAKERS, write_cases
 from demo_judge.world import Split
 from pathway_local.judging.engine_cache import EngineCache
@@ -17,6 +18,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.statistics.coefficients import kappa
+from pathway_local.system.shipped import packaged_folder
 from pathway_local.verdict import Verdict
 
 SPLITS = (Split.VALUES, Split.PHRASINGS, Split.KINDS, HAND_WRITTEN)
@@ -33,10 +35,8 @@ class _Notices(Watcher):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A judge, the number of cases for each split and rubric, and a folder for the runs."""
+    """The number of cases for each split and rubric, and a folder for the runs."""
 
-    judge: str
-    models: Path | None
     work: Path
     cases: int
     seed: int
@@ -59,9 +59,7 @@ class Trial:
             (cases,) = SAMPLES.glob(f"{rubric}.*")
         else:
             write_cases(cases, rubric, Split(split), self.cases, self.seed)
-        plan = Plan(
-            cases, run, rubric=(load_rubric(rubric),), judge=(self.judge,), models=self.models, id="id", keep=None
-        )
+        plan = Plan(cases, run, rubric=(load_rubric(rubric),), judge=("demo",), id="id", keep=None)
         run_job(plan, _Notices(), ("figures",), loaded)
         return run
 
@@ -115,10 +113,14 @@ def _texts(fields: Mapping[str, object]) -> Iterator[str]:
 
 def main() -> None:
     """Measure, then write figures and card beside the weights."""
-    given = options("figures", __doc__, "demo-figures", 500).parse_args()
-    found = Trial(given.judge, given.models, given.work, given.n, given.seed).figures()
-    write_figures(given.weights, found)
-    write_card(given.weights)
+    parser = argparse.ArgumentParser(prog="python -m demo_judge.figures", description=__doc__)
+    parser.add_argument("--work", type=Path, default=Path("runs/demo-figures"))
+    parser.add_argument("--cases", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    weights = packaged_folder("demo/weights")
+    write_figures(weights, Trial(given.work, given.cases, given.seed).figures())
+    write_card(weights)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Teacher:
 
 def _named(rubric: Rubric) -> Rubric:
     """Return the rubric with its name instead of its instructions."""
-    return replace(rubric, turns=(Turn("system", rubric.name, (rubric.name,)), rubric.turns[-1]))
+    return replace(rubric, turns=(Turn("system", rubric.name), rubric.turns[-1]))
 
 
 def corpus(count: int, seed: int) -> list[str]:

@@ -20,7 +20,6 @@ from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 from demo_judge import shared_prefix
 from demo_judge.card import rubrics_digest, stages_of
-from demo_judge.evaluate import quick
 from demo_judge.lessons import Lesson, Teacher, corpus, rubric_texts
 from demo_judge.network import new_network
 from demo_judge.vocabulary import PAD, train_tokenizer
@@ -32,9 +31,6 @@ SHARES = {"pathway-answer": 0.2, "groundedness": 0.27, "contextual-relevance": 0
 EASY, FULL = (0.8, 0.2, 0.0), (0.35, 0.4, 0.25)
 POOL = 8
 """Batches drawn together, so that each holds cases of similar length."""
-
-EVALUATED_EVERY = 500
-"""Steps between two evaluations: one takes as long as some fifty steps."""
 
 PROMPT_WEIGHT = 0.1
 SCORE_WEIGHT = 5.0
@@ -130,16 +126,6 @@ class Trainer:
         part = self.checkpoint.with_suffix(".part")
         torch.save(state, part)
         part.replace(self.checkpoint)
-
-    def evaluate(self) -> str:
-        """Return figures on a few held-out cases, with the kind of prompt being trained."""
-        self.network.eval()
-        self.network.set_attn_implementation("sdpa")
-        teacher = self.short if self.done <= self.schedule.short else self.whole
-        with self._autocast():
-            said = quick(self.network, teacher, 48, self.schedule.seed + 1)
-        self.network.train()
-        return said
 
     def _alone(self, ids: torch.Tensor) -> torch.Tensor:
         # On a CPU the plain form is the fastest one once compiled.
@@ -250,9 +236,6 @@ def train(trainer: Trainer, minutes: float, total_minutes: float) -> bool:
             print(f"step {trainer.done}/{trainer.schedule.steps} loss {loss:.3f} {pace:.2f} s/step", flush=True)
         if trainer.done % 20 == 0:
             trainer.save()
-        if trainer.done % EVALUATED_EVERY == 0:
-            print(f"step {trainer.done} held out: {trainer.evaluate()}", flush=True)
-            last = time.monotonic()
         if now - began > 60 * minutes or trainer.seconds > 60 * total_minutes:
             break
     trainer.save()

@@ -1,0 +1,165 @@
+"""An effect: a figure with its standard error, by the jackknife over clusters of cases.
+
+Each cluster is left out in turn, and the figure's spread over these is its error (Tukey 1958). All intervals but those
+of shares are made here. Figures of weighed rows of scores, such as kappa, are left to `jackknife`; those of a few sums,
+such as means and their differences, follow from the sums of each cluster.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pathway_local.statistics.figure import (
+    Estimate,
+    FloatArray,
+    IntArray,
+    Reason,
+    Undefined,
+    undefined_estimate,
+)
+from pathway_local.statistics.intervals import (
+    LEVEL,
+    UNBOUNDED,
+    cluster_codes,
+    cluster_sums,
+    interval_on,
+    tailed_freedom,
+)
+
+SAME = "it is the same whatever is left out, which says nothing of its uncertainty"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A figure, its standard error and degrees of freedom; `missing` says why the error, or both, are not there."""
+
+    value: float | None
+    error: float = 0.0
+    freedom: float = 0.0
+    clusters: int = 0
+    missing: str = ""
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of Student's test that the figure is 0."""
+        from scipy import special
+
+        return 2 * float(special.stdtr(self.freedom, -abs(self.value or 0.0) / self.error))
+
+    def estimate(self, level: float = LEVEL, scale: tuple[float, float] = UNBOUNDED) -> Estimate:
+        """The figure with its interval of that level, within the scale."""
+        if self.value is None:
+            return undefined_estimate(self.missing)
+        if self.missing:
+            return Estimate(self.value, Undefined(self.missing))
+        return Estimate(self.value, interval_on(scale, self.value, self.error, self.freedom, self.clusters, level))
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The stratum of each unit that was drawn, (units,), and the share of each stratum that was drawn, (strata,)."""
+
+    codes: IntArray
+    drawn: FloatArray
+
+
+def jackknifed(
+    value: float, left: FloatArray, clusters: int, strata: Strata | None = None
+) -> tuple[Effect, FloatArray]:
+    """A figure with its error from the figures without each unit, and what each unit adds to it.
+
+    The sum of the squared parts is the variance; units of a stratum vary about their mean, and less if more of it was
+    drawn (Jones 1974). A unit is a cluster, or a group of some of `clusters`.
+    """
+    units = len(left)
+    codes, drawn = (strata.codes, strata.drawn) if strata else (np.zeros(units, dtype=np.int64), np.zeros(1))
+    count = np.maximum(np.bincount(codes), 1)
+    parts = ((np.bincount(codes, left) / count)[codes] - left) * np.sqrt((1 - drawn) * (count - 1) / count)[codes]
+    lost, missing = int(np.sum(~np.isfinite(left))), ""
+    if units < 2:
+        missing = "there is only one case, or only one cluster of cases"
+    elif lost:
+        said = "leaving out one of {clusters} clusters leaves it undefined, {lost} times"
+        if units < clusters:
+            said = "leaving out one of {clusters} groups of clusters leaves it undefined, {lost} times"
+        missing = Reason(said, clusters=units, lost=lost)
+    elif np.any((count < 2) & (drawn < 1)):
+        missing = "a stratum, or the group, has only one label"
+    elif np.ptp(left) <= 1e-12:
+        missing = SAME
+    if missing:
+        return Effect(value, missing=missing), parts
+    return Effect(value, float(np.sqrt(parts @ parts)), tailed_freedom(parts), clusters), parts
+
+
+def of_sums(
+    measure: Callable[[FloatArray], FloatArray],
+    sums: FloatArray,
+    strata: Strata | None = None,
+    sizes: FloatArray | None = None,
+) -> tuple[Effect, FloatArray]:
+    """The figure that `measure` makes of sums (R, columns), by the jackknife over units with these sums.
+
+    `sums` are (units, columns). Without a unit the others of its stratum stand for more. `sizes` (units, means) say how
+    much a unit weighs in each of the means of which the figure is made: with few or uneven ones, degrees of freedom are
+    those of Welch and Satterthwaite for as many even units as weigh the same (Kish 1965).
+    """
+    codes = strata.codes if strata else np.zeros(len(sums), dtype=np.int64)
+    count = np.bincount(codes)
+    held = np.stack([np.bincount(codes, column) for column in sums.T], axis=1)
+    others = (held[codes] - count[codes, None] * sums) / np.maximum(count[codes, None] - 1, 1)
+    total = sums.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found, parts = jackknifed(float(measure(total[None])[0]), measure(total + others), len(sums), strata)
+    if sizes is not None and not found.missing:
+        rates = np.sum(sizes**2, axis=0) / np.sum(sizes, axis=0) ** 2
+        most = float(np.sum(rates) ** 2 / max(np.sum(rates**3 / np.maximum(1 - rates, 1e-9)), 1e-18))
+        found = replace(found, freedom=max(1.0, min(found.freedom, most)))
+    return found, parts
+
+
+def mean_effect(scores: FloatArray, clusters: IntArray | None = None, *, each: str = "score") -> Effect:
+    """The mean of scores (n,) with its error; with `clusters` (n,), robust to dependence within them.
+
+    Scores that are all alike have a mean but no error: a zero width would claim certainty. `each` names one of them in
+    reasons, if they are not scores.
+    """
+    if len(scores) == 0:
+        return Effect(None, missing=Reason("there is no {each}", each=each))
+    value, codes = float(np.mean(scores)), cluster_codes(clusters, len(scores))
+    if codes.max() < 1:
+        return Effect(value, missing="there is only one case" if clusters is None else "there is only one cluster")
+    if np.ptp(scores) == 0:
+        return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
+    sums = np.stack([cluster_sums(scores - value, codes), np.bincount(codes)], axis=1)
+    found, _ = of_sums(lambda sums: value + sums[:, 0] / sums[:, 1], sums, sizes=sums[:, 1:])
+    return Effect(value, missing="every cluster has the same mean") if found.missing else found
+
+
+def difference_effect(
+    scores: FloatArray, inside: NDArray[np.bool_], clusters: IntArray | None = None, *, each: str = "score"
+) -> Effect:
+    """The mean of the scores (n,) inside less that of the others, with its error.
+
+    With `clusters` (n,), which may reach into both sides, it is robust to dependence within them. `each` names one of
+    the scores in reasons, if they are not scores.
+    """
+    own, rest = scores[inside], scores[~inside]
+    if min(len(own), len(rest)) == 0:
+        return Effect(None, missing="one side of the comparison has no case")
+    value, codes = float(own.mean() - rest.mean()), cluster_codes(clusters, len(scores))
+    apart = scores - np.where(inside, own.mean(), rest.mean())
+    columns = (apart * inside, inside.astype(np.float64), apart * ~inside, (~inside).astype(np.float64))
+    sums = np.stack([cluster_sums(column, codes) for column in columns], axis=1)
+    found, _ = of_sums(
+        lambda sums: value + sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3], sums, sizes=sums[:, 1::2]
+    )
+    if found.missing == SAME:
+        if np.ptp(scores) == 0:
+            return Effect(value, missing=Reason("every {each} is {value:g}", each=each, value=float(scores[0])))
+        if np.ptp(own) == np.ptp(rest) == 0:
+            return Effect(value, missing=Reason("every {each} of a side is the same", each=each))
+        return Effect(value, missing="the difference does not vary between clusters")
+    return Effect(value, missing="one side of the comparison has only one cluster") if found.missing else found
