@@ -4,13 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pathway_local.statistics import coefficients as correlation
-from pathway_local.statistics.coefficients import kendall, pearson, spearman
+from pathway_local.statistics.coefficients import pearson, spearman
 
 FIGURES = (
     (pearson, stats.pearsonr),
     (spearman, stats.spearmanr),
-    (kendall, stats.kendalltau),
 )
 weighted = st.lists(
     st.tuples(st.integers(1, 5), st.floats(-3, 9).map(lambda x: round(x, 1)), st.integers(0, 3)),
@@ -30,17 +28,6 @@ def test_a_weighted_figure_is_the_plain_one_of_repeated_cases(rows: list[tuple[i
             assert np.isnan(value)
         else:
             assert value == pytest.approx(plain(a, b).statistic, abs=1e-7)
-
-
-def test_many_rows_take_the_sorting_way_to_the_same_tau(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(3)
-    first, second = rng.integers(1, 6, 300).astype(float), rng.normal(size=300)
-    weights = rng.integers(0, 3, (4, 300)).astype(float)
-    rows = np.column_stack([first, second])
-    by_matrix = kendall(rows, weights)
-    monkeypatch.setattr(correlation, "MATRIX_ROWS", 100)
-    monkeypatch.setattr(np, "sign", None)  # the matrix of pairs needs it
-    assert kendall(rows, weights) == pytest.approx(by_matrix)
 
 
 def test_large_offsets_lose_no_digits() -> None:

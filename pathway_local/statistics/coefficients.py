@@ -19,9 +19,6 @@ from pathway_local.statistics.jackknife import Figure
 Levels = Sequence[float]
 Measure = Callable[[FloatArray, FloatArray, Levels], FloatArray]
 
-MATRIX_ROWS = 2000
-"""The matrix of pairs takes 32 MB at this size and grows with the square of the rows."""
-
 
 def pearson(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
     """Product-moment correlation, cov(x, y) / (s_x s_y) (Pearson 1895)."""
@@ -35,28 +32,6 @@ def spearman(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> 
     """Pearson's correlation of ranks, where tied scores share the mean of their ranks (Spearman 1904)."""
     (x, x_spread), (y, y_spread) = (_centred_ranks(weights, _groups(scores)) for scores in ratings.T)
     return _ratio(np.sum(weights * x * y, axis=1), x_spread, y_spread, np.float64(1e-9))
-
-
-def kendall(ratings: FloatArray, weights: FloatArray, _levels: Levels = ()) -> FloatArray:
-    """Kendall's tau-b (Kendall 1945): (C - D) / sqrt(P_x P_y).
-
-    C and D count the pairs of cases that the raters order alike and oppositely, P_x and P_y the pairs that each rater
-    does not tie. Up to 2,000 rows the counts are quadratic forms in the weights; above, each weighting is sorted.
-    """
-    first, second = ratings.T
-    if len(ratings) > MATRIX_ROWS:
-        return np.array([_sorted_kendall(first, second, own) for own in weights])
-    order = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
-    pairs = weights.sum(axis=1) ** 2
-    ties = [np.sum(_group_weights(weights, _groups(scores)) ** 2, axis=1) for scores in ratings.T]
-    return _ratio(np.sum((weights @ order) * weights, axis=1), pairs - ties[0], pairs - ties[1], np.float64(1e-9))
-
-
-def _sorted_kendall(first: FloatArray, second: FloatArray, weights: FloatArray) -> float:
-    from scipy import stats  # it takes a second to import, and few files have so many pairs of scores
-
-    drawn = np.repeat(np.arange(len(first)), weights.astype(np.int64))
-    return float(stats.kendalltau(first[drawn], second[drawn]).statistic)
 
 
 def _ratio(together: FloatArray, first: FloatArray, second: FloatArray, floor: FloatArray | np.float64) -> FloatArray:
@@ -301,12 +276,6 @@ _REGISTERED = (
         "How alike the raters order the cases: 1 is the same order, 0 is no relation, below 0 is rather the "
         "opposite order.",
         spearman, needs_levels=False,
-    ),
-    Coefficient(
-        "kendall", "Kendall tau-b", "ordinal", "higher",
-        "The share of pairs of cases in the same order less those in opposite order, ties allowed for: 1 is the "
-        "same order, 0 is as many of either, below 0 more are in opposite order.",
-        kendall, needs_levels=False,
     ),
     Coefficient(
         "mean_difference", "mean difference", "interval", "",
