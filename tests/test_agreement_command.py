@@ -27,6 +27,7 @@ from pathway_local.words.language import Language
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
+BEFORE = (ROOT / "docs" / "ratings.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -36,11 +37,12 @@ def answers(tmp_path: Path) -> Path:
     return tmp_path / "answers.run"
 
 
-def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) -> None:
+def test_every_command_of_both_pages_does_what_it_shows(run: Run, tmp_path: Path) -> None:
     answers_run(tmp_path / "answers.run", people=False)
     write_cases(tmp_path / "answers.csv")
     ran = 0
-    for block in BLOCK.findall(PAGE):
+    pages = f"{BEFORE}\n{PAGE}"
+    for block in BLOCK.findall(pages):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *shown = part.splitlines()
             assert command.startswith("pathway-local "), command
@@ -51,7 +53,7 @@ def test_every_command_of_the_page_does_what_it_shows(run: Run, tmp_path: Path) 
             for line in shown:
                 assert " ".join(line.split()) in found.words, (command, line, found.out, found.err)
             ran += 1
-    assert ran == PAGE.count("\n$ ") > 8
+    assert ran == pages.count("\n$ ") > 8
 
 
 def test_the_page_says_how_to_read_every_figure_as_the_program_does() -> None:
