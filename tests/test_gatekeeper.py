@@ -19,12 +19,13 @@ ENGINE = """
 import ctypes, errno, json, os, socket, struct, subprocess, sys, threading
 from pathlib import Path
 from pathway_local.sealing import seal
+from pathway_local.sealing.landlock import Files
 
 folder, elsewhere, shared = Path(sys.argv[1]), sys.argv[2], sys.argv[5] == "shared"
 gate, port = map(int, sys.argv[3:5])
 if shared:
     seal.enter_namespace = lambda: "open"
-level = str(seal.close_off("auto", gate))
+level = str(seal.close_off("auto", gate, Files()))
 
 def tried(call, *arguments):
     try:

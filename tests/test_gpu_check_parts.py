@@ -9,19 +9,17 @@ from sample_run import case
 from benchmark.compare import Found, Wanted
 from benchmark.report import told
 from benchmark.variants import Load, Measured
-from gpu_check.findings import Findings
-from gpu_check.parts.benchmarks import LARGE_GPU, run_large, tell_figures
-from gpu_check.parts.demo_judge import compare_judged
-from gpu_check.parts.kills import RUBRIC, compare_runs
-from gpu_check.parts.random_judge import complaints
+from gpu_check.findings import Work
 from gpu_check.samples import stored
-from gpu_check.work import Work
+from gpu_check.test_bench import tell_figures
+from gpu_check.test_demo import compare_judged
+from gpu_check.test_kills import RUBRIC, compare_runs
+from gpu_check.test_random import complaints
 from pathway_local.rater import Rater
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.sealing.seal import Seal
-from pathway_local.system.machine import Device, Machine
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 EVEN = dict.fromkeys(range(1, 6), 0.2)
@@ -31,7 +29,7 @@ MEASURED = Measured(seconds=2.0, cpu=4.0, cases=10, prompt=1000, cached=800, gen
 
 @pytest.fixture
 def work(tmp_path: Path) -> Work:
-    return Work(Findings(), tmp_path / "found.json", tmp_path, on_gpu=False)
+    return Work(tmp_path, on_gpu=False)
 
 
 def run_of(path: Path, outcomes: dict[str, Outcome]) -> Path:
@@ -66,16 +64,14 @@ def test_a_reply_is_broken_where_it_lacks_something_or_has_what_its_rubric_does_
 def test_a_resumed_run_is_compared_with_an_undisturbed_one(work: Work, tmp_path: Path) -> None:
     whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD})
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": GOOD}), whole, 2)
-    assert work.found.problems == []
-    assert work.found.words == [
-        "2 of 2 cases were judged, 0 twice, 0 failed; 2 of 2 scores equal the undisturbed run's"
-    ]
+    assert work.problems == []
+    assert work.words == ["2 of 2 cases were judged, 0 twice, 0 failed; 2 of 2 scores equal the undisturbed run's"]
 
 
 def test_a_lost_and_a_failed_case_are_told(work: Work, tmp_path: Path) -> None:
     whole = run_of(tmp_path / "whole.run", {"a": GOOD, "b": GOOD, "c": GOOD})
     compare_runs(work, run_of(tmp_path / "killed.run", {"a": GOOD, "b": Failure("engine", "It died.")}), whole, 3)
-    assert work.found.problems == [
+    assert work.problems == [
         "2 of 3 cases were judged, 0 twice",
         "1 cases failed",
         "only 1 of 3 scores equal the undisturbed run's",
@@ -88,14 +84,14 @@ def test_a_case_that_was_judged_twice_is_told(work: Work, tmp_path: Path) -> Non
         [(rater, _)] = run.raters()
         run.put(rater, case("a", hash="1" * 32), GOOD)
     compare_runs(work, killed, whole, 1)
-    assert work.found.problems == ["1 of 1 cases were judged, 1 twice"]
+    assert work.problems == ["1 of 1 cases were judged, 1 twice"]
 
 
 def test_the_samples_judged_as_on_a_processor_are_fine(work: Work) -> None:
     kept = stored()
     compare_judged(work, kept, kept)
-    assert work.found.problems == []
-    assert "100 of 100 scores equal the processor's" in work.found.words[0]
+    assert work.problems == []
+    assert "100 of 100 scores equal the processor's" in work.words[0]
 
 
 def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: Work) -> None:
@@ -104,7 +100,7 @@ def test_an_engine_without_a_seal_failures_and_other_weights_are_problems(work: 
         kept, weights="0" * 64, engine={**kept.engine, "seal": {"namespace": True, "filter": True}}, failures=2
     )
     compare_judged(work, found, kept)
-    assert work.found.problems == [
+    assert work.problems == [
         "the stored verdicts are out of date (the demo judge's weights): scripts/gpu-check --store",
         "2 cases failed",
         "the engine was not sealed wholly: " + Seal(namespace=True, filter=True).missing,
@@ -115,7 +111,7 @@ def test_a_rubric_without_verdicts_is_told(work: Work) -> None:
     kept = stored()
     others = {name: verdicts for name, verdicts in kept.verdicts.items() if name != "groundedness"}
     compare_judged(work, replace(kept, verdicts=others), kept)
-    problem, *_ = work.found.problems
+    problem, *_ = work.problems
     assert problem.startswith("no verdict: 20: groundedness ")
 
 
@@ -129,9 +125,9 @@ def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> 
     found = Found("bfloat16", {"full": runs}, loads, {"naive": "it does not load"})
     wanted = Wanted("tiny", 10, 2, [RUBRIC], ["full"], list(runs), {}, "same", alone=True)
     tell_figures(work, told(wanted, found, {}))
-    assert work.found.words == ["judge at full: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
-    assert work.found.figures["judge at full, of free"] == 0.375
-    assert [table.rows for table in work.found.tables] == [
+    assert work.words == ["judge at full: 0.375 (0.25–0.5) of vLLM without grammars, aim: 0.95"]
+    assert work.figures["judge at full, of free"] == 0.375
+    assert [table.rows for table in work.tables] == [
         [
             ["constrained", "5 (5–5)", 10.0, "0.5 (0.5–0.5)", *["1 (1–1)"] * 3],
             ["judge", "3.75 (2.5–5)", 10.0, "0.375 (0.25–0.5)", "1 (1–1)", "0.75 (0.5–1)", "1 (1–1)"],
@@ -139,16 +135,4 @@ def test_the_figures_of_the_benchmark_are_read_as_it_writes_them(work: Work) -> 
         ],
         [["judge", 20.0, 70.0]],
     ]
-    assert work.found.problems == ["naive: it does not load"]
-
-
-@pytest.mark.parametrize("on_gpu, memory, why", [(False, 0, "no GPU"), (True, 24 * 10**9, "the GPU has 24 GB")])
-def test_the_large_shape_is_left_out_where_it_does_not_fit(
-    work: Work, monkeypatch: pytest.MonkeyPatch, on_gpu: bool, memory: int, why: str
-) -> None:
-    assert memory < LARGE_GPU
-    machine = Machine((Device("card", memory),) if memory else (), 0)
-    monkeypatch.setattr("gpu_check.parts.benchmarks.this_machine", lambda: machine)
-    run_large(replace(work, on_gpu=on_gpu))
-    assert work.found.not_run.startswith(why)
-    assert work.found.status == "not run"
+    assert work.problems == ["naive: it does not load"]

@@ -2,18 +2,15 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathway_local.errors import ReplyError
 from pathway_local.ratings.hosted_reply import read_reply
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import load_rubric
-from pathway_local.runs.record import from_columns, to_columns
-from pathway_local.sheets.row import json_text
+from pathway_local.runs.record import to_columns
 from pathway_local.verdict import Failure, Outcome, Score, Verdict
 
 PATHWAY = load_rubric("pathway-answer").format
@@ -280,35 +277,12 @@ def test_a_number_that_can_not_be_kept_is_a_failure(name: str, number: str) -> N
     assert len(outcome.message) < 80
 
 
-def test_a_json_field_holds_no_number_that_can_not_be_kept() -> None:
-    score = {"type": "score", "min": 1, "max": 5}
-    made = OutputFormat.load({"layout": "json", "fields": {"score": score, "free": {"type": "json", "schema": {}}}})
-    for number in ("NaN", "-Infinity", "1e999"):
-        text = f'{{"score": 4, "free": {{"share": {number}}}}}'
-        assert isinstance(read(text, made), Failure)
-        with pytest.raises(ReplyError, match="JSON value"):
-            made.reply({}).form.read(text.removeprefix('{"score":'))
-    assert verdict('{"score": 4, "free": {"share": 1e-3}}', made) == Verdict(
-        {"score": Score(4)}, {"free": {"share": 1e-3}}
-    )
-
-
 @pytest.mark.parametrize("name", ["other", "completeness_reasoning", "key_missing_info"])
 def test_a_reply_that_is_nested_too_deep_is_a_verdict_or_a_failure(name: str) -> None:
     made = json.dumps({**TWO, name: "HERE"})
     for depth in range(800, 1000):
         text = made.replace('"HERE"', "[" * depth + "]" * depth)
         to_columns(read(text, GOLD))
-
-
-def test_what_is_kept_of_a_reply_can_be_exported() -> None:
-    score = {"type": "score", "min": 1, "max": 5}
-    made = OutputFormat.load({"layout": "json", "fields": {"score": score, "free": {"type": "json", "schema": {}}}})
-    text = '{"score": 4, "free": HERE}'
-    found = verdict(text.replace("HERE", "[" * 90 + "]" * 90), made)
-    json_text(dict(found.fields))
-    assert from_columns(Path("may.run"), to_columns(found)) == found
-    assert isinstance(read(text.replace("HERE", "[" * 600 + "]" * 600), made), Failure)
 
 
 def test_a_reply_that_was_cut_off() -> None:

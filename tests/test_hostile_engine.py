@@ -108,7 +108,7 @@ if os.fork() == 0:
     if "files" in lacking:
         landlock.version = lambda: 0
     files = engine_files("")
-    found = seal.close_off("auto", -1)
+    found = seal.close_off("auto", -1, files)
     if found.files:
         landlock.keep_to(files)
     status = Path("/proc/self/status").read_text()

@@ -41,10 +41,9 @@ COMMANDS = {
         ("pairs.run", "--pairs", "bot_a,bot_b", "--min-group", "1000"),
     ),
     "handover": (
-        ("handed.run", "--against", "committee", "--error", "0.1", "--cluster", "bot"),
+        ("handed.run", "--against", "committee", "--error", "0.1"),
         ("rated.run", "--against", "committee", "--error", "0.1"),
     ),
-    "read --by disagreement": (("small.run",),),
 }
 
 
@@ -75,8 +74,8 @@ def test_the_page_has_the_keys_that_are_printed_and_what_they_hold(run: Run, mon
         for options in every:
             said = run(*command.split(), *options, "--json")
             assert said.code == 0, said
-        check_section(command, printed, of_scores=command in ("agreement", "read --by disagreement"))
-    assert {*ANALYSES, "read --by disagreement"} == {*COMMANDS}
+        check_section(command, printed, of_scores=command == "agreement")
+    assert {*ANALYSES} == {*COMMANDS}
 
 
 def test_a_page_that_lacks_a_key_is_stale(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,7 +263,7 @@ def test_config_settings_and_vocabulary(qwen: Path) -> None:
 
     assert found(spec_of(qwen))["engine settings"].found == "only the defaults"
     typo = found(spec_of(qwen, engine={"max_num_seq": 3}))["engine settings"]
-    assert typo.status == "problem" and "Did you mean 'max_num_seqs'?" in typo.fix
+    assert typo.status == "problem" and "max_num_seqs" in typo.fix
     assert found(spec_of(qwen, engine={"max_num_seqs": 3}))["engine settings"].found == "max_num_seqs: 3"
     assert "never run" in found(spec_of(qwen), auto_map={"AutoConfig": "x.Y"})["config"].found
     assert _problems(found(spec_of(qwen), vocab_size=1000)) == ["vocabulary"]

@@ -1,6 +1,5 @@
 """The label of a demonstration judge stands wherever a person reads its verdicts, in each language of the pages."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -33,21 +32,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 @pytest.mark.parametrize("lang", languages())
 def test_pages_say_it_beside_each_verdict(lang: str, run: Run, tmp_path: Path) -> None:
     sentence = " ".join(Language(lang)("label_warning", rater="demo", label=SAYS).split())
-    for by, count in (("score", 4 + 1), ("disagreement", 3 + 3)):  # beside each verdict, and above each table
-        given = ("--cases", "cases.jsonl", "--out", f"{by}.html", "--lang", lang)
-        assert run("read", "a.run", "--by", by, *given).code == 0
-        page = PageParser(Path(f"{by}.html").read_text()).said
-        judged = page.count("demo " + Language(lang)("kind_judge"))
-        assert page.count(sentence) == judged == count
+    assert run("read", "a.run", "--cases", "cases.jsonl", "--out", "read.html", "--lang", lang).code == 0
+    page = PageParser(Path("read.html").read_text()).said
+    assert page.count(sentence) == page.count("demo " + Language(lang)("kind_judge")) == 4 + 1  # one above the table
     with viewing(tmp_path / "a.run", None, lang=lang) as desk:
         answer = desk.get("/table/0")
         assert len(answer.table) == 4 and answer.said.count(sentence) == 1
         for link in [each["href"] for each in answer.page.of("a") if "/case/" in each["href"]]:
             assert desk.ask("GET", link).said.count(sentence) == 1
         assert sentence in desk.chosen(rater="ann").said  # whose row shows the judge as well
-
-
-def test_the_terminal_and_json_say_it(run: Run) -> None:
-    assert f"Warning: demo: {SAYS}" in run("read", "a.run", "--by", "disagreement").words
-    tables = json.loads(run("read", "a.run", "--by", "disagreement", "--json").out)
-    assert [note["text"] for each in tables for note in each["notes"] if note["key"] == "caution"] == [f"demo: {SAYS}"]

@@ -20,6 +20,7 @@ CASE = Path(__file__).parents[2] / "shared" / "cases" / "schema-keywords" / "y.p
 Schema = dict[str, Any]
 SCORE = {"type": "integer", "minimum": 1, "maximum": 5}
 TEXT = {"type": "string"}
+NULL = {"type": "null"}
 
 
 def with_more(**more: object) -> Schema:
@@ -31,55 +32,57 @@ def beside(**field: object) -> Schema:
 
 
 REFUSED: list[tuple[Schema, str]] = [
-    (with_more(**{"if": {}, "then": {}}), "the schema: if of a value of type object"),
-    (with_more(minProperties=1), "minProperties"),
-    (with_more(propertyNames={"pattern": "a"}), "propertyNames"),
-    (with_more(dependentRequired={"score": ["why"]}), "dependentRequired"),
-    (with_more(dependentSchemas={}), "dependentSchemas"),
-    (with_more(patternProperties={"a": {}}), "patternProperties"),
-    (with_more(**{"not": {}}), "not"),
-    (with_more(oneOf=[{}]), "properties beside oneOf"),
-    (with_more(anyOf=[{"required": ["why"]}]), "properties beside anyOf"),
-    (with_more(allOf=[{}]), "properties beside allOf"),
+    (with_more(**{"if": {}, "then": {}}), "the schema: if is no keyword"),
+    *((with_more(**{key: {}}), f"the schema: {key}") for key in ("not", "minProperties", "dependentSchemas", "oneOf")),
     (with_more(required=["gone"]), "required names gone"),
-    (with_more(additionalProperties=TEXT), "additionalProperties that are true or false"),
+    (with_more(required=5), "required names no list"),
     (beside(type="integer", minimum=1, maximum=9, multipleOf=2), "must be multiples of multipleOf"),
-    (beside(type="integer", minimum=1, maximum=9, **{"not": {"const": 5}}), "the schema.x: not"),
+    (beside(type="integer", minimum=1, maximum=9, multipleOf=0), "multipleOf not 0"),
+    (beside(type="integer", minimum="1", maximum=9), "must be numbers"),
+    (beside(type="integer", minimum=1, maximum=9, **{"not": {"const": 5}}), "x: .*: not"),
     (beside(type="integer", minimum=1, exclusiveMaximum=9, maximum=9), "exclusiveMaximum"),
     (beside(type="integer", minimum=1, maximum=5, multipleOf=0.5), "whole for an integer"),
-    (beside(enum=[1, 2, 3], minimum=2), "minimum beside enum"),
-    (beside(type="number", minimum=-3, maximum=-1), "multipleOf in a range below 0"),
-    (beside(type="string", enum=["a", 1]), "a value of enum or const is not of type string"),
-    (beside(type="string", oneOf=[{"const": 1}, {"const": 2}]), "a value of enum or const is not of type string"),
-    (beside(type="string", anyOf=[TEXT, {"type": "null"}]), "type beside anyOf"),
-    (beside(type="array", prefixItems=[TEXT], items=TEXT), "prefixItems"),
-    (beside(type="array", items=TEXT, contains={"const": "a"}), "contains"),
-    (beside(type="array", items=TEXT, uniqueItems=True), "uniqueItems"),
-    (beside(type="array", items={"type": "array", "items": {"type": "integer", "not": {}}}), r"x\[\]\[\]: not"),
-    (beside(type="object", properties={}), "an object needs properties"),
-    (beside(type="object", properties={"a": {"type": "object", "minProperties": 1}}), "x.a: minProperties"),
-    (beside(anyOf=[{"type": "integer", "exclusiveMinimum": 1}, {"type": "null"}]), "exclusiveMinimum"),
-    (beside(type="string", pattern="a+", minLength=3), "must be the only bound of a text"),
-    (beside(type="string", minimum=3), "minimum of a value of type string"),
-    (beside(type=["integer", "string"]), "is none that a format keeps to"),
+    (beside(enum=[1, 2, 3], minimum=2), "minimum"),
+    (beside(type="string", enum=["a", 1]), "enum may only list texts or numbers, all of the type"),
+    (beside(type="integer", enum=[1, 0.5]), "enum may only list"),
+    (beside(enum=[1, "a"]), "enum may only list"),
+    (beside(enum=[1, 1]), "enum may only list"),
+    (beside(enum=["a", None]), "enum may only list"),
+    (beside(const=3), "two levels or more"),
+    (beside(type="string", oneOf=[{"const": 1}, {"const": 2}]), "oneOf may only list texts or numbers"),
     (beside(oneOf=[{"const": 1}, {"type": "string"}]), "oneOf may only list const"),
-    (beside(spelling="no < yes", minimum=1, type="integer"), "says otherwise"),
+    (beside(oneOf=[{"const": 1, "not": {}}, {"const": 2}]), "not is no keyword"),
+    (beside(type="string", anyOf=[TEXT, NULL]), "x: type"),
+    (beside(anyOf=[TEXT, SCORE]), "anyOf|type None"),
+    (beside(anyOf=[{"type": "integer", "exclusiveMinimum": 1}, NULL]), "exclusiveMinimum"),
+    (beside(anyOf=[{"type": "boolean"}, NULL]), "null may only stand beside"),
+    (beside(type=["integer", "string"]), "type .* is none that a format keeps to"),
+    (beside(allOf=[TEXT]), "none that a format keeps to|allOf"),
+    *((beside(type="string", **{key: 3}), key) for key in ("pattern", "format", "minLength", "maxLength", "minimum")),
+    *((beside(type="array", items=TEXT, **{key: 3}), key) for key in ("prefixItems", "contains", "minItems")),
+    (beside(type="array", items={"type": "string", "maxLength": 3}), "maxLength"),
+    (beside(type="array", items={"type": "integer"}), "a list holds texts"),
+    (beside(type="object", properties={}), "x: an object needs properties"),
+    (
+        beside(type="object", properties={"a": {"type": "object", "minProperties": 1}}),
+        "none that a format",
+    ),
+    (beside(spelling="no < yes", minimum=1, type="integer"), "minimum"),
     (beside(spelling="no < yes", enum=["good", "bad"]), "says otherwise"),
     ({"properties": {"score": SCORE, "a.b": TEXT}}, "a dot in a name"),
-    ({"properties": {"score": {"$ref": "#/$defs/s"}}, "$defs": {"s": {**SCORE, "not": {}}}}, "s: not"),
+    ({"properties": {"score": {"$ref": "#/$defs/s"}}, "$defs": {"s": {**SCORE, "not": {}}}}, "score: .*: not"),
+    ({"properties": {"score": {"$ref": "#/$defs/s"}}, "$defs": {"s": {"$ref": "#/$defs/s"}}}, "nested too deep"),
+    ({"properties": {"score": {"$ref": "#/$defs/s", "minimum": 2}}, "$defs": {"s": SCORE}}, "score: minimum"),
+    ({"properties": {"score": {"$ref": "x.json"}}}, r"x\.json is no definition"),
+    ({"properties": {"score": 5}}, "score: this is no schema"),
+    ({"properties": {"why": TEXT}}, "no property is a score"),
 ]
 
 
 @pytest.mark.parametrize(("schema", "said"), REFUSED)
 def test_a_keyword_that_is_not_kept_is_refused_by_name(schema: Schema, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        outputs_of_schema(schema)
-
-
-def test_a_field_with_a_schema_of_its_own_is_held_to_the_same_keywords() -> None:
-    block = {"fields": {"score": "1-5", "x": {"type": "json", "schema": {"type": "array", "contains": {}}}}}
-    with pytest.raises(FormatError, match="contains of a value of type array"):
-        OutputFormat.load(block)
+    with pytest.raises((ValueError, FormatError), match=said):
+        OutputFormat.load(outputs_of_schema(schema))
 
 
 def test_the_case_of_a_user_is_refused() -> None:
@@ -95,16 +98,6 @@ def test_a_list_of_constants_with_titles_names_the_levels() -> None:
     assert made.scores["grade"].levels == {1: "Poor", 2: "Fair", 3: "Good"}
 
 
-def test_values_that_look_like_a_schema_stay_as_they_are() -> None:
-    kept = beside(enum=[{"type": "number"}, {"type": "array"}])
-    made = OutputFormat.load(outputs_of_schema(kept))
-    assert '{"enum": [{"type": "number"}, {"type": "array"}]' in made.reply({}).form.grammar()
-
-
-bounds = st.sampled_from([{}, {"minLength": 3}, {"maxLength": 8}, {"minLength": 2, "maxLength": 6}])
-texts = bounds.map(lambda more: {"type": "string", **more}) | st.sampled_from(
-    [{"type": "string", "pattern": "^[a-c]{2,4}$"}, {"type": "string", "format": "date"}]
-)
 numbers = st.builds(
     lambda kind, low, size, step: {"type": kind, "minimum": low, "maximum": low + size, **step},
     st.sampled_from(["integer", "number"]),
@@ -114,39 +107,33 @@ numbers = st.builds(
 )
 values = st.sampled_from(
     [
-        {"enum": ["a", "b"]}, {"enum": [1, 2, 4]}, {"enum": [1, "a", None]}, {"const": "a"}, {"const": 3},
-        {"enum": [{"type": "integer"}, [1]]}, {"type": "integer", "enum": [3, 1]}, {"enum": [0.5, 1]},
-        {"oneOf": [{"const": 1, "title": "bad"}, {"const": 2, "title": "good"}]}, {"$ref": "#/$defs/level"},
+        TEXT, {"type": "boolean"}, {"enum": ["a", "b"]}, {"enum": [1, 2, 4]}, {"enum": [1, 2, None]}, {"const": "a"},
+        {"type": "integer", "enum": [3, 1]}, {"enum": [0.5, 1]}, {"$ref": "#/$defs/level"},
+        {"oneOf": [{"const": 1, "title": "bad"}, {"const": 2, "title": "good"}]},
         {"oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}, {"type": ["integer", "null"], "enum": [1, 2, None]},
+        {"type": "array", "items": TEXT}, {"type": "array", "items": TEXT, "maxItems": 2},
+        {"type": ["integer", "null"], "minimum": 1, "maximum": 3},
     ]
 )  # fmt: skip
-NOT_KEPT: list[Schema] = [
+MORE: list[Schema] = [
     {"not": {"const": 2}}, {"if": {}}, {"minProperties": 1}, {"contains": {"const": 1}}, {"uniqueItems": True},
-    {"exclusiveMaximum": 3}, {"exclusiveMinimum": 1}, {"prefixItems": [{"type": "string"}]}, {"minimum": 2},
-    {"maxLength": 3}, {"enum": [1]}, {"anyOf": [{"minimum": 3}]}, {"allOf": [{"minimum": 3}]}, {"foo": 1},
-    {"propertyNames": {"pattern": "b"}}, {"dependentRequired": {"a": ["b"]}}, {"multipleOf": 3}, {"minItems": 2},
+    {"exclusiveMaximum": 3}, {"prefixItems": [TEXT]}, {"minimum": 2}, {"maxLength": 3}, {"enum": [1]},
+    {"anyOf": [{"minimum": 3}]}, {"allOf": [{"minimum": 3}]}, {"foo": 1}, {"multipleOf": 3}, {"minItems": 2},
     {"required": ["a"]}, {"additionalProperties": False}, {"type": "number"}, {"pattern": "^a"}, {"const": 2},
 ]  # fmt: skip
 
 
 def nested(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
-    lists = st.builds(
-        lambda items, more: {"type": "array", "items": items, **more},
-        inner,
-        st.sampled_from([{}, {"minItems": 2}, {"maxItems": 2}, {"minItems": 1, "maxItems": 3}]),
-    )
-    objects = st.builds(
-        lambda properties, needed: {"type": "object", "properties": properties, "required": [*properties][:needed]},
-        st.dictionaries(st.sampled_from(["a", "b", "c d"]), inner, min_size=1, max_size=2),
-        st.integers(0, 2),
-    )
-    return lists | objects | st.builds(lambda each: {"anyOf": [each, {"type": "null"}]}, inner)
+    properties = st.dictionaries(st.sampled_from(["a", "b", "c d"]), inner, min_size=1, max_size=2)
+    objects = properties.map(lambda each: {"type": "object", "properties": each, "required": [*each][:1]})
+    return objects | st.builds(lambda each: {"anyOf": [each, NULL]}, inner)
 
 
-seldom = st.sampled_from([{}] * 60 + NOT_KEPT)
-plain = st.builds(lambda one, more: {**one, **more}, texts | numbers | values | st.just({"type": "boolean"}), seldom)
+seldom = st.sampled_from([{}] * 60 + MORE)
 schemas = st.recursive(
-    plain, lambda inner: st.builds(lambda one, more: {**one, **more}, nested(inner), seldom), max_leaves=3
+    st.builds(lambda one, more: {**one, **more}, numbers | values, seldom),
+    lambda inner: st.builds(lambda one, more: {**one, **more}, nested(inner), seldom),
+    max_leaves=3,
 )
 
 
@@ -155,7 +142,7 @@ def bytewise() -> Walker:
     return Walker(llguidance.LLTokenizer("byte"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(field=schemas, more=seldom, seed=st.integers(0, 999))
 def test_what_is_not_refused_is_kept_to(bytewise: Walker, field: Schema, more: Schema, seed: int) -> None:
     whole = {"properties": {"score": SCORE, "x": field}, "$defs": {"level": {"enum": [1, 2, 3]}}, **more}
@@ -163,10 +150,7 @@ def test_what_is_not_refused_is_kept_to(bytewise: Walker, field: Schema, more: S
         form = OutputFormat.load(outputs_of_schema(whole)).reply({}).form
     except (ValueError, FormatError):
         return
-    grammar = form.grammar()
-    if llguidance.LLMatcher(bytewise.tokenizer, llguidance.grammar_from("lark", grammar)).get_error():
-        return  # `rubrics check` and `judge` refuse it as well
     for at in range(3):
-        text, _, ended = bytewise.walk(grammar, seed + at, awkward=False, limit=3000)
+        text, _, ended = bytewise.walk(form.grammar(), seed + at, awkward=False, limit=3000)
         if ended:
             Draft202012Validator(whole).validate(json.loads('{"score":' + text.decode("utf-8", "replace")))

@@ -14,6 +14,7 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.label_design import label_designs, picked_labels, uneven_strata
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Score, Verdict
 
 SIZE, DRAWN = 100, range(0, 40)
@@ -115,7 +116,7 @@ def test_labels_of_uneven_strata_count_each_case_once_and_a_note_says_so(tmp_pat
         given = {ids[place]: Verdict({"score": Score(people[place])}) for place in drawn}
         add(run, "ann", given, kind="human", rows=ROWS, sheet=True)
         [matrix] = ratings_matrices(run, TINY)
-        found = ScoreAgreement(run, matrix, AgreementOptions())
+        found = ScoreAgreement(Scores(run), matrix, AgreementOptions())
     assert found.pairs[0].agreement.figures["exact"].value == pytest.approx(30 / 55)
     assert found.sets[0].found.shared == 55 and any(uneven_strata(matrix))
     assert "uneven_strata" in [note.key for note in found.notices]

@@ -51,9 +51,7 @@ def rated(tmp_path: Path) -> Path:
         ("summary",),
         ("summary", "--json"),
         ("compare", "--between", "bot=x,y"),
-        ("read", "--by", "disagreement"),
         ("compare", "--between", "bot=x,y", "--json"),
-        ("read", "--by", "disagreement", "--json"),
     ],
 )
 def test_commands_that_count_people_name_two_who_may_be_one(run: Run, rated: Path, command: tuple[str, ...]) -> None:

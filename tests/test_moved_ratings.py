@@ -5,7 +5,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from rated_run import TINY, judged_run, know_by_row, scores_of
+from rated_run import TINY, judged_run, scores_of
 
 from pathway_local.case import Case
 from pathway_local.errors import RatingsError
@@ -123,19 +123,6 @@ def test_a_truncated_text_is_refused_unless_the_cell_is_full(run: RunFile, tmp_p
     with judged_run(tmp_path / "long.run", rows=[long]) as other:
         load(other, sheet(tmp_path, ("id", "answer", "score"), [["long", long.inputs["answer"][:32_767], 4]]))
         assert scores_of(other, "Ann") == {"long": 4}
-
-
-def test_row_numbers_join_by_some_of_the_texts(tmp_path: Path) -> None:
-    numbered = [Case(str(case.row), case.inputs, row=case.row) for case in CASES]
-    with judged_run(tmp_path / "rows.run", rows=numbered) as run:
-        know_by_row(run)
-        rows = [[case.inputs["answer"], 1 + case.row % 2] for case in reversed(CASES)]
-        load(run, sheet(tmp_path, ("answer", "score"), rows))
-        assert scores_of(run, "Ann") == {str(case.row): 1 + case.row % 2 for case in CASES}
-    with judged_run(tmp_path / "again.run", rows=numbered) as run:
-        know_by_row(run)
-        shared = refused(run, sheet(tmp_path, ("question", "score"), [[c.inputs["question"], 4] for c in CASES]))
-        assert f"and {COUNT - 3} more: several texts of the run's cases fit" in shared.problems[0]
 
 
 def test_random_ids_moved_beside_other_texts_are_found(run: RunFile, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -333,25 +334,41 @@ def test_one_input_may_be_named_alone() -> None:
     assert pl.Rubric.from_text("Rate {{answer}}", "score: 1-5", inputs="answer").inputs == ["answer"]
 
 
-def test_what_a_model_asks_of_texts_and_lists_is_kept() -> None:
+def test_what_a_model_asks_is_kept_or_refused_by_name() -> None:
+    class Level(IntEnum):
+        low = 1
+        high = 2
+
+    class Clarity(BaseModel):
+        level: Level
+        parts: Annotated[list[str], Field(max_length=3)]
+
+    class Kept(BaseModel):
+        """Rate {{answer}}"""
+
+        clarity: Clarity
+        why: str
+        more: str | None = None
+        kind: Literal["a", "b"]
+        score: Annotated[int, Field(ge=1, le=3)] | None
+
+    rubric = pl.Rubric.of_model(Kept)
+    assert rubric.check() == []
+    fields = rubric.read.format.outputs.fields
+    assert {name: field.type for name, field in fields.items()} == {
+        "clarity.level": "score", "clarity.parts": "list", "why": "text", "more": "text", "kind": "choice",
+        "score": "score",
+    }  # fmt: skip
+    assert fields["score"].special == (0,) and fields["clarity.parts"].items == 3  # type: ignore[union-attr]
+
     class Dated(BaseModel):
         """Rate {{answer}}"""
 
         day: datetime.date
-        code: Annotated[str, Field(pattern="^[a-z]{3}$")]
-        parts: Annotated[list[str], Field(min_length=2, max_length=3)]
-        why: str
-        more: str | None = None
-        sure: bool | None = None
         score: Literal[1, 2]
 
-    rubric = pl.Rubric.of_model(Dated)
-    assert rubric.check() == []
-    kinds = {name: field.type for name, field in rubric.read.format.outputs.fields.items()}
-    kept = dict.fromkeys(("day", "code", "parts", "sure"), "json")
-    assert kinds == {**kept, "why": "text", "more": "text", "score": "score"}
-    schema = rubric.read.format.schema()["properties"]
-    assert isinstance(schema, dict) and schema["parts"]["minItems"] == 2  # type: ignore[index,call-overload]
+    with pytest.raises(pl.RubricError, match="day: a value of type string: format is no keyword"):
+        pl.Rubric.of_model(Dated)
 
 
 ODD: list[tuple[dict[str, Any], str]] = [

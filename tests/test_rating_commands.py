@@ -13,7 +13,6 @@ import pytest
 from preloaded import Forked
 from rated_run import scores_of
 from typed import COMMAND, Desk
-from typed_here import rows as rows_of
 
 from pathway_local.runs.run_file import RunFile
 
@@ -46,15 +45,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, tiny_judge: Path) -> Desk:
 def test_the_trail_names_the_files(desk: Desk) -> None:
     told = desk.typed("runs", "audit", "may.run").stdout
     assert "rate-Ann.xlsx" in told
-
-
-def test_divergence(desk: Desk) -> None:
-    shown = desk.typed("read", "may.run", "--by", "disagreement", "--top", 2).stdout
-    assert "1, 5" in shown and "--full" not in shown  # which `read` does not have
-    assert "worth a 1" in shown
-    found = desk.typed("read", "may.run", "--by", "disagreement", "--json").stdout
-    assert {row["kind"]: row["cases"] for row in rows_of(found, "kinds")} == {"agree": 4, "apart": 2}
-    assert [case["spread"] for case in rows_of(found, "first")] == [4, 2]
 
 
 def test_an_import_that_is_refused_names_every_line(desk: Desk) -> None:

@@ -9,7 +9,6 @@ import openpyxl
 import pytest
 from rated_run import IDS, TINY, TWO, cases, judged_run, know_by_row, scores_of, write_lines
 
-from pathway_local.case import Case
 from pathway_local.errors import PathwayError, RaterChanged, RatingsError, RunFileError, UnknownName
 from pathway_local.ratings.import_ratings import Imported, import_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
@@ -22,6 +21,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Verdict
 from pathway_local.words.language import Language
 
@@ -176,9 +176,8 @@ def test_texts_in_the_file_are_checked(run: RunFile, tmp_path: Path) -> None:
     assert any("ids alone" in notice for notice in ids_only.notices)
 
 
-def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
+def test_row_numbers_join_only_where_texts_confirm_them(tmp_path: Path) -> None:
     rows = cases(by_row=True)
-    rows.append(Case("6", rows[0].inputs, row=6))
     with judged_run(tmp_path / "rows.run", rows=rows) as run:
         know_by_row(run)
         bare = refused(run, table(tmp_path, [["id", "score"], ["1", 4]]))
@@ -187,13 +186,19 @@ def test_row_numbers_join_only_by_their_texts(tmp_path: Path) -> None:
         header = ["question", "answer", "score"]
         sheet = [[*case.inputs.values(), int(case.id) - 1] for case in rows]
         load(run, table(tmp_path, [header, *sheet], "same.csv"), "Ann")
-        assert scores_of(run, "Ann") == {"2": 1, "3": 2, "4": 3, "5": 4, "6": 5}
-        moved = [sheet[3], sheet[1], sheet[2]]
-        load(run, table(tmp_path, [header, *moved], "moved.csv"), "Bob")
-        assert scores_of(run, "Bob") == {"5": 4, "3": 2, "4": 3}
-        twin = refused(run, table(tmp_path, [header, sheet[1], sheet[0]], "twin.csv"), "Cy")
-        assert isinstance(twin, RatingsError)
-        assert twin.problems == ("line 3: several cases of the run have its texts",)
+        assert scores_of(run, "Ann") == {"2": 1, "3": 2, "4": 3, "5": 4}
+        moved = refused(run, table(tmp_path, [header, sheet[1], sheet[0]], "moved.csv"), "Bob")
+        assert isinstance(moved, RatingsError) and len(moved.problems) == 2
+        assert "its id is that of one case, its answer and question that of another" in moved.problems[0]
+        named = [[case.id, *line] for case, line in zip(rows, sheet, strict=True)]
+        load(run, table(tmp_path, [["id", *header], *reversed(named)], "named.csv"), "Cy")
+        assert scores_of(run, "Cy") == scores_of(run, "Ann")
+
+
+def test_a_rating_without_an_id_is_refused_where_cases_have_ids(run: RunFile, tmp_path: Path) -> None:
+    [case, *_] = cases()
+    error = refused(run, table(tmp_path, [[*case.inputs, "score"], [*case.inputs.values(), 4]]))
+    assert isinstance(error, RatingsError) and error.problems == ("line 2: it has no id",)
 
 
 def test_a_file_can_be_imported_again_but_not_changed(run: RunFile, tmp_path: Path) -> None:
@@ -311,13 +316,12 @@ def test_one_number_that_can_not_be_kept_ends_no_import(tmp_path: Path) -> None:
         assert found.raters[0].failures == {unreadable: 2}
 
 
-def test_a_file_of_failures_comes_after_the_results(run: RunFile, tmp_path: Path) -> None:
-    errors = write_lines(tmp_path / "errors.jsonl", [failed("s-1"), failed("s-2")])
-    results = write_lines(tmp_path / "out.jsonl", [chat("s-3", "Reason: good\nScore: 4")])
-    early = refused(run, errors, "gpt", kind="hosted")
-    assert "holds failed requests alone" in str(early) and "Import the results of gpt first" in early.hint
-    for path in (results, errors):
-        load(run, path, "gpt", "hosted")
+def test_a_file_of_failures_goes_with_the_results(run: RunFile, tmp_path: Path) -> None:
+    lines = [failed("s-1"), failed("s-2")]
+    alone = refused(run, write_lines(tmp_path / "errors.jsonl", lines), "gpt", kind="hosted")
+    assert "holds failed requests alone" in str(alone) and "Append its lines to the file of results" in alone.hint
+    results = write_lines(tmp_path / "out.jsonl", [chat("s-3", "Reason: good\nScore: 4"), *lines])
+    load(run, results, "gpt", "hosted")
     assert scores_of(run, "gpt") == {"s-1": "hosted-error", "s-2": "hosted-error", "s-3": 4}
     [rater] = [rater for _, rater in run.raters() if rater.name == "gpt"]
     assert (rater.spec["service"], rater.spec["model"]) == ("openai", "gpt-x-2026")
@@ -414,7 +418,7 @@ def test_handed_out_ids_bring_rubric_and_texts(two: RunFile, tmp_path: Path) -> 
 def test_one_person_under_two_names_is_noticed_but_never_merged(run: RunFile, tmp_path: Path) -> None:
     load(run, table(tmp_path, [["id", "rater", "score"], ["s-1", "A b", 4], ["s-2", "Cy", 5]]), "committee")
     load(run, table(tmp_path, [["id", "score"], ["s-3", 2], ["s-1", 5]], "own.csv"), "a-B")
-    found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+    found = ScoreAgreement(Scores(run), *ratings_matrices(run, TINY), AgreementOptions())
     (warned,) = map(SAY.note, found.warnings)
     assert warned.startswith("committee/A b and a-B count as two people, but their names look like one person's")
     assert {rater.name for rater in found.raters if rater.kind == "human"} == {"committee/A b", "committee/Cy", "a-B"}
@@ -426,7 +430,7 @@ def test_equal_scores_between_levels_are_noticed(tmp_path: Path) -> None:
         rows = [["id", "score"], *([name, 4 + at / 16] for at, name in enumerate(ids))]
         for rater in ("Ann", "Bob"):
             load(run, table(tmp_path, rows), rater)
-        found = ScoreAgreement(run, *ratings_matrices(run, TINY), AgreementOptions())
+        found = ScoreAgreement(Scores(run), *ratings_matrices(run, TINY), AgreementOptions())
         assert [SAY.note(warned).partition(":")[0] for warned in found.warnings] == [
             "Ann and Bob gave the same scores to all 10 cases of both"
         ]

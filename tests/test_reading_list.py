@@ -8,10 +8,12 @@ from rated_run import IDS, TINY, add, cases, said, write_lines
 from typed_here import Run, typing_in
 
 from pathway_local.case import Case
-from pathway_local.results.reading_list import By, reading_lists
+from pathway_local.results.reading_list import By, ReadOptions, reading_lists, reason_field
+from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Outcome, Score, Verdict
 
 
@@ -41,6 +43,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     [
         ("score", ["s-3", "s-2", "s-4", "s-1"]),
         ("confidence", ["s-2", "s-4", "s-1", "s-3"]),
+        ("disagreement", ["s-4", "s-3", "s-1"]),
         ("failure", ["s-4"]),
     ],
 )
@@ -48,7 +51,7 @@ def test_what_comes_first(by: By, first: list[str], run: Run, tmp_path: Path) ->
     with RunFile.read(tmp_path / "may.run") as made:
         sheet = cases_of(tmp_path / "cases.jsonl", [TINY], made)
         for top in (4, 2):
-            (found,) = reading_lists(made, [TINY], by, top, sheet)
+            (found,) = reading_lists(Scores(made), [TINY], ReadOptions(by=by, top=top), sheet)
             assert [case.case for case in found.cases] == first[:top]
             assert all(case.texts and not case.changed and len(case.said) == 4 for case in found.cases)
 
@@ -59,7 +62,8 @@ def test_a_ranking_of_many_keeps_the_lowest(tmp_path: Path) -> None:
     write_lines(tmp_path / "cases.jsonl", [{"id": case.id, **case.inputs} for case in rows])
     with RunFile.create(tmp_path / "may.run") as made:
         add(made, "demo", worst, rows=rows)
-        (found,) = reading_lists(made, [TINY], "score", 3, cases_of(tmp_path / "cases.jsonl", [TINY], made))
+        sheet = cases_of(tmp_path / "cases.jsonl", [TINY], made)
+        (found,) = reading_lists(Scores(made), [TINY], ReadOptions(top=3), sheet)
     assert [case.case for case in found.cases] == ["c-800", "c-1600", "c-2400"]
 
 
@@ -99,22 +103,14 @@ def test_wrong_files_are_refused_before_anything_is_read(run: Run) -> None:
     assert not Path("read.html").exists()
 
 
-APART = ("--by", "disagreement")
-
-
-def test_disagreement_shows_the_texts_of_its_patterns(run: Run) -> None:
-    told = run("read", "may.run", *APART, "--cases", "cases.jsonl", "--out", "apart.html", "--top", 2)
-    assert told.code == 0 and "note: apart.html holds texts of cases" in told.err and "to look at first" in told.out
-    page = check_harmless(Path("apart.html").read_text(encoding="utf-8"))
-    for pattern, case in (("3, 4", "s-4"), ("1, 2, 4", "s-3")):
-        before, behind = page.said.split(f"tiny: raters gave {pattern} ")
-        assert f"{case} row" in behind and f"the answer of {case}" not in before
-    assert page.said.count("1 Bad 2 Poor 3 Not asked 4 Good 5 Best") == 1
-    for half in (("--cases", "cases.jsonl"), ("--out", "new.html")):
-        assert run("read", "may.run", *APART, *half).code == 2
-    for wrong in ((), ("--json", "--cases", "cases.jsonl", "--out", "new.html")):
-        assert run("read", "may.run", *wrong).code == 2
-    assert not Path("new.html").exists()
+def test_the_reason_that_goes_with_a_score() -> None:
+    wanted = {
+        ("pathway-answer", "score"): "justification", ("groundedness", "score"): "explanation",
+        ("contextual-relevance", "score"): "reason", ("gold-answer", "completeness_score"): "completeness_reasoning",
+        ("gold-answer", "correctness_score"): "correctness_reasoning", ("pair-answer", "preference"): "comparison",
+    }  # fmt: skip
+    for (rubric, score), field in wanted.items():
+        assert reason_field(load_rubric(rubric).format, score) == field
 
 
 def test_a_run_without_ratings_says_so(run: Run, tmp_path: Path) -> None:

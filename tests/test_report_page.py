@@ -259,7 +259,7 @@ def test_one_pass_gives_both_summaries(tmp_path: Path) -> None:
     with judged_run(tmp_path / "may.run", rows=rows) as made:
         add(made, "ann", said(1, 0, 2, 5), kind="human", rows=rows)
         data = Scores(made)
-        whole, groups = tally(data.run.records(), data.rubrics, ["", "audience"])
+        whole, groups = tally(data.outcomes(), data.rubrics, ["", "audience"])
         assert list(summary_tables(data, whole, "", whole=whole)) == [*summary(data, SummaryOptions())][1:]
         alone = SummaryOptions(by="audience", min_group=5)
         assert list(summary_tables(data, groups, "audience", 5, whole=whole)) == [*summary(data, alone)][1:]

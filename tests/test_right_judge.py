@@ -17,6 +17,7 @@ from pathway_local.results.table import Table
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import store_rubric
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Score, Verdict
 
 CASES = 80
@@ -149,7 +150,7 @@ def judged(path: Path, name: str, score: str, judge: Callable[[Texts], Levels]) 
             verdict = Verdict({named: Score(level, {level: 1.0}) for named, level in levels.items()})
             run.put(rater, CaseRef(row[ID], hash="-", metadata=told), verdict, keep=COLUMNS)
     with RunFile.read(path, "self-test") as read:
-        return self_test_table(read, test, ["right"], "cases.jsonl")
+        return self_test_table(Scores(read), test, ["right"], "cases.jsonl")
 
 
 @pytest.mark.parametrize(("name", "score"), PROBES)

@@ -84,8 +84,7 @@ def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Pat
     levels = ["5 – Best", "4 – Good", "3 – Not asked", "2 – Poor", "1 – Bad"]
     assert shown["scale"] == [["score"], *([level] for level in [*levels, "can't say"])]
     ann, bob = ([row[2] for row in each["ratings"][1:]] for each in (shown, other))
-    assert sorted(ann) == sorted(bob)
-    assert ann != bob
+    assert ann == bob
     ids = [row[0] for each in (shown, other) for row in each["ratings"][1:]]
     assert len(set(ids)) == 18
     assert all(row[3:] == [None, None] for each in (shown, other) for row in each["ratings"][1:])
@@ -111,7 +110,6 @@ def test_the_workbook_says_how_to_rate_and_locks_the_texts(run: Path, sheet: Pat
     assert locked == {"A": True, "B": True, "C": True, "D": False, "E": False}
     told = {row[0]: row[1] for row in pages(tmp_path / "rate-Ann.xlsx")["instructions"] if row[0]}
     assert told["evaluator"] == "Ann"
-    assert told["rated: score"] == '=COUNTA(ratings!D2:D10)&" / 9"'
     assert told["score"] == "5 – Best"
     assert "what to look for" not in told and "Judge the answer." not in str(told)
 

@@ -107,10 +107,15 @@ def test_what_is_no_seal_in_a_run_counts_as_none(found: object) -> None:
 SEALED_WITH_A_GPU = """
 import json, socket, sys
 import cuda_calls
-from pathway_local.sealing import seal
+from pathway_local.sealing import landlock, seal
+from pathway_local.sealing.launch import engine_files
 
-gate, path, name = int(sys.argv[1]), *sys.argv[2:]
-found = seal.close_off("auto", gate)
+gate, obstacle, path, name = int(sys.argv[1]), *sys.argv[2:]
+limited, keep_to = [], landlock.keep_to
+landlock.keep_to = lambda files: (limited.append(files), keep_to(files))
+seal.uses_gpu = lambda: True
+seal.initialize_cuda = lambda: 304 if obstacle == "all" or limited and obstacle else cuda_calls.initialize()
+found = seal.close_off("auto", gate, engine_files(""))
 def tried(address):
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     with socket.socket(family) as far:
@@ -132,17 +137,25 @@ def others(tmp_path: Path) -> Iterator[tuple[str, str]]:
         yield str(tmp_path / "other"), name
 
 
-@pytest.mark.parametrize(("namespaces", "level"), [(True, "namespace+filter+files"), (False, "filter+files")])
+@pytest.mark.parametrize(
+    ("namespaces", "obstacle", "level"),
+    [
+        (True, "", "namespace+filter+files"),
+        (False, "", "filter+files"),
+        (True, "files", "namespace+filter"),
+        (True, "all", "namespace+filter+files"),
+    ],
+)
 @pytest.mark.parametrize("several", [False, True])
 def test_cuda_starts_sealed_and_reaches_nobody(
-    others: tuple[str, str], tmp_path: Path, namespaces: bool, level: str, several: bool
+    others: tuple[str, str], tmp_path: Path, namespaces: bool, obstacle: str, level: str, several: bool
 ) -> None:
     gate = Gatekeeper(tmp_path / "own").child_end if several else -1
     before = [] if namespaces else [sys.executable, str(HERE / "without_namespaces.py")]
     paths = os.pathsep.join([str(HERE), str(HERE.parent)])
     try:
         done = subprocess.run(
-            [*before, sys.executable, "-c", SEALED_WITH_A_GPU, str(gate), *others],
+            [*before, sys.executable, "-c", SEALED_WITH_A_GPU, str(gate), obstacle, *others],
             capture_output=True,
             text=True,
             timeout=60,
@@ -153,7 +166,9 @@ def test_cuda_starts_sealed_and_reaches_nobody(
         if several:
             os.close(gate)
     assert not done.returncode, done.stderr
-    assert json.loads(done.stdout) == [level, "", 0, [False, False, False]]
+    found, why, *rest = json.loads(done.stdout)
+    assert (found, "where files are limited" in why) == (level, obstacle == "files")
+    assert rest == [0, [False, False, False]]
 
 
 def test_this_process_stays_outside(vllm_host: Engines) -> None:

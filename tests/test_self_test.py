@@ -28,6 +28,7 @@ from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.content import check_content
 from pathway_local.runs.database import Database
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
 CASES = 40
@@ -61,7 +62,7 @@ def judged(folder: Path, run: Path, judge: Judge, cases: int, rubric: Rubric | N
     test = asked(rubric or plan.rubric[0])
     run_self_test(plan, test, cases, Watcher(), ("test",), ScriptedCache(lambda tokenizer: Script(tokenizer, judge)))
     with RunFile.read(run, "self-test") as read:
-        return self_test_table(read, test, ["script"], "cases.jsonl")
+        return self_test_table(Scores(read), test, ["script"], "cases.jsonl")
 
 
 def results(found: Table, *wanted: str) -> set[object]:
@@ -142,7 +143,7 @@ def test_a_stopped_test_goes_on_where_it_ended_and_shows_the_same(
     run_self_test(plan, test, 10, Watcher(), ("test",), caches[2])
     assert caches[2].made is None  # nothing is left to judge, so no engine is needed
     with RunFile.read(run, "self-test") as read:
-        found = self_test_table(read, test, ["script"], "cases.jsonl")
+        found = self_test_table(Scores(read), test, ["script"], "cases.jsonl")
     assert results(found, "failed", "no cases") == set()
     [larger] = run_self_test(plan, test, 15, Watcher(), ("test",), caches[2])
     assert larger.skipped >= tally.done * 0.9  # a larger test contains the smaller one; a last case has a new stranger
@@ -268,7 +269,7 @@ def test_verdicts_of_changed_cases_never_mix_with_verdicts_of_cases(tmp_path: Pa
 
 COMMANDS = (
     "summary {}", "export {} --out x.csv", "read {} --cases c.jsonl --out x.html", "report {} --out x.html",
-    "agreement {}", "read {} --by disagreement",
+    "agreement {}",
     "compare {} --pairs a,b",
     "view {} --cases c.jsonl", "judge c.jsonl -r facts.prompty --run {}", "judge c.jsonl --run {} --dry-run",
     "sample {} --cases c.jsonl --n 2 --seed 1 --out x.xlsx",

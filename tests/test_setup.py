@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from pathway_local.engines.cluster import RAY
-
 ROOT = Path(__file__).parents[1]
 LISTS = ("cpu.txt", "gpu.txt", "cluster.txt", "tools.txt", "torch-cpu.txt")
 NEEDED = ("bash", "dirname", "sha256sum", "cat", "cut", "cmp", "cp")
@@ -131,10 +129,10 @@ def test_an_option_that_does_not_exist_is_refused(checkout: Path) -> None:
     assert (done.returncode, done.stderr.strip()) == (2, "usage: scripts/setup [--gpu] [--cluster]")
 
 
-def test_ray_is_the_version_that_the_extra_and_the_program_name() -> None:
+def test_ray_is_the_version_that_the_extra_names() -> None:
     listed = {each.name: each for each in _requirements("cluster.txt")}
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["cluster"]
-    assert str(listed["ray"].specifier) == str(Requirement(extra[0]).specifier) == f"=={RAY}"
+    assert str(listed["ray"].specifier) == str(Requirement(extra[0]).specifier)
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -57,8 +57,8 @@ SPELLED: dict[str, Spelled] = {
     },
     "choice a | b": {"type": "choice", "choices": ["a", "b"]},
     "true/false": {"type": "boolean"},
-    "number 0-100": {"type": "number", "min": 0, "max": 100, "decimals": 0},
-    "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "decimals": 2},
+    "number 0-100": {"type": "number", "min": 0, "max": 100, "step": 1},
+    "number 0-1 by 0.01": {"type": "number", "min": 0, "max": 1, "step": 0.01},
     "list 5": {"type": "list", "items": 5},
     "0 < 2 < 4": {"type": "score", "levels": {0: "", 2: "", 4: ""}},
     "unordered 1-3 (1 one, 2 as two)": {
@@ -87,11 +87,6 @@ SPELLED: dict[str, Spelled] = {
         "description": "how clear it is",
     },
     "list 5 of text 60": {"type": "list", "items": 5, "tokens": 60},
-    'json 90 {"type": "array", "items": {"const": "a;b"}}': {
-        "type": "json",
-        "tokens": 90,
-        "schema": {"type": "array", "items": {"const": "a;b"}},
-    },
     "= question": {"type": "echo", "input": "question"},
     "[claim: text 60, verdict: no < yes] as faithfulness": {
         "type": "verdicts",
@@ -124,7 +119,7 @@ REFUSED = {
     "[claim: text] as x": "just one member must be a score",
     "[claim text] as x": "is no NAME: SPELLING",
     "good > fair > poor": "declares no field",
-    "number 0-1 by 0.5": "by 1, 0.1, 0.01 and so on",
+    "number 0-1 by 0.3": "max must lie",
     "1-5 (low, 5 high)": "'low' needs its number",
     "(a < b": "brackets don't match",
     'no < "yes': "a quotation mark is not closed",
@@ -132,7 +127,6 @@ REFUSED = {
     "no or yes": "declares no field",
     "2 a | 2 b": "must rise",
     "1-5 or 1 or 2 or 3 or 4": "two levels or more",
-    "json {1}": "is no JSON",
     "\ue000 < b": "private-use characters",
 }
 

@@ -35,6 +35,7 @@ from pathway_local.runs.purge import purge, purge_cases, remove_rater
 from pathway_local.runs.run_cases import KEEP
 from pathway_local.runs.run_file import TEXTS, RunFile
 from pathway_local.runs.split import Part, split_run
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Outcome, Verdict
 
 N = 3
@@ -165,7 +166,8 @@ def test_the_run_says_what_one_run_says(run: Run, here: Callable[..., Path]) -> 
 def judged_parts(path: Path) -> list[object]:
     """The parts of cases files that the summary names."""
     with RunFile.read(path) as run:
-        return [note.values["part"] for table in summary_of(run) for note in table.notes if note.key == "judged_part"]
+        notes = [note for table in summary_of(Scores(run)) for note in table.notes]
+    return [note.values["part"] for note in notes if note.key == "judged_part"]
 
 
 def test_parts_are_merged_as_they_come_and_what_is_missing_is_judged_in_the_run(
@@ -491,7 +493,7 @@ def test_the_script_of_the_array_judges_resumes_and_leaves_parts_to_merge(shop: 
     assert sorted(path.name for path in here.glob("*")) == sorted(["all.run", *PARTS])
     merge_parts(here / "all.run", parts, ["merge"], lambda note: None)
     with RunFile.read(here / "all.run") as merged, RunFile.read(shop.work / "whole.run") as whole:
-        assert summary_of(merged) == summary_of(whole)
+        assert summary_of(Scores(merged)) == summary_of(Scores(whole))
 
 
 def _stored(folder: Path, name: str) -> int:

@@ -17,6 +17,7 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.stand_in import stand_in
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.words.language import Language
 
 SAY = Language("en", lambda name: f"--{name}")
@@ -41,7 +42,7 @@ def answer(
             outcomes = said(*map(int, scores), ids=ids)
             add(run, name, outcomes, HELPFUL, kind, cases(HELPFUL, ids))
         (matrix,) = ratings_matrices(run, HELPFUL)
-        found = ScoreAgreement(run, matrix, AgreementOptions(rater=tuple(raters), against=against))
+        found = ScoreAgreement(Scores(run), matrix, AgreementOptions(rater=tuple(raters), against=against))
     sentences = [*map(SAY.note, stand_in(found))]
     assert 2 <= len(sentences) <= 5
     return "\n".join(sentences)
@@ -138,6 +139,6 @@ def test_a_rater_who_orders_cases_oppositely_is_asked_about(tmp_path: Path) -> N
         add(run, "demo", said(*scores, ids=ids), HELPFUL, rows=cases(HELPFUL, ids))
         add(run, "ann", said(*(6 - each for each in scores[:-1]), 3, ids=ids), HELPFUL, "human", cases(HELPFUL, ids))
         [matrix] = ratings_matrices(run, HELPFUL)
-        found = ScoreAgreement(run, matrix, AgreementOptions())
+        found = ScoreAgreement(Scores(run), matrix, AgreementOptions())
     [note] = [each for each in found.warnings if each.key == "reversed"]
     assert (note.values["first"], note.values["second"], note.values["low"]) == ("demo", "ann", 1)

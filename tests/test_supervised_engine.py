@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_scripts import FOREVER, HEAVY, LOADS, ONCE, POISON
+from engine_scripts import FOREVER, HEAVY, LOAD_ENDS, ONCE, POISON
 
 from gpu_check.processes import process
 from pathway_local.engines import engine
@@ -169,27 +169,6 @@ def test_a_child_that_dies_is_started_again_with_what_was_in_flight(begin: Begin
     assert re.fullmatch(r"the engine died \(killed by SIGABRT\) with \d+ requests in flight: .*", notice)
 
 
-@pytest.fixture
-def loads(mark: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], int]]:
-    """Has signals end the first loads of an engine; gives a function that counts its loads."""
-
-    def ended_by(*numbers: signal.Signals) -> Callable[[], int]:
-        monkeypatch.setenv(LOADS, f"{','.join(str(int(number)) for number in numbers)} {mark}")
-        return lambda: len(mark.read_text())
-
-    return ended_by
-
-
-def test_a_child_killed_while_it_loads_is_restarted_once(begin: Begin, loads: Any, notices: list[str]) -> None:
-    count = loads(signal.SIGKILL)
-    host = begin()
-    host.submit(_pass(1))
-    assert _right(_drain(host))
-    assert host.seal == WHOLE
-    assert notices == ["the engine was killed by SIGKILL while it loaded: restarting it"]
-    assert count() == 2
-
-
 @pytest.mark.parametrize(
     ("number", "expected", "usual"),
     [
@@ -197,31 +176,15 @@ def test_a_child_killed_while_it_loads_is_restarted_once(begin: Begin, loads: An
         (signal.SIGUSR1, EngineUnexplained, "--engine-log"),
     ],
 )
-def test_a_child_killed_whenever_it_loads_is_given_up_and_the_signal_told(
-    begin: Begin, loads: Any, notices: list[str], number: signal.Signals, expected: type, usual: str
+def test_a_child_killed_while_it_loads_is_told_with_its_signal(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, expected: type, usual: str
 ) -> None:
-    loads(*[number] * 9)
+    monkeypatch.setenv(LOAD_ENDS, str(int(number)))
     with pytest.raises(EngineError, match=f"its process ended: killed by {number.name}") as raised:
         begin()
     assert type(raised.value) is expected
     assert usual in raised.value.hint
     assert len(raised.value.hint) < 240
-    assert notices == [f"the engine was killed by {number.name} while it loaded: restarting it"]
-
-
-def test_a_child_killed_while_it_is_restarted_is_restarted_again(begin: Begin, loads: Any, notices: list[str]) -> None:
-    host = begin()
-    for number in range(20):
-        host.submit(_pass(number, ONCE if number == 11 else 7))
-    count = loads(signal.SIGKILL)
-    found = _drain(host)
-    assert len(found) == 20
-    assert _right(found)
-    assert [notice.split(" with ")[0] for notice in notices] == [
-        "the engine died (killed by SIGABRT)",
-        "the engine was killed by SIGKILL while it loaded: restarting it",
-    ]
-    assert count() == 2
 
 
 def test_a_child_killed_while_idle_costs_nobody_a_strike(begin: Begin, notices: list[str]) -> None:

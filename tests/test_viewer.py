@@ -30,6 +30,7 @@ from pathway_local.runs.content import check_content
 from pathway_local.runs.purge import remove_rater
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import ratings_matrices
+from pathway_local.scores.scores import Scores
 from pathway_local.verdict import Failure, Score, Verdict
 from pathway_local.viewer import server, verdicts
 from pathway_local.viewer.server import Gate
@@ -267,8 +268,8 @@ def test_agreed_scores_stay_apart_from_ratings(desk: Desk, run: Path) -> None:
         desk.sent(f"/case/0/{key}", FORM | {"score:score": value})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(opened, matrix, AgreementOptions())
-        against = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated"))
+        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions())
+        against = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated"))
     sets = {each.name: each.members for each in found.sets}
     assert sets["all 3 raters"] == ("demo", "ann", "bob")
     assert found.people.name == "people" and found.people.benchmark
@@ -286,7 +287,7 @@ def test_adjudicators_are_no_human_benchmark(desk: Desk, run: Path) -> None:
             desk.sent(f"/case/0/{key}", FORM | {"score:score": value, "person": person})
     with RunFile.read(run) as opened:
         [matrix] = ratings_matrices(opened, TINY)
-        found = ScoreAgreement(opened, matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
+        found = ScoreAgreement(Scores(opened), matrix, AgreementOptions(against="adjudicated", by="bot", min_group=1))
     assert found.people.benchmark is None
     assert found.people.judges == [0]
     both = "adjudicated/Eve, adjudicated/Bob"

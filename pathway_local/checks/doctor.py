@@ -6,7 +6,7 @@ import shlex
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,6 @@ _ALLOW = (
     "`sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0` or an AppArmor profile, Debian before 11 "
     "`sudo sysctl kernel.unprivileged_userns_clone=1`; in a container, start it with --network none."
 )
-_OUTSIDE_CODE = ("LD_PRELOAD", "PYTHONPATH", "VLLM_PLUGINS")
 _GPU_FILES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
@@ -55,7 +54,6 @@ def machine_checks(machine: Machine, folder: Path) -> Iterator[Check]:
     on_gpu = bool(machine.gpus) and uses_gpu()
     cuda: list[str] = []
     yield checked("seal", lambda: _seal(cuda, cuda=on_gpu))
-    yield _outside_code(os.environ)
     yield _gpu(machine)
     if on_gpu:
         yield _cuda(cuda[0] if cuda else "no: the seal could not be tried")
@@ -75,14 +73,6 @@ def _seal(found: list[str], *, cuda: bool) -> Check:
         return Check("seal", "ok", said)
     fix = _ALLOW if not (seal.namespace or seal.why) else ""
     return Check("seal", "note" if seal.namespace or seal.filter else "problem", f"{seal}: {seal.missing}", fix)
-
-
-def _outside_code(environment: Mapping[str, str]) -> Check:
-    found = [name for name in _OUTSIDE_CODE if environment.get(name)]
-    if not found:
-        return Check("environment", "ok", "no variable loads foreign code into the engine")
-    said = f"{', '.join(found)} can load foreign code into the engine"
-    return Check("environment", "note", said, f"Unless you set them on purpose: unset {' '.join(found)}")
 
 
 def _gpu(machine: Machine) -> Check:
@@ -127,32 +117,13 @@ def _disk(name: str, folder: Path) -> Check:
     return Check(f"disk, {name}", "ok", found)
 
 
-_REINSTALL = f"Install this release's versions: {EITHER_BUILD}."
-
-
 def version_checks() -> Iterator[Check]:
-    """Check what is installed, without importing it."""
-    found = installed_packages()
-    listed = ", ".join(f"{name} {known}" for name, known in found.items())
-    yield Check("versions", "ok", f"pathway-local {__version__}, Python {platform.python_version()}, {listed}")
-    yield _engine(found)
-
-
-def _engine(found: Mapping[str, str]) -> Check:
-    """Check the engine that judges use unless the user names another: the first one that is installed."""
-    for engine in ENGINES:
-        version = next((found[name] for name in engine.builds if name in found), "")
-        if version and engine is not ENGINES[0]:
-            said = f"{ENGINES[0].name} is not installed: judges run through {engine.name}, which is slower"
-            return Check("engine", "note", said)
-        if version and not version.startswith(engine.tested):
-            tested = " and ".join(each.rstrip(".") for each in engine.tested)
-            said = f"this release was not tested with {engine.name} {version}, but with {tested}"
-            return Check("engine", "note", said, _REINSTALL)
-        if version:
-            return Check("engine", "ok", f"{engine.name} {version}, tested with this release")
-    fix = f"Install the usual one: {EITHER_BUILD}. Or a slower one: {TORCH_ALONE}."
-    return Check("engine", "problem", "no engine is installed", fix)
+    """Check what is installed, without importing it; an engine that was not tested says so once it is loaded."""
+    found = {"pathway-local": __version__, "Python": platform.python_version(), **installed_packages()}
+    yield Check("versions", "ok", ", ".join(f"{name} {known}" for name, known in found.items()))
+    if not any(engine.is_installed() for engine in ENGINES):
+        fix = f"Install the usual one: {EITHER_BUILD}. Or a slower one: {TORCH_ALONE}."
+        yield Check("engine", "problem", "no engine is installed", fix)
 
 
 RESTORE = "Restore a copy from a backup."

@@ -18,7 +18,7 @@ from pathway_local.ratings.sampling import SamplePlan
 from pathway_local.ratings.sampling import sample as write_sheets
 from pathway_local.results.analysis import checked, naming
 from pathway_local.results.combined import store_combined
-from pathway_local.results.handover import ANALYSIS, Decision, decisions, tables_of
+from pathway_local.results.handover import ANALYSIS, Decision, decisions, table_of
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 
@@ -48,7 +48,7 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
             data = Scores(opened)
             with naming(option_name):
                 found = decisions(data, checked(ANALYSIS.options, given))
-                tables = [each.with_cautions(data.labels) for each in tables_of(found)]
+                tables = [each.with_cautions(data.labels) for each in map(table_of, found)]
         decision = found[0]
         if len(found) > 1 and (name or sheet):
             scores = ", ".join(f"{each.matrix.rubric} {each.matrix.score} by {each.name}" for each in found)
@@ -58,7 +58,7 @@ def _find(run: Path, given: Mapping[str, Any], own: Mapping[str, Any]) -> Iterat
         with suppress(BrokenPipeError):  # who closes the pipe, as `head` does, still wants the scores stored
             yield data, tables
         if name:
-            store_combined(opened, name, decision, sys.argv)
+            store_combined(opened, data, name, decision, sys.argv)
             talk.say(f"stored: {name}, with {decision.kept.sum():,} scores of {decision.name}")
     if sheet:
         _hand_out(run, decision, own)

@@ -30,6 +30,7 @@ from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.summary import summary_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
@@ -170,7 +171,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):
                 notice(remark)
-        found = summary_of(read)
+        found = summary_of(Scores(read))
     if out is not None:
         note_export(where, out)
     if str(out) != "-":

@@ -60,7 +60,7 @@ def test(
     from pathway_local.judging.self_test import run_self_test
     from pathway_local.output.export import is_judges_own
     from pathway_local.results.self_test import self_test_table
-    from pathway_local.scores.scores import labels_of
+    from pathway_local.scores.scores import Scores
 
     given |= {"rubric": (load_rubric(rubric),), "judge": judges}
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
@@ -74,7 +74,8 @@ def test(
     read_privately(cases, plan.run)
     watched(plan, lambda plan, progress: run_self_test(plan, tested, n, progress, sys.argv))
     with RunFile.read(plan.run, "self-test") as read:
-        table, labels = self_test_table(read, tested, names, cases.name), labels_of(read)
+        data = Scores(read)
+        table, labels = self_test_table(data, tested, names, cases.name), data.labels
     talk.say(f"run: {plan.run}")
     tables, about = [table.with_cautions(labels)], tested.rubric.name
     deliver("self_test", about, tables, labels, plan.run, out=out, lang=lang, full=full, as_json=as_json, force=force)

@@ -54,14 +54,13 @@ def input_names(given: str) -> list[str]:
 
 
 def show_rubric(rubric: Rubric, fields: str, lines: Sequence[str]) -> None:
-    """Show the declaration, an example reply, the longest one, and an example prompt."""
+    """Show the declaration, an example reply, and an example prompt."""
     found = inspect(rubric)
     said = [f"--fields {shlex.quote(fields)}", *(f"--line {shlex.quote(line)}" for line in lines)]
     print_text("Declaration", " ".join(said))
     for first, second in rubric.pair.swap.items() if rubric.pair else ():
         data.say(f"compares {visible(first)} (A) with {visible(second)} (B); each case is judged in both orders")
     print_text("Example of a reply", found.reply)
-    print_text("The longest reply", found.longest)
     print_text("Example of a prompt", found.example)
 
 

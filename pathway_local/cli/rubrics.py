@@ -105,7 +105,6 @@ def check(
     for said in (*rubric.notices, *found.advice):
         notice(said)
     print_text("Example of a reply", found.reply)
-    print_text("The longest reply", found.longest)
     _show_inputs(rubric)
     _show_lengths(found, judge)
     print_text("Example of a prompt", found.example)

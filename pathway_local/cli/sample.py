@@ -48,9 +48,6 @@ def sample(
         option("N", "Fewest cases from each value of --strata (default: 2), to compare them.", CASES, min=2),
     ] = None,
     rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)] = [],  # noqa: B006
-    blind_order: Annotated[
-        bool, option("", "On pages: another order for each evaluator, as in workbooks.", RATERS, "--blind-order")
-    ] = False,
     rubric: RubricIfSeveral = None,
     title: Title = "",
     lang: Lang = "en",
@@ -63,10 +60,7 @@ def sample(
     """
     if min_per_group and not strata:
         raise UsageError("--min-per-group needs a column of groups", "Name it with --strata.")
-    blind = blind_order or not is_page(out)
-    plan = SamplePlan(
-        cases_given(run, cases, rubric, given), n, seed, out, strata, rater, blind=blind, least=min_per_group or LEAST
-    )
+    plan = SamplePlan(cases_given(run, cases, rubric, given), n, seed, out, strata, rater, least=min_per_group or LEAST)
     write = writer(plan, lang, title.strip())
     read_privately(cases, run)
     _show_drawn(draw_sample(plan, sys.argv, write, force=force), plan)

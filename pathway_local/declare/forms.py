@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from pathway_local.declare.slots import Slot
-from pathway_local.rubrics.keywords import Schema
-from pathway_local.rubrics.schema import properties_of
+from pathway_local.rubrics.schema import Schema, properties_of
 
 MOST = 20_000
 """Characters of an object at most."""
@@ -67,12 +66,13 @@ def _objects(text: str) -> Iterator[Form]:
         keys, end = _keys(text, at)
         listed = re.search(r"[\[,]\s*\Z", text[max(0, at - 40) : at])  # in a list, such as messages of an example
         dots = re.search(r"[,\n]\s*(?:\.\.\.|…)\s*[,\n}]", text[at:end])  # stand for keys that only the judge knows
-        if keys and not listed and not dots:
-            found.append(Form("a JSON object", tuple(_of_schema(text[at:end]) or _slots_of(keys)), (), at, end))
+        slots = _of_schema(text[at:end]) if '"properties"' in text[at:end] else [*_slots_of(keys)] if keys else []
+        if slots and not listed and not dots:
+            found.append(Form("a JSON object", tuple(slots), (), at, end))
     for _, same in groupby(sorted(found, key=_names), key=_names):
         forms = list(same)
-        slots = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
-        yield Form(forms[0].kind, tuple(slots), (), forms[0].begin, forms[-1].end)
+        longest = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
+        yield Form(forms[0].kind, tuple(longest), (), forms[0].begin, forms[-1].end)
 
 
 def _names(form: Form) -> tuple[str, ...]:
@@ -116,10 +116,10 @@ def _slots_of(keys: Sequence[Key], prefix: str = "") -> Iterator[Slot]:
 def _of_schema(text: str) -> list[Slot]:
     """Return a slot for each property of a JSON Schema, as a skeleton would show it; none for another object."""
     try:
-        found = properties_of(json.loads(text)) if '"properties"' in text else []
+        found = properties_of(json.loads(text))
     except (ValueError, RecursionError):
         return []
-    return [Slot(name, _shown(inner)) for name, inner, _ in found]
+    return [Slot(each.path, "?" if each.nullable else _shown(each.schema)) for each in found]
 
 
 def _shown(schema: Schema) -> str:

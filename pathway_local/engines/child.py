@@ -126,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
     if not isinstance(first, Load):
         return 0
     files = engine_files(first.config.model)
-    seal = close_off(wanted, gate)
+    seal = close_off(wanted, gate, files)
     _end_with_parent(requests, replies)
     try:
         if seal.files:

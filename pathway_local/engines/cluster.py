@@ -35,9 +35,6 @@ from pathway_local.judges.weights import weights_hash
 from pathway_local.system.private_process import make_private
 from pathway_local.system.shipped import python_path
 
-RAY = "2.60.0"
-"""The version that we tested; all nodes of a cluster must have the same one anyway."""
-
 ALL_GPUS = -1
 BRING_BACK = 60.0
 """Seconds after which a part that is being judged is brought back: a node that dies loses no more."""

@@ -37,16 +37,13 @@ class EngineKind:
     `loader` names, as "module:name", the class or function that the engine's own process calls with the configuration
     and a function that sends a sign of life; it returns a `child.Stepper`. `libraries` are modules without which the
     engine cannot start, its own first; `install_hint` says how to get them. `packages` are the distributions whose
-    versions a run's manifest records; the engine itself is any one of its `builds`, and versions that we tested begin
-    as in `tested`.
+    versions a run's manifest records.
     """
 
     name: ClassVar[str]
     loader: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]]
     packages: ClassVar[tuple[str, ...]] = ()
-    builds: ClassVar[tuple[str, ...]] = ()
-    tested: ClassVar[tuple[str, ...]] = ()
     install_hint: ClassVar[str] = ""
 
     def is_installed(self) -> bool:

@@ -188,14 +188,9 @@ class EngineProcess:
                 os.close(self._in)
                 os.close(self._out)
                 self.output.finish()
-        return f"killed by {self.ended_by}" if self.ended_by else f"exit status {self._process.returncode}"
-
-    @property
-    def ended_by(self) -> str:
-        """Return the name of the signal that ended the process; empty if it ended by itself, or has not ended."""
-        number = -(self._process.returncode or 0)
+        number = self._process.returncode or 0
         names = {int(each): each.name for each in signal.Signals}
-        return names.get(number, f"signal {number}") if number > 0 else ""
+        return f"exit status {number}" if number >= 0 else f"killed by {names.get(-number, f'signal {-number}')}"
 
     def note_shared_memory(self) -> None:
         """Remember the files of shared memory that the process holds, to remove them once it is dead."""

@@ -53,7 +53,21 @@ class SupervisedEngine:
 
     def load(self, notify: Notify, stopped: Callable[[], bool]) -> None:
         """Start the process and wait until the engine is loaded. Raises EngineError by cause, Stopped."""
-        self._start(notify, stopped)
+        load = Load(self._kind.loader, self._config, self._log is not None)
+        process = EngineProcess(load, self._wanted, self._log, several=self._kind.has_workers(self._config))
+        try:
+            loaded = self._ready(process, stopped)
+            if isinstance(loaded, Ready):
+                self.facts, self.seal, self.process = loaded.facts, loaded.seal, process
+                return
+            ended = process.kill()
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            if said := process.output.log_ended:
+                notify(f"{self._log} is incomplete: {said}")
+        raise start_error(self._kind, loaded, process.output.text, ended, self._log)
 
     def send(self, item: Pass) -> None:
         """Send a pass to the engine; returns at once."""
@@ -109,29 +123,6 @@ class SupervisedEngine:
         process, self.process = self.process, None
         if process:
             process.close()
-
-    def _start(self, notify: Notify, stopped: Callable[[], bool], *, again: bool = True) -> None:
-        """Start the process. If a signal ends it while it loads, restart it once: what sent the signal may be over."""
-        load = Load(self._kind.loader, self._config, self._log is not None)
-        several = self._kind.has_workers(self._config)
-        process = EngineProcess(load, self._wanted, self._log, several=several)
-        try:
-            loaded = self._ready(process, stopped)
-            if isinstance(loaded, Ready):
-                self.facts, self.seal, self.process = loaded.facts, loaded.seal, process
-                return
-            ended = process.kill()
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            if said := process.output.log_ended:
-                notify(f"{self._log} is incomplete: {said}")
-        if not (again and process.ended_by):
-            raise start_error(self._kind, loaded, process.output.text, ended, self._log)
-        how = loaded.message if loaded.error else f"the engine was {ended} while it loaded"
-        notify(f"{how}: restarting it")
-        self._start(notify, stopped, again=False)
 
     def _ready(self, process: EngineProcess, stopped: Callable[[], bool]) -> Ready | Failed:
         """Wait until the engine is loaded; return what was loaded, or what the process said before it ended."""

@@ -29,7 +29,6 @@ class Transformers(EngineKind):
     name = "transformers"
     loader = "pathway_local.engines.transformers:TransformersEngine"
     libraries = ("transformers", "torch")
-    builds = ("torch",)  # transformers itself is always here: all judges need its tokenizers
     packages = ("outlines", "llguidance", "transformers", "torch")
     install_hint = f"It needs torch: {TORCH_ALONE}."
 

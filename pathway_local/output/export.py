@@ -19,7 +19,7 @@ from pathway_local.output.export_columns import (
     names,
 )
 from pathway_local.output.plain import sheet_of
-from pathway_local.results.divergence import NOTES, reason_field
+from pathway_local.results.reading_list import NOTES, reason_field
 from pathway_local.results.summary import SECTION, summary_of
 from pathway_local.runs.audit import AuditTrail, file_facts, note, recorded
 from pathway_local.runs.file_errors import decoding
@@ -27,7 +27,7 @@ from pathway_local.runs.purge import purged
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of
-from pathway_local.scores.scores import labels_of
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import same_column
 from pathway_local.sheets.delimited import CSV, TSV
@@ -53,7 +53,8 @@ def export(run: RunFile, target: Path, *, force: bool, only: Sequence[str] = ())
 
     def further() -> Iterator[Page]:
         # They come last: only then are all failures known.
-        yield sheet_of([each for each in summary_of(run) if each.section == SECTION], "summary", labels_of(run))
+        data = Scores(run)
+        yield sheet_of([each for each in summary_of(data) if each.section == SECTION], "summary", data.labels)
         if table.failures:
             yield Page("failures", table.failure_columns, table.failures)
 

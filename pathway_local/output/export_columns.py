@@ -12,7 +12,7 @@ from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import labels_of
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.row import CellValue
 from pathway_local.verdict import Failure, Score, Value, Verdict
 
@@ -200,7 +200,7 @@ def columns_by_rubric(run: RunFile, rubrics: Mapping[str, Rubric]) -> dict[str, 
     scores = [item for rubric in rubrics.values() for item in rubric.format.scores.items()]
     beside = (column for name, score in scores for column in _beside(name, score))
     others = {*names(CASE_COLUMNS), *names(END_COLUMNS), *beside}
-    labels = labels_of(run)
+    labels = Scores(run).labels
     empty: dict[str, dict[str, set[str]]] = {name: {} for name in rubrics}
     for rater_id, fails, has_marks, has_shares, has_mass in run.database.stream(_FILLED):
         rater = raters[rater_id]

@@ -50,18 +50,6 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The share of a level in a bar that holds all levels; `dark` goes from 0 to 1 along the scale."""
-
-    level: str
-    said: str
-    at: float
-    width: float
-    dark: float
-    off_scale: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Axis:
     """A scale from `low` to `high`."""
 
@@ -97,17 +85,16 @@ def axis_around_zero(estimates: Iterable[Estimate]) -> Axis:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its caption: bars, bars of all levels, marks on an axis (around zero or not), points, or a matrix.
+    """A chart with its caption: bars, marks on an axis (around zero or not), points, or a matrix.
 
-    A bar of all levels has a label, what is said of it, and a part for each level that was given; a tick a label and
-    its place; a point of a reliability diagram its place with the ends of its interval, from the left and from the top.
+    A tick has a label and its place; a point of a reliability diagram its place with the ends of its interval, from the
+    left and from the top.
     Each cell of a matrix has its count, its shade from 0 to `SHADES`, and whether both raters gave that level.
     """
 
-    kind: Literal["bars", "stacks", "marks", "diagram", "matrix"]
+    kind: Literal["bars", "marks", "diagram", "matrix"]
     caption: str
     bars: Sequence[Bar] = ()
-    stacks: Sequence[tuple[str, str, Sequence[Part]]] = ()
     marks: Sequence[Mark] = ()
     dots: Sequence[tuple[float, float, float | None, float | None]] = ()
     ticks: Sequence[tuple[str, float]] = ()
@@ -121,8 +108,6 @@ def figures(table: Table, wording: Wording) -> Iterator[Figure]:
     """Yield the charts that a table asks for."""
     if table.chart == "bars":
         yield from _bars(table, wording)
-    elif table.chart == "levels":
-        yield from _stacks(table, wording)
     elif table.chart == "interval":
         yield from _marks(table, wording)
     elif table.chart == "matrix":
@@ -155,28 +140,6 @@ def bars(levels: Sequence[Level], say: Language) -> Iterator[Bar]:
         label = visible(some[0].label) if len(some) == 1 else ""
         said = f"{say.count(count)} · {say.share(count / every)}"
         yield Bar(name, short(label), said, round(100 * count / every, 2), some[0].off_scale)
-
-
-def _stacks(table: Table, wording: Wording) -> Iterator[Figure]:
-    name = table.of_kind("counts")[0].name
-    found = [
-        (wording.row_name(table, row), levels)
-        for row in table.rows
-        if isinstance(levels := row.get(name), tuple) and any(level.count for level in levels)
-    ]
-    if found and all(len(levels) <= MOST_LEVELS for _, levels in found):
-        stacks = tuple(_stack(label, levels, wording.say) for label, levels in found[:MOST_MARKS])
-        yield Figure("stacks", wording.caption(table), stacks=stacks, more=len(found) - len(stacks))
-
-
-def _stack(label: str, levels: Sequence[Level], say: Language) -> tuple[str, str, Sequence[Part]]:
-    every, at, parts = sum(level.count for level in levels), 0.0, list[Part]()
-    for place, level in enumerate(levels):
-        width, dark = 100 * level.count / every, place / max(1, len(levels) - 1)
-        said = say.share(level.count / every)
-        parts.append(Part(level.value, said, round(at, 2), round(width, 2), round(dark, 2), level.off_scale))
-        at += width
-    return short(label), say("cases", count=every), [part for part in parts if part.width]
 
 
 def _marks(table: Table, wording: Wording) -> Iterator[Figure]:

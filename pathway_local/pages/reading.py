@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pathway_local.pages.page import Block, Passage, blocks, outside, page, passages
+from pathway_local.pages.page import Passage, outside, page, passages
 from pathway_local.pages.voices import CaseTable, Voice, case_table, voice
-from pathway_local.results.reading_list import CaseToRead, Groups, ReadingList
+from pathway_local.results.reading_list import CaseToRead, ReadingList
 from pathway_local.results.table import score_title
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.system.visible import visible
@@ -28,11 +28,10 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """The cases of one list: the levels of its score in words, how often groups got them, and the cases."""
+    """The cases of one list, and the levels of its score in words."""
 
     title: str
     levels: tuple[tuple[str, str], ...]
-    charts: tuple[Block, ...]
     table: CaseTable
     cards: tuple[Card, ...]
 
@@ -45,10 +44,10 @@ class Filter:
     values: tuple[str, ...]
 
 
-def reading_page(run: str, lists: Sequence[ReadingList], groups: Groups, say: Language, now: str) -> str:
-    """The page with all lists, made at the time `now` in ISO 8601."""
+def reading_page(run: str, lists: Sequence[ReadingList], columns: Sequence[str], say: Language, now: str) -> str:
+    """The page with all lists, made at the time `now` in ISO 8601; `columns` are those of groups."""
     by = lists[0].by if lists else "score"
-    filters = _filters(lists, groups.columns)
+    filters = _filters(lists, columns)
     return page(
         "read.html",
         say,
@@ -58,29 +57,23 @@ def reading_page(run: str, lists: Sequence[ReadingList], groups: Groups, say: La
         name=visible(run),
         lead=say(f"read_by_{by}"),
         filters=[Filter(outside(each.name, 120), tuple(outside(v, 120) for v in each.values)) for each in filters],
-        lists=list(_cards(lists, say, groups, filters)),
+        lists=list(_cards(lists, say, columns, filters)),
     )
 
 
-def _cards(lists: Sequence[ReadingList], say: Language, groups: Groups, filters: Sequence[Filter]) -> Iterator[Cards]:
-    """Each list as cards; of several with the same score, the first has its levels."""
-    explained: set[str] = set()
+def _cards(
+    lists: Sequence[ReadingList], say: Language, columns: Sequence[str], filters: Sequence[Filter]
+) -> Iterator[Cards]:
     for number, each in enumerate(lists, 1):
         scores = each.rubric.format.scores
         title = visible(score_title(each.rubric.name, each.score) if each.score else each.rubric.name)
-        is_first = bool(each.score) and title not in explained
-        explained.add(title)
-        declared = scores[each.score].levels if is_first else {}
+        declared = scores[each.score].levels if each.score else {}
         levels = tuple((str(value), outside(label)) for value, label in declared.items())
-        about = (each.rubric.name, each.score)
-        charted = [t for t in groups.tables if is_first and (t.about["rubric"], t.about["score"]) == about]
-        if each.pattern:
-            title = say("pattern", title=title, values=", ".join(map(str, each.pattern)))
         shown = tuple(
             _card(f"case-{number}-{place}", case, each.rubric, filters, say) for place, case in enumerate(each.cases, 1)
         )
         rows = [(case, each.rubric, f"#{card.id}", card.places) for case, card in zip(each.cases, shown, strict=True)]
-        yield Cards(title, levels, blocks(charted, say), case_table(rows, groups.columns, say), shown)
+        yield Cards(title, levels, case_table(rows, columns, say), shown)
 
 
 def _card(id: str, case: CaseToRead, rubric: Rubric, filters: Sequence[Filter], say: Language) -> Card:

@@ -83,7 +83,7 @@ def import_ratings(
     if not known and not reading.handouts:
         raise UsageError(f"{run.path.name} has no cases yet", "Name the cases file with --cases, or judge them first.")
     matched, left = matched_ratings(ratings, known, reading.handouts, reading.problems)
-    raters = _raters(run, ratings, file, reading.rubric)
+    raters = _raters(ratings, file, reading.rubric)
     stored = _stored(run, raters)
     given = len(matched)
     if file.kind == "hosted" and matched:
@@ -136,8 +136,8 @@ def import_with_cases(given: Given, file: RatingsFile, command: Sequence[str]) -
             raise
 
 
-def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
-    """Return the file's raters. A file of failed requests names no model: its rater must be one that the run knows."""
+def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> list[Rater]:
+    """Return the file's raters. Raises UsageError for a file of failed requests alone, which names no model."""
     judges: dict[str, set[tuple[str, str]]] = {}
     answered: set[str] = set()
     for rating in ratings:
@@ -145,7 +145,6 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
         own |= {rating.judge} if rating.judge[1] else set()
         failed = isinstance(rating.outcome, Failure) and rating.outcome.kind == HOSTED_ERROR
         answered |= set() if failed else {rating.rater}
-    known = {rater.name: rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("hosted", rubric.name)}
     found = []
     for name, models in judges.items():
         refuse_adjudicators_name(name)
@@ -153,11 +152,8 @@ def _raters(run: RunFile, ratings: Iterable[Rating], file: RatingsFile, rubric: 
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
         if not models and name not in answered:
-            if name not in known:
-                said = f"{file.path.name} holds failed requests alone, and none of them names the model"
-                raise UsageError(said, f"Import the results of {name} first, and then this file.")
-            found.append(known[name])
-            continue
+            hint = "Append its lines to the file of results, and import that."
+            raise UsageError(f"{file.path.name} holds failed requests alone, which name no model", hint)
         service, model = next(iter(models), ("", ""))
         hosted: dict[str, Value] = {"service": service, "model": model} if file.kind == "hosted" else {}
         found.append(Rater(name, file.kind, rubric.name, {"rubric": rubric.sha256, **hosted}))

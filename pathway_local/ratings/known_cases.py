@@ -54,7 +54,7 @@ class KnownCase:
 
 
 class KnownCases:
-    """Finds the run's case by id or by texts, of which a file may hold some alone.
+    """Finds the run's case by its id; texts in the file, of which it may hold some alone, must be the case's.
 
     `numbered`: the cases have row numbers instead of ids. `bad_rows` are ids of rows that could not be judged. With
     `pseudonyms`, ids are replaced by their pseudonyms before the search.
@@ -63,7 +63,7 @@ class KnownCases:
     def __init__(self, run: RunFile, rubric: Rubric, pseudonyms: Pseudonyms | None = None) -> None:
         self._rubric, self._pseudonyms = rubric, pseudonyms
         self._by_id: dict[str, KnownCase] = {}
-        self._by_text: dict[str, list[KnownCase]] = {}
+        self._ids_by_text: dict[str, set[str]] = {}
         self._rules: dict[str, tuple[CaseRule, ...]] = {}
         for case_id, row in run.database.rows(_CASES):
             self._by_id[case_id] = KnownCase(case_id, row)
@@ -95,10 +95,8 @@ class KnownCases:
         known = self._by_id.setdefault(case.id, case)
         if case_hash not in known.hashes:
             known.hashes.add(case_hash)
-            for digest in set(hash_by_input(case_hash).values()):
-                same = self._by_text.setdefault(digest, [])
-                if not same or same[-1] is not known:
-                    same.append(known)
+            for digest in hash_by_input(case_hash).values():
+                self._ids_by_text.setdefault(digest, set()).add(case.id)
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -135,41 +133,16 @@ class KnownCases:
         differing = [name for name, digest in wanted.items() if own.get(name) != digest]
         if not differing:
             return None
-        if others := [name for name in differing if name in own and self._is_of_another(wanted[name], case_id)]:
+        others = [name for name in differing if name in own and self._ids_by_text.get(wanted[name], set()) - {case_id}]
+        if others:
             return Unmatched(f"its id is that of one case, its {' and '.join(others)} that of another", "moved")
         differ = "differs from that" if len(differing) == 1 else "differ from those"
         return Unmatched(f"its {' and '.join(differing)} {differ} of the run's case with this id", "changed")
-
-    def _is_of_another(self, digest: str, case_id: str) -> bool:
-        return any(known.id != case_id for known in self._by_text.get(digest, ()))
 
     def _find(self, case_id: str) -> KnownCase | None:
         # Our exports put an apostrophe before an id that a spreadsheet would run.
         asked = (self._pseudonyms.of(each) if self._pseudonyms else each for each in (case_id, without_guard(case_id)))
         return next((self._by_id[each] for each in asked if each in self._by_id), None)
-
-    def by_texts(self, given: str, number: str) -> CaseRef | Unmatched:
-        """Return the only case that has the texts with the hash `given`; of equal ones, that with this row number."""
-        rarest = min((self._by_text.get(digest, []) for digest in hash_by_input(given).values()), key=len)
-        same = [(known, own) for known in rarest for own in known.holding(given)]
-        if len({own for _, own in same}) > 1:
-            return Unmatched("several texts of the run's cases fit those that the file holds")
-        if len(same) > 1:
-            same = [(known, own) for known, own in same if self.numbered and known.id == number]
-            return same[0][0].ref(same[0][1]) if same else Unmatched("several cases of the run have its texts")
-        return same[0][0].ref(same[0][1]) if same else Unmatched("no case of the run has its texts")
-
-
-def hash_by_case(run: RunFile, rubric: str) -> Mapping[str, str]:
-    """Return the hash of each case's current texts under a rubric: of a judge's latest outcome, else of any rater's.
-
-    Judges read the cases as they are now; ratings of people and hosted judges may return after the texts changed.
-    """
-    query = """
-        SELECT case_id, case_hash FROM current
-        WHERE case_hash <> '' AND rubric = ? AND (kind = 'judge') = ? ORDER BY case_key, number
-    """
-    return {**dict(run.database.rows(query, rubric, False)), **dict(run.database.rows(query, rubric, True))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,9 +187,8 @@ def _case_of(rating: Rating, known: KnownCases, handouts: Mapping[str, Handout])
     if handout := handouts.get(rating.id):
         return known.by_handout(handout, rating.text_hash)
     # A row number says only where a case stood in one file. Rows may have moved since, so texts must confirm it.
-    if known.numbered or not rating.id:
-        if not rating.text_hash:
-            kind = "its case has a row number instead of an id" if known.numbered else "it has no id"
-            return Unmatched(f"{kind}, and no text of the cases was found in its row")
-        return known.by_texts(rating.text_hash, rating.id or rating.number)
-    return known.by_id(rating.id, rating.text_hash)
+    if known.numbered and not rating.text_hash:
+        return Unmatched("its case has a row number instead of an id, and no text of the cases was found in its row")
+    if not known.numbered and not rating.id:
+        return Unmatched("it has no id")
+    return known.by_id(rating.id or rating.number, rating.text_hash)

@@ -40,20 +40,18 @@ def write_rating_sheet(
 ) -> int:
     """Write an evaluator's workbook; return how many texts were cut to fit their cells.
 
-    It has the cases, the rubric's instructions with the progress, and the levels; no scores, case ids or metadata.
+    It has the cases, the rubric's instructions, and the levels; no scores, case ids or metadata.
     """
     book = openpyxl.Workbook()
     ratings = book.worksheets[0]
     ratings.title = RATINGS
     cut = _fill(ratings, rubric, rows)
-    first = 2 + len(rubric.inputs)
-    write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, first, len(rows), Language(lang))
+    _write_instructions(book.create_sheet(INSTRUCTIONS), rubric, evaluator, Language(lang))
     _fill_scale(book.create_sheet(SCALE), rubric)
     for page in book.worksheets:
         # Without a password: the lock keeps a slip of the hand from changing a text, and stops nobody who means to.
         page.protection.sheet = True
         page.protection.formatColumns = page.protection.formatRows = False  # may be made wider
-    book.calculation.fullCalcOnLoad = True
     save_book(book, file)
     return cut
 
@@ -133,21 +131,12 @@ _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _HEADING = re.compile(r"^#{1,6}\s+")
 
 
-def write_instructions(page: Any, rubric: Rubric, evaluator: str, first: int, count: int, say: Language) -> None:
-    """Fill the sheet for one evaluator; `first` is the column of the first score among the ratings.
-
-    A formula counts the rows with a score, of `count`, for each score.
-    """
+def _write_instructions(page: Any, rubric: Rubric, evaluator: str, say: Language) -> None:
     page.column_dimensions["A"].width, page.column_dimensions["B"].width = LABEL_WIDTH, READING_WIDTH
     lines = [(rubric.name, rubric.description), *([(say("sheet_for"), evaluator)] if evaluator else [])]
     lines.append((say("rate_how"), say("sheet_how", ratings=RATINGS, undecided=CANT_SAY)))
-    formulas = len(lines) + 1
-    lines += [(say("sheet_rated", score=score), "") for score in rubric.format.scores]
     for line, (label, text, bold) in enumerate([*((*line, False) for line in lines), *_of_rubric(rubric, say)], 1):
         _put(page, line, label, text, bold=bold)
-    for place in range(len(rubric.format.scores)):
-        column = get_column_letter(first + place)
-        page.cell(formulas + place, 2).value = f'=COUNTA({RATINGS}!{column}2:{column}{count + 1})&" / {count}"'
 
 
 def told_to_people(rubric: Rubric) -> Iterator[tuple[str, bool]]:

@@ -1,6 +1,5 @@
 """Draws cases for people to rate: writes a rating sheet for each person and stores each case's probability."""
 
-import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,9 +38,9 @@ SHEET_COLUMNS = {RATING_ID, "rater", NOTES}
 class SamplePlan:
     """Sample size, seed, sheet and raters.
 
-    Each value of the column `strata` of the cases file is a stratum, from which at least `least` cases are drawn. With
-    `blind`, each evaluator gets the cases in another order; else all get them as drawn, so that the first cases of a
-    sample without strata are a smaller random sample. With `only`, these cases are handed out as they are: no sample.
+    Each value of the column `strata` of the cases file is a stratum, from which at least `least` cases are drawn. All
+    evaluators get the cases in the order in which they were drawn, so that the first cases of a sample without strata
+    are a smaller random sample. With `only`, these cases are handed out as they are: no sample.
     """
 
     given: Given
@@ -50,7 +49,6 @@ class SamplePlan:
     out: Path
     strata: str = ""
     raters: Sequence[str] = ()
-    blind: bool = True
     least: int = LEAST
     only: frozenset[str] = frozenset()
 
@@ -171,12 +169,8 @@ def _drawn_before(run: RunFile, rubric: str, plan: SamplePlan, drawn: Mapping[st
 def _rows(
     run: RunFile, given: CasesGiven, plan: SamplePlan, rater: str, cases: Sequence[Case], job: int
 ) -> list[RatingRow]:
-    """Return one evaluator's rows in their order, under new random ids that the run stores."""
-    order = list(cases)
-    if plan.blind:
-        random.Random(f"{plan.seed} {rater}").shuffle(order)
-    else:
-        order.sort(key=lambda case: rank(case.id, plan.seed))
+    """Return one evaluator's rows in the order of the draw, under new random ids that the run stores."""
+    order = sorted(cases, key=lambda case: rank(case.id, plan.seed))
     handouts = [hand_out(run.key, given.rubric, case, rater) for case in order]
     store_handouts(run, job, handouts)
     texts = [given.rubric.inputs_of(case) for case in order]

@@ -49,7 +49,7 @@ class Lengths:
 class Inspection:
     """The findings about a rubric: an `example` prompt, which ends in the reply's `start`, and a whole `reply` to it.
 
-    `longest` shows a reply at its longest. Without a judge, `lengths` is None and there is no `advice`.
+    Without a judge, `lengths` is None and there is no `advice`.
     """
 
     rubric: Rubric
@@ -58,7 +58,6 @@ class Inspection:
     example: str
     start: str
     reply: str
-    longest: str
     lengths: Lengths | None
     advice: tuple[str, ...]
 
@@ -74,7 +73,6 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     advice = tuple(_example_scores(rubric))
     start = "".join(text for text, _ in reply.start)
     written = start + reply.form.write({slot.name: slot.field.example(slot.name) for slot in reply.form.slots})
-    longest = start + reply.form.write({slot.name: slot.field.longest(slot.name) for slot in reply.form.slots})
     if writer is None:
         shown = rubric.completed(inputs)
         turns = "\n\n".join(f"{turn.role}:\n{turn.render(shown)}" for turn in rubric.turns)
@@ -82,7 +80,7 @@ def inspect(rubric: Rubric, writer: PromptWriter | None = None) -> Inspection:
     else:
         lengths = check_room(writer)
         example, advice = example_prompt(writer), (*advice, *_advice(lengths))
-    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, longest, lengths, advice)
+    return Inspection(rubric, reply.form.reserve, reply.form.limit, example, start, written, lengths, advice)
 
 
 def example_inputs(rubric: Rubric) -> dict[str, str]:

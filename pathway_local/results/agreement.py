@@ -11,8 +11,8 @@ from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.corrected_mean import CorrectedMeans, corrected_means
 from pathway_local.results.label_design import without_picked
 from pathway_local.results.mistakes import mistakes
-from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.matrix import MatrixRater, RatingsMatrix, why_no_levels
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.agreement import PairAgreement, Reliability, pair_agreement, reliability
 from pathway_local.statistics.agreement import special_agreement as special_pair
 from pathway_local.statistics.figure import Estimate, IntArray, Interval
@@ -53,8 +53,8 @@ class ScoreAgreement:
     for their disagreement than on others.
     """
 
-    def __init__(self, run: RunFile, whole: RatingsMatrix, options: AgreementOptions) -> None:
-        combined = [rater for _, rater in run.raters() if (rater.kind, rater.rubric) == ("combined", whole.rubric)]
+    def __init__(self, data: Scores, whole: RatingsMatrix, options: AgreementOptions) -> None:
+        combined = [each for each in data.raters if (each.kind, each.rubric) == ("combined", whole.rubric)]
         members = {rater.name: set(rater.members) for rater in combined}
         # The people that judges are compared with are raters, too, even if only judges are named.
         named = [*options.rater, options.against] if options.rater and options.against else options.rater

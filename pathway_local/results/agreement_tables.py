@@ -43,7 +43,7 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
 def agreement_tables(data: Scores, matrices: Iterable[RatingsMatrix], options: AgreementOptions) -> list[Table]:
     """Every table about a rubric's scores; the raters come first, with what must be said of all."""
-    every, tables = [ScoreAgreement(data.run, matrix, options) for matrix in matrices], list[Table]()
+    every, tables = [ScoreAgreement(data, matrix, options) for matrix in matrices], list[Table]()
     for found, errors in zip(every, group_error_tables([each.people for each in every]), strict=True):
         figures = [*_pairs(found), _together(found), *found.people.tables(), errors]
         tables += [*_bad(data, found.whole, options), _raters(found), *(each for each in figures if each.rows)]

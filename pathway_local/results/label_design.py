@@ -92,11 +92,12 @@ def uneven_strata(matrix: RatingsMatrix) -> Iterator[str]:
     """The columns of strata from which labels were drawn with chances that differ by more than a tenth."""
     people = matrix.scoring("human")
     for each in label_designs(matrix, people) if people else ():
-        if each.worked_on and _is_uneven(each.design):
+        if each.worked_on and is_uneven(each.design):
             yield each.design.sample.strata
 
 
-def _is_uneven(design: Design) -> bool:
+def is_uneven(design: Design) -> bool:
+    """Whether groups were drawn with chances that differ by more than a tenth."""
     chances = design.probability[design.probability > 0]
     return bool(design.sample.strata and chances.max() > EVEN * chances.min())
 

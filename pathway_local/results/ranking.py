@@ -1,27 +1,24 @@
 """The order of chatbots: by the means of a rater's scores, or by a rater's choices between two of them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.rater import raters_named
-from pathway_local.ratings.known_cases import hash_by_case
 from pathway_local.results.comparison import CompareOptions, Comparison, ComparisonPlan, CorrectedComparison, Side
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.results.tally import win_of
-from pathway_local.rubrics.pair import FLIPPED, Pair
+from pathway_local.rubrics.pair import Pair
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.bradley_terry import strength_differences
 from pathway_local.statistics.families import at_holm_levels
 from pathway_local.statistics.figure import BoolArray, Estimate, FloatArray, IntArray, Reason, Undefined
 from pathway_local.statistics.share import share
-from pathway_local.verdict import Verdict
 
 Places = Mapping[str, tuple[int, int]]
 """The best and the worst place that each chatbot can have, by its name."""
@@ -138,17 +135,6 @@ def sentences(each: Order, plan: ComparisonPlan) -> Iterator[Note]:
             yield Note("order_margin", {"said": said, "margin": plan.margin}, "answer") if plan.margin else said
 
 
-@dataclass(slots=True)
-class _Choices:
-    """One rater's choices: each case's chatbots, whether the first won, whether the orders disagreed, its cluster."""
-
-    bots: list[tuple[str, str]] = field(default_factory=list)
-    wins: list[float] = field(default_factory=list)
-    flips: list[bool] = field(default_factory=list)
-    clusters: list[str] = field(default_factory=list)
-    unnamed: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Contestant:
     """A chatbot's comparisons: how many it won, tied and lost, how many ties are flips, and its win rate."""
@@ -183,8 +169,10 @@ def ranking_tables(
 
     Raises UsageError without choices.
     """
-    pairs = [(rubric, rubric.pair) for rubric in rubrics if rubric.pair]
-    found = [each for rubric, pair in pairs for each in rank(data.run, rubric, pair, columns, options)]
+    pairs = [(matrix, rubric.pair) for rubric in rubrics if rubric.pair for matrix in data.matrices([rubric])]
+    found = [
+        each for matrix, pair in pairs if matrix.score == pair.score for each in rank(matrix, pair, columns, options)
+    ]
     if not found:
         raise UsageError(
             "the run has no verdicts that compare two responses", "Such as those of the rubric pair-answer."
@@ -227,51 +215,42 @@ def _first(found: Ranking) -> Note:
     return Note("comes_first" if len(leading) == 1 else "comes_first_unclear", told, "answer")
 
 
-def rank(run: RunFile, rubric: Rubric, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> list[Ranking]:
-    """Return the ranking of each rater who chose between two responses under this rubric."""
-    current = hash_by_case(run, rubric.name)
-    known = [rater.name for _, rater in run.raters()]
-    wanted = {rater for name in options.rater for rater in raters_named(name, known)}
-    by_rater: dict[str, _Choices] = {}
-    for record in run.records(rubric=rubric.name):
-        stale = record.case_hash != current.get(record.case_id)
-        if (options.rater and record.rater not in wanted) or not isinstance(record.outcome, Verdict) or stale:
-            continue
-        win = win_of(record.outcome, pair)
-        if win is None:
-            continue
-        choices = by_rater.setdefault(record.rater, _Choices())
-        bots = record.metadata.get(columns[0], ""), record.metadata.get(columns[1], "")
-        if not all(bots) or bots[0] == bots[1]:
-            choices.unnamed += 1
-            continue
-        choices.bots.append(bots)
-        choices.wins.append(win)
-        choices.flips.append(FLIPPED in record.outcome.marks)
-        # A case without a value is alone in its cluster.
-        choices.clusters.append(record.metadata.get(options.cluster, "") or f"\n{record.case_id}")
-    return [_ranking(rubric.name, rater, options, choices) for rater, choices in by_rater.items()]
+def rank(matrix: RatingsMatrix, pair: Pair, columns: tuple[str, str], options: CompareOptions) -> Iterator[Ranking]:
+    """Yield the ranking of each rater who chose between two responses; a flip counts as a tie."""
+    bots = np.array([[kept.get(name, "") for name in columns] for kept in matrix.metadata], dtype=object).reshape(-1, 2)
+    named = np.all(bots != "", axis=1) & (bots[:, 0] != bots[:, 1])
+    clusters = matrix.clusters(options.cluster) if options.cluster else None
+    chosen = np.where(np.isin(matrix.given, pair.special), np.nan, 0.5 + 0.5 * np.sign(matrix.given))
+    won = np.where(matrix.flipped & np.isfinite(chosen), 0.5, chosen)
+    for place in matrix.places(options.rater) or matrix.scoring():
+        chose = np.isfinite(won[:, place])
+        if chose.any():
+            kept = chose & named
+            about = matrix.rubric, matrix.raters[place].name, int(np.sum(chose & ~named))
+            choices = won[kept, place], matrix.flipped[kept, place], None if clusters is None else clusters[kept]
+            yield _ranking(about, bots[kept], *choices, options.min_group)
 
 
-def _ranking(rubric: str, rater: str, options: CompareOptions, choices: _Choices) -> Ranking:
-    names = sorted({name for bots in choices.bots for name in bots})
-    codes = {name: code for code, name in enumerate(names)}
-    first, second = (np.array([codes[bots[at]] for bots in choices.bots], dtype=np.int64) for at in (0, 1))
-    wins, flips = np.array(choices.wins, dtype=np.float64), np.array(choices.flips, dtype=np.bool_)
-    clusters = np.unique(choices.clusters, return_inverse=True)[1].astype(np.int64) if options.cluster else None
-    bots = [_contestant(name, code, first, second, wins, flips, clusters) for name, code in codes.items()]
-    if len(wins) < options.min_group:
-        few = Undefined(Reason("under {smallest} cases have a choice", smallest=options.min_group))
-        return Ranking(rubric, rater, tuple(bots), len(wins), choices.unnamed, few)
-    found = strength_differences(first, second, wins, names, clusters)
-    if isinstance(found, Undefined):
-        return Ranking(rubric, rater, tuple(bots), len(wins), choices.unnamed, found)
-    strengths, apart = found
-    differences = zip(apart, at_holm_levels([*apart.values()]), strict=True)
-    higher = above((names[one], names[other], each) for (one, other), each in differences)
-    ordered = tuple(bots[place] for place in np.argsort(-strengths, kind="stable"))
-    open_places = places([each.name for each in ordered], higher)
-    return Ranking(rubric, rater, ordered, len(wins), choices.unnamed, open_places)
+def _ranking(
+    about: tuple[str, str, int], bots: NDArray[np.object_], wins: FloatArray, flips: BoolArray,
+    clusters: IntArray | None, smallest: int,
+) -> Ranking:  # fmt: skip
+    """The ranking by choices (n,) between two `bots` (n, 2); `about` has rubric, rater and cases without names."""
+    rubric, rater, unnamed = about
+    names, codes = np.unique(bots.astype(str), return_inverse=True)
+    first, second = codes.reshape(-1, 2).T.astype(np.int64)
+    found = [_contestant(str(name), at, first, second, wins, flips, clusters) for at, name in enumerate(names)]
+    if len(wins) < smallest:
+        few = Undefined(Reason("under {smallest} cases have a choice", smallest=smallest))
+        return Ranking(rubric, rater, tuple(found), len(wins), unnamed, few)
+    apart = strength_differences(first, second, wins, [*map(str, names)], clusters)
+    if isinstance(apart, Undefined):
+        return Ranking(rubric, rater, tuple(found), len(wins), unnamed, apart)
+    strengths, differences = apart
+    pairs = zip(differences, at_holm_levels([*differences.values()]), strict=True)
+    higher = above((found[one].name, found[other].name, each) for (one, other), each in pairs)
+    ordered = tuple(found[place] for place in np.argsort(-strengths, kind="stable"))
+    return Ranking(rubric, rater, ordered, len(wins), unnamed, places([each.name for each in ordered], higher))
 
 
 def _contestant(

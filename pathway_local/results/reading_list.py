@@ -3,48 +3,47 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal
+from warnings import catch_warnings
 
-from pathway_local.case import Case, fingerprint
+import numpy as np
+from pydantic import Field
+
+from pathway_local.case import Case
 from pathway_local.errors import UsageError
 from pathway_local.rater import REPEATS, RaterKind
-from pathway_local.results.divergence import NOTES, ScoreDivergence, reason_field, words_of
-from pathway_local.results.summary import summary_tables
-from pathway_local.results.table import Column, Table
-from pathway_local.results.tally import tally
+from pathway_local.results.analysis import Options, Says
+from pathway_local.results.analysis import Rubric as OneRubric
+from pathway_local.rubrics.fields import TextField
+from pathway_local.rubrics.form import Slot
+from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.record import Record
-from pathway_local.runs.run_file import RunFile
-from pathway_local.scores.scores import Scores, labels_of
+from pathway_local.scores.matrix import RatingsMatrix
+from pathway_local.scores.scores import Scores
 from pathway_local.sheets.cases_file import CasesFile
+from pathway_local.statistics.figure import FloatArray
 from pathway_local.verdict import Failure, Number, Outcome, Value, Verdict
 
 By = Literal["score", "confidence", "disagreement", "failure"]
 """Lowest mean score, lowest confidence, raters furthest apart, or no verdict."""
 
-Ranks = dict[str, list[tuple[float, int, str]]]
-"""For each score the cases to read first: what they are ranked by, their rows and their ids."""
 
-MOST_CHARTED = 12
-"""Groups of a column in a chart."""
+class ReadOptions(Options):
+    """The cases to read, and their order."""
 
-LEVELS = (
-    Column("rater", "rater"), Column("group"), Column("n", "count"), Column("mean", "estimate"),
-    Column("distribution", "counts"),
-)  # fmt: skip
-"""The columns behind a chart of levels by group."""
+    by: Annotated[
+        By,
+        Says(
+            "ORDER",
+            "score: lowest first; confidence: least sure; disagreement; failure.",
+        ),
+    ] = "score"
+    top: Annotated[int, Field(ge=1), Says("N", "Cases for each score.")] = 20
+    rubric: OneRubric = ""
 
-SLACK = 1000
-"""Cases that a ranking may hold beyond its top before it drops those below."""
 
-
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """The columns that divide a run's cases into groups, and how often each rater gave each level in each group."""
-
-    columns: Sequence[str] = ()
-    tables: Sequence[Table] = ()
+NOTES = ("notes",)
+"""The fields in which people's own words are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,96 +93,80 @@ class CaseToRead:
 
 @dataclass(frozen=True, slots=True)
 class ReadingList:
-    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures).
-
-    In a list of one pattern of disagreement, `pattern` has the values that raters gave; else it is empty.
-    """
+    """The cases to read first under one rubric, ranked by one score (`score` is empty for failures)."""
 
     rubric: Rubric
     score: str
     by: By
     cases: tuple[CaseToRead, ...] = field(default=())
-    pattern: tuple[Number, ...] = ()
 
 
-def reading_lists(run: RunFile, rubrics: Iterable[Rubric], by: By, top: int, cases: CasesFile) -> list[ReadingList]:
-    """A list of up to `top` cases for each score of these rubrics, with texts from the cases file.
+def reading_lists(data: Scores, rubrics: Iterable[Rubric], options: ReadOptions, cases: CasesFile) -> list[ReadingList]:
+    """A list of the cases to read first for each score of these rubrics, with texts from the cases file.
 
-    A nominal score has no low end, so it gets no list by score. Panels and adjudicated scores don't count in a
+    A nominal score has no low end, so it gets no list by score. Combined and adjudicated scores don't count in a
     ranking: they repeat others. Rubrics under which nobody has rated get no list; UsageError if none is left.
     """
-    found: list[ReadingList] = []
-    rated = {rater.rubric for _, rater in run.raters()}
+    found, rated = list[ReadingList](), {rater.rubric for rater in data.raters}
     known = [rubric for rubric in rubrics if rubric.name in rated]
     if not known:
         raise UsageError("the run holds no verdicts yet", "Judge some cases or import ratings first.")
     for rubric in known:
-        ranked = _ranked(run, rubric, by, top)
-        said = _said(run, rubric, {case for ids in ranked.values() for case in ids})
+        ranked = _ranked(data, rubric, options.by, options.top)
+        said = _said(data, rubric, {case for ids in ranked.values() for case in ids})
         for score, ids in ranked.items():
             to_read = tuple(_about(said[case], score) for case in ids)
-            found.append(ReadingList(rubric, score, by, to_read))
-    return _with_texts(run, found, cases)
+            found.append(ReadingList(rubric, score, options.by, to_read))
+    return _with_texts(data, found, cases)
 
 
-def pattern_lists(
-    run: RunFile, rubrics: Iterable[Rubric], found: Sequence[ScoreDivergence], cases: CasesFile
-) -> list[ReadingList]:
-    """The cases of `found` to look at first, a list for each pattern of their scores, with texts from the file."""
-    named, lists = {rubric.name: rubric for rubric in rubrics}, list[ReadingList]()
-    for each in found:
-        rubric, by_pattern = named[each.rubric], dict[tuple[Number, ...], list[str]]()
-        for case, scores in each.first.items():
-            by_pattern.setdefault(tuple(sorted(set(scores))), []).append(case)
-        said = _said(run, rubric, set(each.first))
-        for pattern, ids in by_pattern.items():
-            to_read = tuple(_about(said[case], each.score) for case in ids)
-            lists.append(ReadingList(rubric, each.score, "disagreement", to_read, pattern))
-    return _with_texts(run, lists, cases)
-
-
-def _ranked(run: RunFile, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
-    """The ids of the first cases for each score, from one pass over the outcomes."""
-    repeating = {rater.name for _, rater in run.raters() if rater.kind in REPEATS}
-    ranks: Ranks = {name: [] for name in _scores(rubric, by)}
-    for case_id, together in groupby(run.records(rubric=rubric.name), key=lambda record: record.case_id):
-        records = [record for record in together if record.rater not in repeating]
-        for name, ranking in ranks.items():
-            place = _place(records, rubric, name, by)
-            if place is not None:
-                ranking.append((place, records[0].row, case_id))
-                if len(ranking) > top + SLACK:
-                    ranking[:] = sorted(ranking)[:top]
-    return {name: [case_id for *_, case_id in sorted(ranking)[:top]] for name, ranking in ranks.items()}
-
-
-def _scores(rubric: Rubric, by: By) -> list[str]:
+def _ranked(data: Scores, rubric: Rubric, by: By, top: int) -> dict[str, list[str]]:
+    """The ids of the first cases for each score; equal ones come in the order of the cases file."""
     if by == "failure":
-        return [""]
-    return [name for name, each in rubric.format.scores.items() if by != "score" or each.scale != "nominal"]
+        places = dict(_failed(data, rubric))
+        return {"": sorted(places, key=lambda case: places[case])[:top]}
+    found = dict[str, list[str]]()
+    for matrix in data.matrices([rubric]):
+        if not (by == "score" and matrix.nominal):
+            place = _places(matrix, by)
+            order = np.argsort(place, kind="stable")[:top]
+            found[matrix.score] = [matrix.case_ids[at] for at in order if np.isfinite(place[at])]
+    return found
 
 
-def _place(records: Sequence[Record], rubric: Rubric, name: str, by: By) -> float | None:
-    """Return the value that ranks a case, the lowest first; None if it is not on the list."""
-    verdicts = [record.outcome for record in records if isinstance(record.outcome, Verdict)]
-    if by == "failure":
-        return float(len(verdicts)) if len(verdicts) < len(records) else None
-    given = [verdict.scores[name] for verdict in verdicts if name in verdict.scores]
-    if by == "confidence":
-        return min((score.confidence for score in given if score.confidence is not None), default=None)
-    special = rubric.format.scores[name].special
-    values = [score.value for score in given if score.value not in special]
-    return fmean(values) if values else None
+def _places(matrix: RatingsMatrix, by: By) -> FloatArray:
+    """The numbers that rank the cases, (cases,), the lowest first; NaN where a case is not on the list."""
+    columns = [place for place, rater in enumerate(matrix.raters) if rater.kind not in REPEATS]
+    given, levels = matrix.given[:, columns], matrix.on_scale[:, columns]
+    with np.errstate(all="ignore"), catch_warnings(action="ignore"):  # of cases without a score, the mean is NaN
+        if by == "score":
+            return np.asarray(np.nanmean(levels, axis=1))
+        if by == "confidence":
+            return np.asarray(np.nanmin(matrix.confidence[:, columns], axis=1))
+        apart = np.nanstd(levels, axis=1)
+    # No distance says how far a special level is from the others, so such cases come first.
+    special = np.isfinite(given).any(axis=1) & (np.isfinite(given).sum(axis=1) > np.isfinite(levels).sum(axis=1))
+    apart = np.where(special & np.isfinite(levels).any(axis=1), float(np.ptp(matrix.scale or (0,))) + 1, apart)
+    return np.where(apart > 0, -apart, np.nan)
 
 
-def _said(run: RunFile, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
+def _failed(data: Scores, rubric: Rubric) -> Iterator[tuple[str, int]]:
+    """Yield the cases with a failure, and how many verdicts they have."""
+    repeating = {rater.name for rater in data.raters if rater.kind in REPEATS}
+    for case_id, together in groupby(data.outcomes(rubric.name), key=lambda record: record.case_id):
+        outcomes = [record.outcome for record in together if record.rater not in repeating]
+        verdicts = sum(isinstance(each, Verdict) for each in outcomes)
+        if verdicts < len(outcomes):
+            yield case_id, verdicts
+
+
+def _said(data: Scores, rubric: Rubric, wanted: set[str]) -> dict[str, CaseToRead]:
     """What every rater said about these cases, by id."""
-    kinds = {rater.name: rater.kind for _, rater in run.raters() if rater.rubric == rubric.name}
-    labels = labels_of(run)
+    kinds = {rater.name: rater.kind for rater in data.raters if rater.rubric == rubric.name}
     found: dict[str, CaseToRead] = {}
-    for record in run.records(rubric=rubric.name, cases=wanted) if wanted else ():
+    for record in data.outcomes(rubric.name, cases=wanted) if wanted else ():
         known = found.get(record.case_id, CaseToRead(record.case_id, record.row, (), record.metadata))
-        label = labels.get(record.rater, "")
+        label = data.labels.get(record.rater, "")
         said = said_by(record.rater, kinds[record.rater], record.outcome, rubric, record.case_hash, label)
         found[record.case_id] = replace(known, said=(*known.said, said))
     return found
@@ -194,7 +177,9 @@ def said_by(rater: str, kind: RaterKind, outcome: Outcome, rubric: Rubric, about
     if isinstance(outcome, Failure):
         return Said(rater, kind, (), "", f"{outcome.kind}: {outcome.message}", about, caution)
     names = [*NOTES, *dict.fromkeys(reason_field(rubric.format, name) for name in rubric.format.scores)]
-    words, given = words_of(outcome, names), tuple(given_by(outcome, rubric))
+    texts = [outcome.fields.get(name) for name in names if name]
+    words = "\n".join(text for text in texts if isinstance(text, str) and text)
+    given = tuple(given_by(outcome, rubric))
     return Said(rater, kind, given, words, "", about, caution, outcome.fields, outcome.marks)
 
 
@@ -206,6 +191,15 @@ def given_by(verdict: Verdict, rubric: Rubric) -> Iterator[Given]:
             yield Given(name, score.value, label, score.confidence, score.probabilities)
 
 
+def reason_field(output_format: OutputFormat, score: str) -> str:
+    """The text field that goes with a score: the first one behind it, else the last one before it."""
+    slots = [part for part in output_format.parts if isinstance(part, Slot)]
+    at = next(place for place, slot in enumerate(slots) if slot.score == score)
+    behind = [slot.name for slot in slots[at:] if isinstance(slot.field, TextField)]
+    before = [slot.name for slot in slots[:at] if isinstance(slot.field, TextField)]
+    return behind[0] if behind else before[-1] if before else ""
+
+
 def _about(case: CaseToRead, score: str) -> CaseToRead:
     """The case with the list's own score alone; a list of failures shows all scores."""
     if not score:
@@ -214,31 +208,19 @@ def _about(case: CaseToRead, score: str) -> CaseToRead:
     return replace(case, said=tuple(said))
 
 
-def _with_texts(run: RunFile, lists: Sequence[ReadingList], cases: CasesFile) -> list[ReadingList]:
+def _with_texts(data: Scores, lists: Sequence[ReadingList], cases: CasesFile) -> list[ReadingList]:
     """The lists with the texts of their cases, from one pass over the file."""
     wanted = {case.case for each in lists for case in each.cases}
     known = {item.id: item for item in cases if isinstance(item, Case) and item.id in wanted} if wanted else {}
     return [
-        replace(each, cases=tuple(_with_text(run, each.rubric, case, known) for case in each.cases)) for each in lists
+        replace(each, cases=tuple(_with_text(data, each.rubric, case, known) for case in each.cases)) for each in lists
     ]
 
 
-def _with_text(run: RunFile, rubric: Rubric, case: CaseToRead, known: Mapping[str, Case]) -> CaseToRead:
+def _with_text(data: Scores, rubric: Rubric, case: CaseToRead, known: Mapping[str, Case]) -> CaseToRead:
     given = known.get(case.case)
     if given is None:
         return case
     texts = rubric.texts_of(given)
-    now = fingerprint(run.key, texts)
+    now = data.hash_of(texts)
     return replace(case, texts=texts, changed=any(said.about not in ("", now) for said in case.said))
-
-
-def groups_in(data: Scores) -> Groups:
-    """Return the groups of a run's cases, from one pass over its outcomes."""
-    columns, found, raters = data.group_columns(), list[Table](), [rater.name for rater in data.raters]
-    for column, groups in zip(columns, tally(data.run.records(), data.rubrics, columns), strict=True):
-        tables = summary_tables(data, groups, column) if len({each.group for each in groups}) <= MOST_CHARTED else ()
-        for each in tables:
-            if each.key == "groups":
-                rows = sorted(each.rows, key=lambda row: raters.index(str(row["rater"])))
-                found.append(replace(each, columns=LEVELS, rows=rows, notes=(), chart="levels"))
-    return Groups(columns, found)

@@ -23,7 +23,6 @@ from pathway_local.results.summary import findings, missed, summary_tables
 from pathway_local.results.table import Table
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.audit import AuditTrail
 from pathway_local.runs.jobs import Job
 from pathway_local.scores.matrix import RatingsMatrix
 from pathway_local.scores.scores import Scores
@@ -70,12 +69,12 @@ def report(data: Scores, options: ReportOptions) -> Report:
     plan = options.model_copy(update=known)
     asked = {name: getattr(plan, name) for name in ("between", "pair_by", "cluster", "min_group")}
     comparison = comparison_plan(data, CompareOptions(**asked)) if plan.between else None
-    run, rubrics, raters = data.run, data.rubrics, tuple(data.raters)
+    rubrics, raters = data.rubrics, tuple(data.raters)
     people = [rater.name for rater in raters if rater.kind == "human"]
     if plan.against and not raters_named(plan.against, people):
         raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
     kinds = {rater.name: rater.kind for rater in raters}
-    whole, *parts = tally(data.run.records(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    whole, *parts = tally(data.outcomes(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
     places = list(rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
@@ -104,7 +103,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
     tables += agreed_on
     return Report(
-        name=run.path.stem,
+        name=data.path.stem,
         cases=data.cases,
         rubrics=rubrics,
         raters=raters,
@@ -112,8 +111,8 @@ def report(data: Scores, options: ReportOptions) -> Report:
         findings=[*told, *(findings(others, kinds) if others or not whole else ())],
         warnings=[*mistakes_in(data), *missed(whole, labelled)],
         tables=tables,
-        jobs=tuple(run.jobs.all()),
-        head=AuditTrail(run.database).head(),
+        jobs=data.jobs,
+        head=data.trail,
     )
 
 

@@ -9,7 +9,7 @@ from pathway_local.note import Note
 from pathway_local.probes.drawing import SelfTest
 from pathway_local.probes.probe_list import NEEDED, NEEDED_OF_ATTACKS, PROBES, Expected
 from pathway_local.results.table import Cell, Column, Table
-from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 from pathway_local.statistics.effect import mean_effect
 from pathway_local.statistics.figure import Estimate
 from pathway_local.statistics.intervals import wilson
@@ -68,11 +68,11 @@ class _Scale:
         }[expected]
 
 
-def self_test_table(run: RunFile, tested: SelfTest, judges: Sequence[str], file: str) -> Table:
+def self_test_table(data: Scores, tested: SelfTest, judges: Sequence[str], file: str) -> Table:
     """Return what each change did to each judge's scores, as a self-test's run shows it."""
     rows, notes, failures = list[dict[str, Cell]](), [Note("necessary", kind="answer")], 0
     for judge in judges:
-        twins, values, failed = _read(run, tested, judge)
+        twins, values, failed = _read(data, tested, judge)
         failures += failed
         spread = _spread(twins, values)
         notes.append(Note("repeats_spread", {"judge": judge, "spread": spread}))
@@ -93,11 +93,11 @@ _Values = Mapping[str, float | None]
 """Each row's expected score by its id; None off the scale."""
 
 
-def _read(run: RunFile, tested: SelfTest, judge: str) -> tuple[_Twins, _Values, int]:
+def _read(data: Scores, tested: SelfTest, judge: str) -> tuple[_Twins, _Values, int]:
     """Return the changed rows, all scores, and the number of rows without a verdict."""
     twins, values, failed = dict[str, tuple[str, str, str]](), dict[str, float | None](), 0
     special = tested.rubric.format.scores[tested.score].special
-    for record in run.records(rater=judge):
+    for record in data.outcomes(rater=judge):
         if not isinstance(record.outcome, Verdict):
             failed += 1
             continue

@@ -14,9 +14,6 @@ from pathway_local.results.table import Cell, Column, Level, Table, score_title
 from pathway_local.results.tally import LOW_MASS, SHOWN_FAILURES, Group, Preferences, ScoreSummary, tally
 from pathway_local.rubrics.pair import SWAPPED
 from pathway_local.rubrics.verdict_list import VerdictListField
-from pathway_local.runs.purge import purged
-from pathway_local.runs.run_cases import shares_judged
-from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 from pathway_local.statistics.figure import Interval, Undefined
 
@@ -45,7 +42,7 @@ def summary(data: Scores, options: SummaryOptions) -> Iterator[Table]:
     """Show the scores, confidence and failures of a run."""
     by, cluster = data.column(options.by), data.column(options.cluster)
     options = options.model_copy(update={"by": by, "cluster": cluster})
-    whole, groups = tally(data.run.records(), data.rubrics, ["", by], cluster)
+    whole, groups = tally(data.outcomes(), data.rubrics, ["", by], cluster)
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, options.bad)
     found = [each for matrix in matrices if (each := bad_answers(data, matrix, options))]
@@ -71,7 +68,7 @@ def summary_tables(
         *_hidden(groups, by, smallest),
         *_without(data, groups),
     ]
-    parts = shares_judged(data.run)
+    parts = data.parts_judged
     notes += [note for group in whole for note in _on_rater(group, parts)]
     notes += _in_groups_alone(shown, by, whole) if by else []
     each = [(group, score) for group in scored for score in group.scores.values() if group.failures or _is_given(score)]
@@ -85,7 +82,7 @@ def summary_tables(
         yield _choices(pairs, about, notes)
     elif not each:
         yield _scores([], about, "", "", notes)
-    yield from _failures(groups, shown, by, data.run.path.name)
+    yield from _failures(groups, shown, by, data.path.name)
 
 
 def _is_given(score: ScoreSummary) -> bool:
@@ -201,8 +198,8 @@ def _hidden(groups: Sequence[Group], by: str, smallest: int) -> Iterator[Note]:
 
 def _without(data: Scores, groups: Sequence[Group]) -> Iterator[Note]:
     if not groups:
-        removed = purged(data.run)
-        yield Note("purged", {"at": removed[0]}, "answer") if removed else Note("no_outcomes", kind="answer")
+        removed = data.purged
+        yield Note("purged", {"at": removed}, "answer") if removed else Note("no_outcomes", kind="answer")
 
 
 def _on_rater(group: Group, parts: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Note]:
@@ -283,9 +280,9 @@ def _remedy(group: Group, name: str) -> Note:
     return Note("cut_in_file", {"limits": limits})
 
 
-def summary_of(run: RunFile) -> list[Table]:
+def summary_of(data: Scores) -> list[Table]:
     """The scores and choices of a run, with cautions about judges."""
-    return found_by(ANALYSIS, Scores(run), {})
+    return found_by(ANALYSIS, data, {})
 
 
 ANALYSIS = Analysis(

@@ -61,8 +61,8 @@ class Table:
 
     A table in `detail` is shown where somebody asks for all. `heading` names the parts of `about` that stand above all
     tables with the same ones, and `section` the part of a page that they belong to. A `chart` draws the first estimate,
-    the counts of each row by themselves or as parts of one bar, or people's mean by the expected score, on an axis that
-    reaches over the `scale`, or shades counts.
+    the counts of each row, or people's mean by the expected score, on an axis that reaches over the `scale`, or shades
+    counts.
     """
 
     key: str
@@ -73,7 +73,7 @@ class Table:
     detail: bool = False
     heading: Sequence[str] = ()
     section: str = ""
-    chart: Literal["", "interval", "bars", "levels", "calibration", "matrix"] = ""
+    chart: Literal["", "interval", "bars", "calibration", "matrix"] = ""
     scale: tuple[float, float] | None = None
 
     def of_kind(self, *kinds: ColumnKind) -> list[Column]:

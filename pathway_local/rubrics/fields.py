@@ -4,9 +4,8 @@ One class per kind writes its grammar, counts its tokens, reads its text and wri
 layout (`in_json`): so the grammar and the reader can't drift apart. CONTRIBUTING.md says how to add a kind.
 """
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -15,7 +14,6 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.grammar import ESCAPES, literal, read_value, string_budget, string_rules
-from pathway_local.rubrics.keywords import bounded, check_keywords
 from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
 from pathway_local.verdict import Number, Value, plain
 
@@ -25,8 +23,21 @@ SLACK = 2
 
 _BARE = re.compile(r"-?\d+(\.\d+)?|true|false|null")
 
-
 ScoreValue = Annotated[Number, Field(ge=-1_000_000, le=1_000_000), AfterValidator(plain)]
+
+
+def ladder(low: Number, high: Number, step: Number) -> list[Number]:
+    """Return the numbers from `low` to `high`. Raises ValueError if they are too many, or if `high` is none of them."""
+    steps = (high - low) / step
+    if not 1 <= round(steps) <= 1000 or abs(steps - round(steps)) > 1e-6:
+        raise ValueError("max must lie 1 to 1000 steps above min")
+    return [plain(low + at * step) for at in range(round(steps) + 1)]
+
+
+def digits(values: Sequence[Number], *ends: Number | None) -> list[str]:
+    """Return each value with as many decimals as `ends` have: with steps of 0.5, 1 would begin 1.5."""
+    places = max(len(str(number).partition(".")[2]) for number in ends)
+    return [f"{value:.{places}f}" if places else str(value) for value in values]
 
 
 class ScoreField(Listed):
@@ -51,9 +62,7 @@ class ScoreField(Listed):
         if (self.min is None) != (self.max is None) or (self.min is None and not self.levels):
             raise ValueError("a score needs levels, or min and max")
         if self.min is not None and self.max is not None:
-            steps = (self.max - self.min) / self.step
-            if not 1 <= round(steps) <= 1000 or abs(steps - round(steps)) > 1e-6:
-                raise ValueError("max must lie 1 to 1000 steps above min")
+            ladder(self.min, self.max, self.step)
         for name, given in (("levels", self.levels), ("special", self.special), ("written", self.written)):
             strange = sorted(set(given) - set(self.values))
             if strange:
@@ -71,9 +80,8 @@ class ScoreField(Listed):
         """All values in ascending order, special ones included."""
         if self.min is None or self.max is None:
             return tuple(sorted(self.levels))
-        steps = round((self.max - self.min) / self.step)
         beyond = set(self.special) & set(self.written)
-        return tuple(sorted({*(plain(self.min + at * self.step) for at in range(steps + 1)), *beyond}))
+        return tuple(sorted({*ladder(self.min, self.max, self.step), *beyond}))
 
     def between(self, value: Number) -> bool:
         """Return whether a number that is no value lies between the lowest and the highest level.
@@ -92,11 +100,8 @@ class ScoreField(Listed):
 
     def values_by_text(self, in_json: bool) -> dict[str, Number]:
         """Return the text of each value, and the value."""
-        # With steps of 0.5, all values have one decimal: were 1 written without, it would begin 1.5.
-        places = max(len(str(number).partition(".")[2]) for number in (self.step, self.min))
-        spelled = {
-            value: self.written.get(value, f"{value:.{places}f}" if places else str(value)) for value in self.values
-        }
+        shown = zip(self.values, digits(self.values, self.step, self.min), strict=True)
+        spelled = {value: self.written.get(value, text) for value, text in shown}
         # Numbers, true, false and null are JSON as they stand; other words need quotes.
         return {
             text if not in_json or _BARE.fullmatch(text) else literal(text): value for value, text in spelled.items()
@@ -138,60 +143,25 @@ class BooleanField(Listed):
         return {"type": "boolean"}
 
 
-class NumberField(FieldKind):
-    """A number from `min` to `max` with at most `decimals` digits after the point."""
+class NumberField(Listed):
+    """A number from `min` to `max` that is no score, in steps of `step`."""
 
     type: Literal["number"] = "number"
-    min: int = 0
-    max: int = 100
-    decimals: int = Field(default=0, ge=0, le=6)
+    min: ScoreValue = 0
+    max: ScoreValue = 100
+    step: Annotated[ScoreValue, Field(gt=0)] = 1
 
     @model_validator(mode="after")
     def _bounded(self) -> "NumberField":
-        if not 1 <= self.max - self.min <= 10_000:
-            raise ValueError("max must lie 1 to 10000 above min")
+        ladder(self.min, self.max, self.step)
         return self
 
-    def _pattern(self) -> str:
-        """Return a regex that matches exactly the numbers in range: it lists them, since there are at most 10,000."""
-        parts = []
-        if self.max >= 0:
-            parts.append(self._magnitudes("", max(self.min, 0), self.max))
-        if self.min < 0:
-            parts.append(self._magnitudes("-", max(-self.max, 0), -self.min))
-        return "|".join(parts)
-
-    def _magnitudes(self, sign: str, low: int, high: int) -> str:
-        # The number at the end of the range takes zeros alone behind its point: 5.0 is in range, 5.1 is not.
-        fraction = f"(\\.[0-9]{{1,{self.decimals}}})?" if self.decimals else ""
-        zeros = f"(\\.0{{1,{self.decimals}}})?" if self.decimals else ""
-        inner = [f"({'|'.join(map(str, range(high - 1, low - 1, -1)))}){fraction}"] if high > low else []
-        return "|".join(f"{sign}{part}" for part in [f"{high}{zeros}", *inner])
-
-    def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        return f"{name}: {name.upper()}\n{name.upper()}: /{self._pattern()}/\n"
-
-    def budget(self, in_json: bool) -> int:
-        return max(len(str(self.min)), len(str(self.max))) + self.decimals + 2
-
-    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
-        # Take all digits first, as the grammar's lexer does, and compare with the range only then.
-        found = re.compile(r"-?[0-9]+(\.[0-9]+)?").match(text, at)
-        if not found or not re.fullmatch(self._pattern(), found.group()):
-            raise ReplyError(f"expected a number from {self.min} to {self.max}")
-        return (float if self.decimals else int)(found.group()), found.end()
-
-    def write(self, value: Value, in_json: bool) -> str:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not self.min <= value <= self.max:
-            raise ReplyError(f"{value!r} is not a number from {self.min} to {self.max}")
-        return f"{value:.{self.decimals}f}"
-
-    def example(self, name: str) -> Value:
-        return self.max
+    def texts(self, in_json: bool) -> Mapping[str, Value]:
+        values = ladder(self.min, self.max, self.step)
+        return dict(zip(digits(values, self.min, self.step), values, strict=True))
 
     def as_schema(self) -> dict[str, JsonValue]:
-        kind = "number" if self.decimals else "integer"
-        return {"type": kind, "minimum": self.min, "maximum": self.max}
+        return {"type": "number", "minimum": self.min, "maximum": self.max}
 
 
 class TextField(FieldKind):
@@ -240,9 +210,6 @@ class TextField(FieldKind):
     def example(self, name: str) -> Value:
         return f"({name})"
 
-    def longest(self, name: str) -> Value:
-        return f"({name}: up to {self.tokens} tokens)"
-
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
 
@@ -279,9 +246,6 @@ class TextListField(JsonKind):
     def example(self, name: str) -> Value:
         return [f"({name})"]
 
-    def longest(self, name: str) -> Value:
-        return [f"({number}: up to {self.tokens} tokens)" for number in range(1, self.items + 1)]
-
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "array", "items": {"type": "string"}, "maxItems": self.items}
 
@@ -294,35 +258,3 @@ class EchoField(FieldKind):
 
     def as_schema(self) -> dict[str, JsonValue]:
         return {"type": "string"}
-
-
-class JsonField(JsonKind):
-    """Any JSON value that `schema` allows. Whatever has no bound there gets one, since it might never end."""
-
-    type: Literal["json"] = "json"
-    json_schema: Mapping[str, JsonValue] = Field(alias="schema")
-    tokens: int = Field(default=600, ge=8, le=8000)
-
-    @model_validator(mode="after")
-    def _kept(self) -> "JsonField":
-        if self.json_schema:
-            check_keywords(self.json_schema)
-        return self
-
-    def rules(self, name: str, after: Ending, in_json: bool) -> str:
-        self.check_layout(in_json)
-        # Without this, llguidance lets blanks run on for ever between the parts of a value.
-        spaced = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-        return f"{name}: %json {json.dumps({**bounded(self.json_schema), 'x-guidance': spaced})}\n"
-
-    def budget(self, in_json: bool) -> int:
-        return self.tokens
-
-    def read(self, text: str, at: int, after: Ending, in_json: bool) -> tuple[Value, int]:
-        return read_value(text, at, object, "a JSON value")
-
-    def example(self, name: str) -> Value:
-        return f"({name}: JSON that keeps to its schema)"
-
-    def as_schema(self) -> dict[str, JsonValue]:
-        return dict(self.json_schema)

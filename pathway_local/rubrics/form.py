@@ -14,7 +14,6 @@ from pathway_local.rubrics.fields import (
     BooleanField,
     ChoiceField,
     EchoField,
-    JsonField,
     NumberField,
     ScoreField,
     TextField,
@@ -25,15 +24,7 @@ from pathway_local.rubrics.verdict_list import VerdictListField
 from pathway_local.verdict import Number, Value
 
 AnyField = Annotated[
-    TextField
-    | ScoreField
-    | EchoField
-    | ChoiceField
-    | BooleanField
-    | NumberField
-    | TextListField
-    | VerdictListField
-    | JsonField,
+    TextField | ScoreField | EchoField | ChoiceField | BooleanField | NumberField | TextListField | VerdictListField,
     Field(discriminator="type"),
 ]
 

@@ -59,10 +59,6 @@ class FieldKind(BaseModel):
         """Return a value that shows people what the field called `name` takes."""
         raise NotImplementedError
 
-    def longest(self, name: str) -> Value:
-        """Return a value that shows people the most that the field may take."""
-        return self.example(name)
-
     def as_schema(self) -> dict[str, JsonValue]:
         """Return the JSON Schema of the value."""
         raise NotImplementedError
@@ -96,10 +92,6 @@ class Listed(FieldKind):
 
     def example(self, name: str) -> Value:
         return list(self.texts(False).values())[-1]
-
-    def longest(self, name: str) -> Value:
-        texts = self.texts(False)
-        return texts[max(texts, key=len)]
 
     def write(self, value: Value, in_json: bool) -> str:
         for text, meaning in self.texts(in_json).items():

@@ -29,7 +29,6 @@ _NUMBERED = re.compile(rf"({_NUMBER})(?: ?= ?| |(?={_MARK})|$)(.*)")
 _SIZED = re.compile(r"(text|line)(?: (\d+))?")
 _TEXTS = re.compile(r"list(?: (\d+))?(?: of text (\d+))?")
 _LIST = re.compile(rf"\[(.+)\](?: up to (\d+))? as {_NAME}")
-_JSON = re.compile(r"json(?: (\d+))? ?(\{.*\})")
 _OPEN, _CLOSED = "[({", "])}"
 _SAFE = re.compile(r"[^\W\d_][\w'’./%]*(?: [\w'’./%]+)*")
 _RESERVED = re.compile(r"(?:^| )(?:or|as|by|to)(?: |$)")
@@ -86,12 +85,11 @@ def _kind(said: str, words: Sequence[str]) -> Field:
     if said.startswith("="):
         return {"type": "echo", "input": _plain(said[1:].strip(), words)}
     if found := re.fullmatch(f"number {_RANGE}", said):
-        return _free_number(found[1], found[2], found[3] or "1")
+        low, high, step = (_number(each) for each in (found[1], found[2], found[3] or "1"))
+        return {"type": "number", "min": low, "max": high, "step": step}
     if found := _LIST.fullmatch(said):
         members = _named(_divided(found[1], ","), words)
         return _sizes(type="verdicts", score=_plain(found[3], words), items=found[2]) | {"members": members}
-    if found := _JSON.fullmatch(said):
-        return _sizes(type="json", tokens=found[1]) | {"schema": _schema(found[2], words)}
     if said.startswith("choice "):
         choices = _divided(said.removeprefix("choice "), r"\|")
         return {"type": "choice", "choices": [_plain(word, words) for word in choices]}
@@ -100,19 +98,6 @@ def _kind(said: str, words: Sequence[str]) -> Field:
 
 def _sizes(**given: str | None) -> Field:
     return {key: int(value) if value.isdecimal() else value for key, value in given.items() if value}
-
-
-def _free_number(low: str, high: str, step: str) -> Field:
-    if not re.fullmatch(r"1|0\.0*1", step) or "." in low + high:
-        raise ValueError("a number that is no score has whole ends and is by 1, 0.1, 0.01 and so on")
-    return {"type": "number", "min": int(low), "max": int(high), "decimals": len(step.partition(".")[2])}
-
-
-def _schema(text: str, words: Sequence[str]) -> object:
-    try:
-        return json.loads(re.sub(_MARK, lambda found: json.dumps(_plain(found[0], words)), text))
-    except (ValueError, RecursionError):
-        raise ValueError("the schema behind json is no JSON") from None
 
 
 def _score(said: str, words: Sequence[str]) -> Field:

@@ -10,7 +10,7 @@ from pathway_local.errors import ReplyError
 from pathway_local.rubrics.ending import Ending
 from pathway_local.rubrics.fields import BooleanField, ChoiceField, NumberField, ScoreField, TextField
 from pathway_local.rubrics.grammar import STRING, literal, read_value
-from pathway_local.rubrics.kind import FieldKind, JsonKind, Listed
+from pathway_local.rubrics.kind import JsonKind, Listed
 from pathway_local.verdict import Number, Value, plain
 
 Member = Annotated[TextField | ScoreField | ChoiceField | BooleanField | NumberField, Field(discriminator="type")]
@@ -113,31 +113,22 @@ class VerdictListField(JsonKind):
     def example(self, name: str) -> Value:
         return [{key: json.loads(each.write(each.example(key), True)) for key, each in self.members.items()}]
 
-    def longest(self, name: str) -> Value:
-        one: Value = {key: json.loads(each.write(each.longest(key), True)) for key, each in self.members.items()}
-        return [one] * self.items
-
     def as_schema(self) -> dict[str, JsonValue]:
-        properties: dict[str, JsonValue] = {}
-        for key, member in self.members.items():
-            texts = [json.loads(text) for text in _spelled(member)]
-            properties[key] = {"enum": texts} if texts else member.as_schema()
+        plain = (TextField, NumberField)
+        properties: dict[str, JsonValue] = {
+            key: member.as_schema() if isinstance(member, plain) else {"enum": [*_spelled(member)]}
+            for key, member in self.members.items()
+        }
         items: dict[str, JsonValue] = {"type": "object", "properties": properties, "required": list(properties)}
         return {"type": "array", "items": {**items, "additionalProperties": False}, "maxItems": self.items}
 
 
 def _takes(member: Member, value: Value) -> bool:
-    match member:
-        case TextField():
-            return isinstance(value, str)
-        case NumberField(min=low, max=high, decimals=decimals):
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                return False
-            return low <= value <= high and round(value, decimals) == value
-        case _:
-            return json.dumps(value) in _spelled(member)
+    if isinstance(member, TextField):
+        return isinstance(value, str)
+    return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in _spelled(member))
 
 
-def _spelled(member: FieldKind) -> list[str]:
-    """Return the JSON of each value that a member may have; empty for a text or a number."""
-    return [json.dumps(json.loads(text)) for text in member.texts(True)] if isinstance(member, Listed) else []
+def _spelled(member: Listed) -> list[JsonValue]:
+    """Return each value that a member may have, as JSON says it."""
+    return [json.loads(text) for text in member.texts(True)]

@@ -23,9 +23,6 @@ STEPS_BETWEEN_SIGNALS = 1_000_000
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database while it is in use."""
 
-SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""The end of a journal that names another file, which SQLite would delete."""
-
 IDS_PER_QUERY = 5_000
 AMONG = "case_key IN (SELECT key FROM cases WHERE case_id IN ({}))"
 """The condition by which a query of `current` finds the outcomes of some cases, for `rows_among`."""
@@ -42,7 +39,6 @@ class Database:
         self._connection = connection
         self._errors = run_file_errors(path)
         self._lock = lock
-        self._schema = self._schema_version()
 
     @classmethod
     def writer(cls, path: Path) -> Self:
@@ -113,8 +109,6 @@ class Database:
         with self._errors:
             self._connection.execute("SAVEPOINT change" if inner else "BEGIN IMMEDIATE")
             try:
-                if not inner:
-                    self._check_schema_again()
                 yield
                 self._connection.execute("RELEASE change" if inner else "COMMIT")
             except BaseException:
@@ -174,15 +168,6 @@ class Database:
             if not _is_sound(self._connection):
                 raise damaged(self.path, "the run file is damaged")
 
-    def _schema_version(self) -> int:
-        return int(self._connection.execute("PRAGMA main.schema_version").fetchone()[0])
-
-    def _check_schema_again(self) -> None:
-        """Refuse to write into a schema that another program changed since the file was opened."""
-        if (now := self._schema_version()) != self._schema:
-            check_schema(self.path, self._connection)
-            self._schema = now
-
     def _check_place(self) -> None:
         """Refuse to go on in a file that its name no longer leads to: nobody would find what we store there."""
         if self._lock and not self._lock.holds(self.path):
@@ -217,8 +202,8 @@ def _connect_reader(path: Path) -> sqlite3.Connection:
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection to an existing file; `mode` is "rw", or another mode of SQLite with its parameters.
 
-    Raises RunFileError if the file has a second name, or if one beside it is not the owner's or names another file:
-    SQLite would read from it, write cells into it, or delete what it names.
+    Raises RunFileError if the file has a second name, or if one beside it is not the owner's: SQLite would read from
+    it, or write cells into it.
     """
     _check_beside(path)
     db = sqlite3.connect(
@@ -253,21 +238,8 @@ def _check_beside(path: Path) -> None:
         with suppress(FileNotFoundError):
             beside = file.lstat()
             if not stat.S_ISREG(beside.st_mode) or beside.st_uid != run.st_uid:
-                what = "somebody other than the run's owner made it"
-            elif beside.st_mode & ~run.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                what = "it is open to others than the run"
-            elif file.name.endswith("-journal") and _names_another(file, beside.st_size):
-                what = "it names another file, which would be deleted"
-            else:
-                continue
-            hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
-            raise RunFileError(f"{file}: {what}", hint)
-
-
-def _names_another(journal: Path, size: int) -> bool:
-    with journal.open("rb") as file:
-        file.seek(max(0, size - len(SUPER_JOURNAL)))
-        return size > len(SUPER_JOURNAL) and file.read() == SUPER_JOURNAL
+                hint = f"If no command is using the run: `rm {quote(str(file))}`. Keep runs in a folder of your own."
+                raise RunFileError(f"{file}: somebody other than the run's owner made it", hint)
 
 
 def _need_file(path: Path) -> None:
@@ -279,7 +251,6 @@ def _need_file(path: Path) -> None:
 def _check(path: Path, db: sqlite3.Connection, *, writes: bool) -> None:
     """Refuse a file that is not a run, that another release made, or that a quick check finds damaged."""
     check_schema(path, db)
-    _check_beside(path)  # once more: somebody may have put one there while SQLite opened the file
     # SQLite itself finds a truncated file. A writer finds cases by their index, which may lack some; a reader does not.
     is_small = path.stat().st_size <= CHECKED_BYTES
     if not (_is_sound(db) if is_small else not writes or _is_whole(db, "(cases)")):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.errors import NotKept, UnknownName
-from pathway_local.rater import PEOPLE, RaterKind, raters_named
+from pathway_local.rater import JUDGES, RaterKind, raters_named
 from pathway_local.ratings.samples import Inclusion, Sample, inclusions, samples
 from pathway_local.rubrics.fields import ScoreField
 from pathway_local.rubrics.rubric import Rubric
@@ -26,12 +26,15 @@ from pathway_local.verdict import Number, Verdict
 # The latest first, so that the first hash of a case is that of its latest texts. Fields, which hold texts, are
 # decoded only where a score is among them.
 _OUTCOMES = """
-    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job
+    SELECT case_id, row, metadata, rater_id, case_hash, scores, sheet_job, instr(marks, '"flipped"')
     FROM current WHERE rater_id IN ({}) ORDER BY case_key, number DESC
 """
 
 ANY_SHEET = -1
 """Stands for a sheet where no person chose which cases got a score."""
+
+PARTS = 3
+"""The numbers of a score: the given one, the expected one and the confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +82,14 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class RatingsMatrix:
-    """One score under one rubric: `given` and `expected` are (cases, raters), NaN where a rater has none.
+    """One score under one rubric: `given`, `expected` and `confidence` are (cases, raters), NaN where a rater has none.
 
     Cases come in the order of the cases file; `designs` are the samples drawn of them, oldest first. `given` holds
-    special values as they are, `expected` the probability-weighted scores of raters that have probabilities.
-    `repeated` counts the cases with the texts of an earlier one.
-    `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `sheets`
-    has the job that handed out the sheet or page with a person's score: 0 where it is not known, and `ANY_SHEET` for
-    raters without a person's scores, who need no sheet.
+    special values as they are; of raters that have probabilities, `expected` holds the probability-weighted scores and
+    `confidence` the largest probabilities. `flipped` is true where two orders of a comparison disagree. `hashes` are
+    those of the cases' present texts, and `repeated` counts the cases with the texts of an earlier one.
+    `levels` are the declared ones on the scale, ascending, `special` those without a place on it. `sheets` has the job
+    that handed out the sheet or page with a score: 0 where it is not known, and `ANY_SHEET` for judges.
     """
 
     rubric: str
@@ -98,6 +101,9 @@ class RatingsMatrix:
     case_ids: tuple[str, ...]
     given: FloatArray
     expected: FloatArray
+    confidence: FloatArray
+    flipped: NDArray[np.bool_]
+    hashes: tuple[str, ...]
     metadata: tuple[Mapping[str, str], ...]
     sheets: IntArray
     designs: tuple[Design, ...] = ()
@@ -184,7 +190,7 @@ class _Gathered:
     """Gathers all that a run holds under a rubric, in one pass over its outcomes.
 
     Scores go into one flat array of numbers instead of objects: one score of a million cases by five raters then
-    takes 80 MB.
+    takes 120 MB.
     """
 
     def __init__(self, run: RunFile, rubric: Rubric) -> None:
@@ -197,10 +203,11 @@ class _Gathered:
         self.scores = dict(rubric.format.scores)
         # People's verdicts are few and alike, so most are decoded once.
         self._decoded = lru_cache(maxsize=4096)(self._decode)
-        # For each case, in the order of reading, and score: each rater's given number, then each one's expected one.
-        self._blank = [math.nan] * (2 * len(self.scores) * len(self.raters))
+        # For each case, in the order of reading, and score: each rater's given number, expected one and confidence.
+        self._blank = [math.nan] * (PARTS * len(self.scores) * len(self.raters))
         self.numbers = array("d")
         self.sheets: dict[tuple[int, int], int] = {}
+        self.flipped: list[tuple[int, int]] = []
         for each in (each for _, included in self.samples for each in included):
             self._case(each.case_id, each.row)
         self._read(run)
@@ -221,7 +228,7 @@ class _Gathered:
     def _read_raters(self, run: RunFile, places: Mapping[int, int]) -> None:
         query = _OUTCOMES.format(placeholders(places))
         labelled = {place for place in places.values() if self.raters[place][1].kind != "judge"}
-        for case_id, row, metadata, rater_id, case_hash, scores, sheet in run.database.stream(query, *places):
+        for case_id, row, metadata, rater_id, case_hash, scores, sheet, flipped in run.database.stream(query, *places):
             case, column = self._case(case_id, row), places[rater_id]
             if not case.known:
                 case.row, case.metadata, case.known = row, TEXTS_BY_NAME.read(run.path, metadata), True
@@ -237,6 +244,8 @@ class _Gathered:
                     self.numbers[at + number * size] = value
                 if column in labelled:
                     self.sheets[case.place, column] = sheet or 0
+                if flipped:
+                    self.flipped.append((case.place, column))
 
     def _decode(self, scores: str) -> list[float]:
         """The score and its probability-weighted value for each of the rubric's scores, from a stored verdict."""
@@ -246,20 +255,24 @@ class _Gathered:
     def matrices(self) -> list[RatingsMatrix]:
         ids = sorted(self.cases, key=lambda case_id: (self.cases[case_id].row, case_id))
         order = np.array([self.cases[case_id].place for case_id in ids], dtype=np.int64)
-        shape = (len(ids), len(self.scores), 2, len(self.raters))
+        shape = (len(ids), len(self.scores), PARTS, len(self.raters))
         numbers = np.array(self.numbers, dtype=np.float64).reshape(shape)[order]
         rows = {case_id: number for number, case_id in enumerate(ids)}
         sheets = np.zeros((len(ids), len(self.raters)), dtype=np.int64)
+        flipped = np.zeros(sheets.shape, dtype=np.bool_)
         for place, sheet in self.sheets.items():
             sheets[place] = sheet
-        sheets = self._of_members(sheets[order])
+        for place in self.flipped:
+            flipped[place] = True
+        sheets, flipped = sheets[order], flipped[order]
+        sheets[:, [place for place, (_, rater) in enumerate(self.raters) if rater.kind in JUDGES]] = ANY_SHEET
         designs = tuple(_design(sample, included, rows) for sample, included in self.samples)
         metadata = tuple(self.cases[case_id].metadata for case_id in ids)
-        hashes = Counter(case.case_hash for case in self.cases.values() if case.case_hash)
-        repeated = sum(count - 1 for count in hashes.values())
+        hashes = tuple(self.cases[case_id].case_hash for case_id in ids)
+        repeated = sum(count - 1 for text, count in Counter(hashes).items() if text)
         found = []
         for number, (name, declared) in enumerate(self.scores.items()):
-            given, expected = (np.ascontiguousarray(numbers[:, number, each]) for each in (0, 1))
+            given, expected, sure = (np.ascontiguousarray(numbers[:, number, each]) for each in range(PARTS))
             levels = tuple(value for value in declared.values if value not in declared.special)
             found.append(
                 RatingsMatrix(
@@ -272,6 +285,9 @@ class _Gathered:
                     case_ids=tuple(ids),
                     given=given,
                     expected=expected,
+                    confidence=sure,
+                    flipped=flipped,
+                    hashes=hashes,
                     metadata=metadata,
                     sheets=sheets,
                     designs=designs,
@@ -280,17 +296,6 @@ class _Gathered:
                 )
             )
         return found
-
-    def _of_members(self, sheets: IntArray) -> IntArray:
-        """Fill in the sheets of raters who have none of their own: those of combined scores are their members'."""
-        people = {rater.name: place for place, (_, rater) in enumerate(self.raters) if rater.kind in PEOPLE}
-        for place, (_, rater) in enumerate(self.raters):
-            members = [people[name] for name in rater.members if name in people]
-            if members:
-                sheets[:, place] = sheets[:, members].max(axis=1)
-            elif rater.kind not in PEOPLE:
-                sheets[:, place] = ANY_SHEET
-        return sheets
 
     def _columns(self, given: FloatArray, declared: ScoreField) -> tuple[MatrixRater, ...]:
         scored = np.isfinite(given).sum(axis=0)
@@ -316,10 +321,10 @@ def _design(sample: Sample, included: Sequence[Inclusion], rows: Mapping[str, in
     return design
 
 
-def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, float]:
-    """The score and its probability-weighted value; NaN for a missing one."""
+def _values(verdict: Verdict, name: str, declared: ScoreField) -> tuple[float, ...]:
+    """The score, its probability-weighted value and its confidence; NaN for a missing one."""
     score = verdict.scores.get(name)
     if score is None:
-        return np.nan, np.nan
-    expected = score.expected(declared.special)
-    return float(score.value), (np.nan if expected is None else expected)
+        return (math.nan,) * PARTS
+    found = float(score.value), score.expected(declared.special), score.confidence
+    return tuple(math.nan if each is None else each for each in found)

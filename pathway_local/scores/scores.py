@@ -2,15 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import eq
+from pathlib import Path
 
+from pathway_local.case import fingerprint, text_hash
 from pathway_local.errors import NotKept, UsageError
 from pathway_local.note import Note
 from pathway_local.rater import LABEL, Rater
 from pathway_local.rubrics.rubric import Rubric
-from pathway_local.runs.run_cases import remembered_columns
+from pathway_local.runs.audit import AuditTrail
+from pathway_local.runs.jobs import Job
+from pathway_local.runs.purge import purged
+from pathway_local.runs.record import Record
+from pathway_local.runs.run_cases import remembered_columns, shares_judged
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.run_rubrics import rubrics_of, rubrics_rated_by
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
@@ -45,40 +51,46 @@ class Scores:
     """A run that is open for reading. `notices` gathers what a user should know about the data themselves."""
 
     def __init__(self, run: RunFile) -> None:
-        self.run = run
+        self._run = run
         self.notices: list[Note] = []
         self._matrices: dict[str, list[RatingsMatrix]] = {}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:
         """The run's rubrics by name."""
-        return rubrics_of(self.run)
+        return rubrics_of(self._run)
 
     @cached_property
     def raters(self) -> Sequence[Rater]:
         """The run's raters, in its order."""
-        return tuple(rater for _, rater in self.run.raters())
+        return tuple(rater for _, rater in self._run.raters())
+
+    @property
+    def path(self) -> Path:
+        """The run's file."""
+        return self._run.path
 
     @cached_property
     def labels(self) -> Mapping[str, str]:
         """The cautions about judges, by the rater's name."""
-        return labels_of(self.run)
+        labels = {rater.name: self._run.get_setting(f"{LABEL}{rater.name}") for rater in self.raters}
+        return {name: label for name, label in labels.items() if isinstance(label, str) and label}
 
     @property
     def cases(self) -> int:
         """The number of cases with an outcome."""
-        [(count,)] = self.run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
+        [(count,)] = self._run.database.rows("SELECT COUNT(DISTINCT case_key) FROM current")
         return int(count)
 
     @cached_property
     def stopped(self) -> list[str]:
         """The judges whose last command did not end: the first rows of a file are no random part of it."""
-        last = {judge: job.status for job in self.run.jobs.all() for judge in job.judges}
+        last = {judge: job.status for job in self._run.jobs.all() for judge in job.judges}
         return list(dict.fromkeys(name for (name, _), status in last.items() if status != "done"))
 
     def rated(self, rubric: str = "", raters: Sequence[str] = ()) -> list[Rubric]:
         """Return the rubrics, or the named one, under which all these raters have rated; notices name the others."""
-        rated, others = rubrics_rated_by(self.run, rubric or None, raters)
+        rated, others = rubrics_rated_by(self._run, rubric or None, raters)
         for name, missing in others.items():
             self.notices.append(Note("rubric_left_out", {"rubric": name, "rater": missing}))
         return rated
@@ -87,8 +99,44 @@ class Scores:
         """Yield the matrix of each score of these rubrics, each read once."""
         for rubric in rubrics:
             if rubric.name not in self._matrices:
-                self._matrices[rubric.name] = ratings_matrices(self.run, rubric)
+                self._matrices[rubric.name] = ratings_matrices(self._run, rubric)
             yield from self._matrices[rubric.name]
+
+    def outcomes(
+        self, rubric: str | None = None, rater: str | None = None, cases: Collection[str] | None = None
+    ) -> Iterator[Record]:
+        """Yield the current outcomes in the order of the cases file, of these cases alone if any are given."""
+        return self._run.records(rater, rubric, cases)
+
+    @cached_property
+    def parts_judged(self) -> Mapping[tuple[str, str], Sequence[str]]:
+        """In words, for each rater and rubric, the share of each cases file that was judged, if it is not all."""
+        return shares_judged(self._run)
+
+    @property
+    def purged(self) -> str:
+        """When the run's outcomes were removed for good; empty if they were not."""
+        found = purged(self._run)
+        return found[0] if found else ""
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        """The run's jobs, oldest first."""
+        return tuple(self._run.jobs.all())
+
+    @property
+    def trail(self) -> str:
+        """The last hash of the run's audit trail."""
+        return AuditTrail(self._run.database).head()
+
+    def hash_of(self, texts: Mapping[str, str]) -> str:
+        """Return the run's keyed hashes of a case's texts."""
+        return fingerprint(self._run.key, texts)
+
+    @property
+    def empty_text(self) -> str:
+        """The run's keyed hash of an empty text."""
+        return text_hash(self._run.key, "")
 
     def column(self, asked: str) -> str:
         """Return the run's own spelling of a metadata column; "" for none.
@@ -104,7 +152,7 @@ class Scores:
         if kept and lacking == len(kept):
             self._refuse_inputs(column)
             raise NotKept(column)
-        said = Note("column_lacking", {"count": lacking, "column": column, "run": self.run.path})
+        said = Note("column_lacking", {"count": lacking, "column": column, "run": self._run.path})
         if lacking and said not in self.notices:
             self.notices.append(said)
         return column
@@ -141,17 +189,17 @@ class Scores:
         """Return the rubrics' input that a name, or that of its column, means; empty if none, or a kept column."""
         if same_column(asked, _names(self._kept())):
             return ""
-        mapping, _ = remembered_columns(self.run)
+        mapping, _ = remembered_columns(self._run)
         inputs = [name for rubric in self.rubrics.values() for name in rubric.inputs]
         found = [name for name in inputs if same_column(asked, [mapping.get(name, "")])]
         found += [name for fits in (eq, means_the_same) for name in inputs if fits(name, asked)]
         return found[0] if found else ""
 
     def _kept(self) -> list[dict[str, str]]:
-        return [TEXTS_BY_NAME.read(self.run.path, kept) for (kept,) in self.run.database.stream(_METADATA)]
+        return [TEXTS_BY_NAME.read(self._run.path, kept) for (kept,) in self._run.database.stream(_METADATA)]
 
     def _refuse_inputs(self, column: str) -> None:
-        _, id_column = remembered_columns(self.run)
+        _, id_column = remembered_columns(self._run)
         is_input = self.input_named(column)
         if is_input or (id_column and same_column(column, [id_column])):
             what = "an input: a run keeps no texts" if is_input else "the column of the ids, each of which is another"
@@ -160,9 +208,3 @@ class Scores:
 
 def _names(kept: Iterable[Mapping[str, str]]) -> list[str]:
     return list(dict.fromkeys(name for each in kept for name in each))
-
-
-def labels_of(run: RunFile) -> dict[str, str]:
-    """The label of each judge that must stand wherever its scores are shown, by the rater's name."""
-    labels = {rater.name: run.get_setting(f"{LABEL}{rater.name}") for _, rater in run.raters()}
-    return {name: label for name, label in labels.items() if isinstance(label, str) and label}

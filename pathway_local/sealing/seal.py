@@ -1,4 +1,4 @@
-"""Puts on this process the strongest seal that the kernel allows.
+"""Puts on this process the strongest seal that the kernel allows and under which CUDA starts.
 
 Call it while the process has a single thread: otherwise the kernel refuses a new user namespace (unshare(2)).
 Processes that are started later, such as the engine's workers, live in the same namespace.
@@ -18,6 +18,8 @@ from typing import Literal
 from pathway_local.errors import SealError
 from pathway_local.sealing import landlock
 from pathway_local.sealing.filter import install
+from pathway_local.sealing.landlock import Files
+from pathway_local.system.machine import uses_gpu
 
 Wanted = Literal["auto", "required", "off"]
 """As strong a seal as the kernel allows; the whole seal, else refuse to run; or no seal."""
@@ -91,16 +93,43 @@ COMPLETE = (
 WHOLE = Seal(namespace=True, filter=True, files=True)
 
 
-def close_off(wanted: Wanted, gate: int) -> Seal:
+WITHOUT_FILES = Seal(namespace=True, filter=True)
+"""Under this CUDA started on an H100. The limit on files is newer, and no GPU has tried it."""
+
+
+def close_off(wanted: Wanted, gate: int, files: Files) -> Seal:
     """Cut this process off from networks, from other programs, and from the rights of root; return its seal.
 
-    If the seal has `files`, the caller has yet to keep itself to its files (`landlock.keep_to`).
+    If the seal has `files`, the caller has yet to keep itself to these (`landlock.keep_to`).
     """
     if wanted == "off":
         return OFF
+    if uses_gpu() and not _cuda_starts(WHOLE, files) and _cuda_starts(WITHOUT_FILES, files):
+        return _put_on(WITHOUT_FILES, gate, "CUDA does not start where files are limited")
+    return _put_on(WHOLE, gate)
+
+
+def _put_on(parts: Seal, gate: int = -1, why: str = "") -> Seal:
     network = enter_namespace()
-    why = "" if drop_capabilities() else "root's rights can't be given up here"
-    return Seal(network != "open", _filter(network, gate), landlock.version() > 0, why)
+    if not drop_capabilities():
+        why = why or "root's rights can't be given up here"
+    return Seal(network != "open", _filter(network, gate), parts.files and landlock.version() > 0, why)
+
+
+def _cuda_starts(parts: Seal, files: Files) -> bool:
+    """Return whether the driver's cuInit returns 0 in another process under these parts of a seal."""
+
+    def try_it() -> int:
+        if _put_on(parts).files:
+            landlock.keep_to(files)
+        return initialize_cuda()
+
+    return _in_fork(try_it) == b"0"
+
+
+def initialize_cuda() -> int:
+    """Return what the driver's cuInit returns."""
+    return int(ctypes.CDLL("libcuda.so.1").cuInit(0))
 
 
 def _filter(network: Network, gate: int) -> bool:

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
     """Seal this process and print what it then finds."""
     settle()
     files = engine_files("")
-    seal = close_off("auto", -1)
+    seal = close_off("auto", -1, files)
     if seal.files:
         keep_to(files)
     print(json.dumps([asdict(seal), _cuda() if "cuda" in arguments else ""]))

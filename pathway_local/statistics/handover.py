@@ -17,19 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pathway_local.statistics.figure import FloatArray, IntArray
-from pathway_local.statistics.intervals import LEVEL, cluster_codes
+from pathway_local.statistics.intervals import LEVEL
 
 LOOKS = 20
 """Thresholds that are tested: fewer leave out good ones, more have a lower level each."""
 
 ROUNDS = 40
 """Halvings of the range in which the level of a test lies."""
-
-POWER = 0.8
-"""The chance with which a threshold that is planned should pass."""
-
-FEWEST_CLUSTERS = 40
-"""Clusters with labels below which nothing is promised about others: with 8 to 15, simulated promises broke in 10%."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +42,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """The thresholds, the surest first, the `level` of each test, and the share of wrong cases that was promised."""
+    """The thresholds, the surest first, and the `level` of each test."""
 
     looks: tuple[Look, ...]
     level: float
-    error: float
 
     @property
     def chosen(self) -> Look | None:
@@ -60,47 +53,29 @@ class Handover:
         return next((look for look in reversed(self.looks) if look.passes), None)
 
 
-def hand_over(
-    sure: FloatArray,
-    wrong: FloatArray,
-    error: float,
-    clusters: IntArray | None = None,
-    outside: FloatArray | None = None,
-) -> Handover:
+def hand_over(sure: FloatArray, wrong: FloatArray, error: float, outside: FloatArray | None = None) -> Handover:
     """Find the threshold of a file of N cases that keeps most and holds the promise at 95% confidence.
 
     `sure` (N,) orders the cases, and is NaN for those that the judge can't keep. `wrong` (N,) is 1 or 0 where people
     rated, a random sample, and NaN elsewhere. `outside` (N,) is that where people rated cases outside of it, however
     these were picked. The promise is about the kept cases of the file that nobody rated, of which at most a share
-    `error` is wrong. With `clusters` (N,) it is about cases of further clusters.
+    `error` is wrong. It does not matter how cases depend on each other, since labels are drawn case by case.
     """
     known, able = np.isfinite(wrong) & np.isfinite(sure), np.isfinite(sure)
     order = np.argsort(-sure[known], kind="stable")
     values, errors = sure[known][order], wrong[known][order]
     counts = _counts(values, error)
-    codes = None if clusters is None else cluster_codes(clusters[known][order], len(values))
-    if not len(counts) or (codes is not None and int(codes.max()) + 1 < FEWEST_CLUSTERS):
-        return Handover((), 1 - LEVEL, error)
+    if not len(counts):
+        return Handover((), 1 - LEVEL)
     found, every = np.cumsum(errors)[counts - 1].astype(np.int64), np.sort(-sure[able])
     marks = values[counts - 1]
     picked = np.full(len(sure), np.nan) if outside is None else np.where(known, np.nan, outside)
     rated, amiss = (np.sum(sure[some] >= marks[:, None], axis=1) for some in (np.isfinite(picked), picked == 1))
     kept = np.searchsorted(every, -marks, side="right") - counts - rated
-    if codes is None:
-        passes, level = _decided(counts, found, kept, error, rated, amiss)
-    else:
-        chances = np.array([_chance_of_clusters(errors[:count], codes[:count], error) for count in counts])
-        passes, level = passing(counts, chances, error)
+    told = np.column_stack([found, counts, kept, rated, amiss]).tolist()
+    passes, level = passing(counts, np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told]), error)
     columns = (each.tolist() for each in (marks, kept, counts, found, passes))
-    return Handover(tuple(map(Look, *columns)), level, error)
-
-
-def _decided(
-    counts: IntArray, wrong: IntArray, kept: IntArray, error: float, rated: IntArray, amiss: IntArray
-) -> tuple[NDArray[np.bool_], float]:
-    """Which thresholds of a file pass, by the labels above each, and the level of the last that were tested."""
-    told = np.column_stack([wrong, counts, kept, rated, amiss]).tolist()
-    return passing(counts, np.array([chance_in_file(w, c, k, error, r, a) for w, c, k, r, a in told]), error)
+    return Handover(tuple(map(Look, *columns)), level)
 
 
 def passing(counts: IntArray, chances: FloatArray, error: float) -> tuple[NDArray[np.bool_], float]:
@@ -182,43 +157,3 @@ def chance_in_file(wrong: int, labelled: int, kept: int, error: float, rated: in
     counts = np.arange(max(0, labelled + amiss - every), wrong + 1, dtype=np.float64)
     logs = ways(amiss, counts) + ways(every - amiss, labelled - counts) - ways(every, np.array([labelled]))
     return float(min(1.0, np.exp(logs).sum()))
-
-
-def _chance_of_clusters(errors: FloatArray, codes: IntArray, error: float) -> float:
-    """The chance of so few wrong labels if the share `error` of further cases is wrong, for clusters of cases.
-
-    Numbers are divided by the design effect: how much more the clusters' wrong cases vary than single cases would, and
-    at least 1 (Rao and Scott 1992).
-    """
-    from scipy import special
-
-    apart = np.bincount(codes, errors - error)
-    clusters = int(np.count_nonzero(np.bincount(codes)))
-    effect = max(1.0, float(apart @ apart) / (len(errors) * error * (1 - error)) * clusters / max(clusters - 1, 1))
-    wrong, labelled = float(errors.sum()) / effect, len(errors) / effect
-    return float(special.betainc(labelled - wrong, wrong + 1, 1 - error))
-
-
-def prospects(found: Handover, labels: Sequence[int], cases: int) -> list[float]:
-    """The share of the unrated of so many cases that the judge keeps with each of these numbers of labels, or 0.
-
-    The same tests decide, on labels as often wrong as those that are there and one as often as promised, at the
-    upper end of what chance makes of them in 80% of the files.
-    """
-    from scipy import special
-
-    if not found.looks:
-        return [0.0] * len(labels)
-    now = np.array([look.labelled for look in found.looks])
-    rates = np.array([look.wrong + found.error for look in found.looks]) / (now + 1)
-    made = list[float]()
-    for count in labels:
-        counts = np.unique(np.maximum(np.round(now / now[-1] * count), 1).astype(np.int64), return_index=True)
-        above, rate = counts[0], np.minimum(rates[counts[1]], 1.0)
-        most = np.arange(count + 1)
-        wrong = np.sum(special.bdtr(most, above[:, None], rate[:, None]) < POWER, axis=1)
-        kept = np.round(above / count * (cases - count)).astype(np.int64)
-        nobody = np.zeros_like(kept)
-        passes, _ = _decided(above, np.minimum(wrong, above), kept, found.error, nobody, nobody)
-        made.append(float(kept[passes].max(initial=0) / max(cases - count, 1)))
-    return made

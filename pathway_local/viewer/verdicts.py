@@ -14,7 +14,7 @@ from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.record import Record
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.stored_json import TEXTS_BY_NAME
-from pathway_local.scores.scores import MOST_GROUPS, labels_of
+from pathway_local.scores.scores import MOST_GROUPS, Scores
 from pathway_local.verdict import storable
 
 
@@ -159,7 +159,7 @@ class Verdicts:
     def _refresh(self) -> None:
         rows = self.run.database.rows
         self.rubrics, self.raters = self.run.rubrics(), [rater for _, rater in self.run.raters()]
-        self.labels = labels_of(self.run)
+        self.labels = Scores(self.run).labels
         self.failures = [kind for (kind,) in rows("SELECT DISTINCT failure_kind FROM current ORDER BY 1") if kind]
         self.marks = [mark for (mark,) in rows("SELECT DISTINCT value FROM current, json_each(marks) ORDER BY 1")]
         groups = defaultdict[str, list[str]](list)

@@ -1,15 +1,23 @@
-"""The findings of a part; it saves them again and again, so that they survive if the part is killed."""
+"""What a part of the check finds, and its tools: a folder and this project's commands."""
 
-import json
-from dataclasses import asdict, dataclass, field
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-import msgspec
+import yaml
 
-from pathway_local.system.private_file import whole_file
+ROOT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-c", "from pathway_local.cli import main; main()")
+"""`pathway-local` of this checkout, if started from ROOT; it need not be on the path."""
 
-Status = Literal["ok", "failed", "not run", "timed out"]
+QUICK = {"enforce_eager": True, "gpu_memory_utilization": 0.5}
+"""Loads a judge in half the time, without compiling and CUDA graphs, and in half the memory, beside other programs.
+Loading is most of the time that the check takes."""
+
 Figure = str | int | float | bool | None
 
 
@@ -23,35 +31,38 @@ class Table:
 
 
 @dataclass
-class Findings:
-    """A part's findings: `problems` make it fail, `not_run` says why it did nothing, `words` are for the reader."""
+class Work:
+    """A part's tools and findings: `problems` make it fail, `words` are for the reader."""
 
+    folder: Path
+    on_gpu: bool
     problems: list[str] = field(default_factory=list)
-    not_run: str = ""
     words: list[str] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
 
-    @property
-    def status(self) -> Status:
-        """The status of a part that ran to its end."""
-        if self.problems:
-            return "failed"
-        return "not run" if self.not_run else "ok"
+    def typed(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run a `pathway-local` command to its end."""
+        command = self.command(*arguments)
+        return subprocess.run(command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True, check=False)
 
-    def save(self, path: Path) -> None:
-        """Write the findings so far."""
-        replace_text(path, json.dumps(asdict(self)))
+    def command(self, *arguments: object) -> list[str]:
+        """Return the command for a process; the report shows it as a user would type it."""
+        shown = shlex.join(["pathway-local", *(str(each).replace(f"{self.folder}/", "") for each in arguments)])
+        if shown not in self.commands:
+            self.commands.append(shown)
+        return [*COMMAND, *map(str, arguments)]
+
+    def registry(self, name: str, entry: Mapping[str, object]) -> Path:
+        """Write a models.yaml with one entry."""
+        path = self.folder / "models.yaml"
+        path.write_text(yaml.safe_dump({name: dict(entry)}), "utf-8")
+        return path
 
 
-def load_findings(path: Path) -> Findings:
-    """Return the findings that a part has saved; empty if it saved none."""
-    # `json` reads the NaN that it wrote; msgspec's decoder refuses it, and all findings would be lost.
-    return msgspec.convert(json.loads(path.read_bytes()), Findings) if path.exists() else Findings()
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace a file as a whole: a reader finds the old text or the new one."""
-    with whole_file(path, replace=True) as file:
-        file.write(text.encode())
+def environment() -> dict[str, str]:
+    """Return the environment without the path by which Python finds this check."""
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path != str(ROOT / "scripts")]
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return others | ({"PYTHONPATH": os.pathsep.join(paths)} if any(paths) else {})

@@ -1,26 +1,14 @@
 """Finds and ends the processes that a process has started, with what they have started in turn."""
 
-import ctypes
 import os
 import signal
-import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
-
-from pathway_local.system.private_process import STOPPING, heeded_of
 
 PROC = Path("/proc")
-LONGEST_END = 10.0
-"""Seconds that a killed process may take to end: a driver may have to free much memory first."""
-
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -84,36 +72,6 @@ def kill(processes: Iterable[Process]) -> None:
     for each in alive(processes):
         with suppress(ProcessLookupError):
             os.kill(each.pid, signal.SIGKILL)
-
-
-def end_all(leader: int, others: Iterable[Process]) -> None:
-    """Kill the leader of a process group, its group, all processes below it and the others; wait until they ended."""
-    left = [*below(leader), *others]
-    with suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
-    kill(left)
-    until = time.monotonic() + LONGEST_END
-    while alive(left) and time.monotonic() < until:
-        time.sleep(0.02)
-
-
-def end_below_on_signals() -> None:
-    """From now on, let SIGINT, SIGTERM and SIGHUP kill all processes below this one, then raise SystemExit."""
-    heeded = heeded_of(STOPPING)
-
-    def end(number: int, _frame: FrameType | None) -> NoReturn:
-        for each in heeded:
-            signal.signal(each, signal.SIG_IGN)
-        kill(below(os.getpid()))
-        sys.exit(128 + number)
-
-    for number in heeded:
-        signal.signal(number, end)
-
-
-def end_with_parent() -> None:
-    """Let the kernel send this process SIGTERM when its parent has ended, even by SIGKILL; call it after the fork."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _all() -> Iterator[Process]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from gpu_check.processes import Process, below, end_all, engine_of, kill
-from gpu_check.work import ROOT, environment
+from gpu_check.findings import ROOT, environment
+from gpu_check.processes import Process, below, engine_of, kill
 
 SHOWN = re.compile(r"(\d+)/\d+")
 LEAST_MEMORY = 100 << 20
@@ -78,31 +78,21 @@ class OnTerminal:
 
 
 class Watched(OnTerminal):
-    """A command of this checkout, whose processes it remembers; leaving it ends everything that the command started."""
+    """A command of this checkout; leaving it ends everything that the command started and that still is below it."""
 
     def __init__(self, command: Sequence[str], **variables: str) -> None:
         super().__init__(command, ROOT, environment() | variables)
-        self.seen: dict[tuple[int, int], Process] = {}
 
     def __exit__(self, *_: object) -> None:
-        end_all(self.process.pid, self.seen.values())
+        kill(below(self.process.pid))
         super().__exit__()
-
-    def read_for(self, seconds: float) -> None:
-        """Read for `seconds` seconds, and look at the processes about five times a second."""
-        until = time.monotonic() + seconds
-        while True:
-            self._look()
-            super().read_for(min(0.2, max(0.0, until - time.monotonic())))
-            if time.monotonic() >= until or self.process.poll() is not None:
-                return
 
     def kill_command(self) -> list[Process]:
         """Kill the command by signal 9; return all processes that it had started."""
-        self._look()
+        found = below(self.process.pid)
         self.process.kill()
         self.process.wait()
-        return list(self.seen.values())
+        return found
 
     def kill_engine(self) -> list[Process]:
         """Kill the engine by signal 9; return it and all processes that it had started; empty without an engine."""
@@ -119,6 +109,3 @@ class Watched(OnTerminal):
         whole = [engine or victim, *below((engine or victim).pid)]
         kill([victim])
         return whole
-
-    def _look(self) -> None:
-        self.seen |= {each.key: each for each in below(self.process.pid)}

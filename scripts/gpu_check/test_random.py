@@ -1,15 +1,16 @@
-"""Part `random`: checks that no reply of a judge of dummy weights at temperature 1 breaks its rubric's format."""
+"""Part `random`."""
 
 import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
-from gpu_check.findings import Figure, Table
+from gpu_check.findings import QUICK, Figure, Table, Work
 from gpu_check.samples import SAMPLES
-from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_file import RunFile
@@ -21,8 +22,9 @@ CASES, FEW = 125, 15
 SUM_OFF = 1e-3
 
 
-def run(work: Work) -> None:
-    """Judge made cases under all four rubrics with one engine, and check every reply."""
+@pytest.mark.timeout(150)
+def test_random(work: Work) -> None:
+    """Checks replies of a judge of dummy weights at temperature 1 under four rubrics."""
     shape, count = ("qwen3-0.6b", CASES) if work.on_gpu else ("tiny", FEW)
     rubrics = {name: load_rubric(name) for name in builtin_names() if name in SAMPLES}
     engine = {"load_format": "dummy"} | (QUICK if work.on_gpu else {})
@@ -36,14 +38,14 @@ def run(work: Work) -> None:
     given = ["judge", cases, *named, "-j", "random", "--models", registry]
     done = work.typed(*given, "--temperature", 1, "--seed", 7, "--run", path)
     if not path.exists():
-        work.found.problems.append(f"nothing was judged (exit code {done.returncode})")
+        work.problems.append(f"nothing was judged (exit code {done.returncode})")
         return
     replies, broken = _look(work, path, rubrics, count)
-    work.found.words.append(f"{replies} replies of {len(rubrics)} x {count}, {broken} broken; shape {shape}")
-    work.found.figures |= {"replies": replies, "broken": broken, "shape": shape}
+    work.words.append(f"{replies} replies of {len(rubrics)} x {count}, {broken} broken; shape {shape}")
+    work.figures |= {"replies": replies, "broken": broken, "shape": shape}
     if replies != len(rubrics) * count or broken or done.returncode:
         said = f"{replies} replies, {broken} of them broken (exit code {done.returncode})"
-        work.found.problems.insert(0, said)
+        work.problems.insert(0, said)
 
 
 def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tuple[int, int]:
@@ -63,12 +65,12 @@ def _look(work: Work, path: Path, rubrics: dict[str, Rubric], count: int) -> tup
             if said := list(complaints(rubrics[record.rubric], outcome)):
                 broken[record.rubric] += 1
                 wrong.update(f"{record.rubric}: {each}" for each in said)
-    work.found.problems += [f"{each} ({number} times)" for each, number in wrong.most_common(8)]
+    work.problems += [f"{each} ({number} times)" for each, number in wrong.most_common(8)]
     rows: list[list[Figure]] = [
         [name, replies[name], broken[name], cut[name], round(tokens[name] / max(replies[name], 1))] for name in rubrics
     ]
     columns = ["rubric", f"replies of {count}", "broken", "with a cut field", "tokens a reply"]
-    work.found.tables.append(Table("By rubric", columns, rows))
+    work.tables.append(Table("By rubric", columns, rows))
     return replies.total(), broken.total()
 
 

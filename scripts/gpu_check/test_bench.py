@@ -1,4 +1,4 @@
-"""Parts `bench-0.6b` and `bench-8b`: run `scripts/bench` with a judge of that shape."""
+"""Parts `bench_8b` and `bench_small`."""
 
 import json
 import shlex
@@ -8,10 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from benchmark.report import AIM, RATIOS, spread
 from benchmark.variants import FREE
-from gpu_check.findings import Figure, Table
-from gpu_check.work import ROOT, Work, environment
+from gpu_check.findings import ROOT, Figure, Table, Work, environment
 from pathway_local.system.machine import this_machine
 
 LARGE_GPU = 40 * 10**9
@@ -22,35 +23,35 @@ ON_GPU = ("--cases", "256", "--reply-tokens", "150")
 """A judge of dummy weights writes until its budgets end; with smaller ones it writes as much as a real judge."""
 
 
-def run_small(work: Work) -> None:
-    """Run the 0.6b shape on a GPU; without one run the tiny shape, whose figures say nothing about GPUs."""
+@pytest.mark.timeout(330)
+def test_bench_8b(work: Work) -> None:
+    """Runs the benchmark with the shape of an 8B judge."""
+    memory = max((each.total or 0 for each in this_machine().gpus), default=0)
+    if not work.on_gpu:
+        pytest.skip("no GPU")
+    if memory < LARGE_GPU:
+        pytest.skip(f"the GPU has {memory / 1e9:.0f} GB; this needs {LARGE_GPU / 1e9:.0f}")
+    _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "1")
+
+
+@pytest.mark.timeout(150)
+def test_bench_small(work: Work) -> None:
+    """Runs the benchmark with the shape of a small judge, or a tiny one without a GPU."""
     if work.on_gpu:
         _bench(work, "--shape", "qwen3-0.6b", *ON_GPU, "--minutes", "1")
         return
-    work.found.words.append("no GPU: the tiny shape with few cases, only to check that the benchmark runs")
+    work.words.append("no GPU: the tiny shape with few cases, only to check that the benchmark runs")
     _bench(work, "--shape", "tiny", "--cases", "16", "--reply-tokens", "60")
-
-
-def run_large(work: Work) -> None:
-    """Run the 8b shape if the GPU has enough memory."""
-    memory = max((each.total or 0 for each in this_machine().gpus), default=0)
-    if not work.on_gpu:
-        work.found.not_run = "no GPU"
-    elif memory < LARGE_GPU:
-        work.found.not_run = f"the GPU has {memory / 1e9:.0f} GB; this needs {LARGE_GPU / 1e9:.0f}"
-    else:
-        _bench(work, "--shape", "qwen3-8b", *ON_GPU, "--minutes", "1")
 
 
 def _bench(work: Work, *arguments: str) -> None:
     out = work.folder / "bench.json"
     command = ["scripts/bench", *arguments, *COMMON, "--out"]
-    work.found.commands.append(shlex.join([*command, "bench.json"]))
-    work.save()
+    work.commands.append(shlex.join([*command, "bench.json"]))
     variables = environment() | {"PYTHON": sys.executable}
     code = subprocess.run([*command, str(out)], cwd=ROOT, env=variables, check=False).returncode
     if code or not out.exists():
-        work.found.problems.append(f"it ended with exit code {code}")
+        work.problems.append(f"it ended with exit code {code}")
     if out.exists():
         tell_figures(work, json.loads(out.read_text("utf-8")))
 
@@ -62,15 +63,15 @@ def tell_figures(work: Work, told: Mapping[str, Any]) -> None:
         rows = [_row(name, own, ratios[detail][name]) for name, own in runs.items() if own]
         columns = ["variant", "cases/s", "tokens written a case", *RATIOS]
         title = f"{told['wanted']['shape']} in {found['dtype']}, --detail {detail}; median (least–most) of the rounds"
-        work.found.tables.append(Table(title, columns, rows))
+        work.tables.append(Table(title, columns, rows))
         for kind, values in ratios[detail].get("judge", {}).items():
             if values:
-                work.found.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
+                work.figures[f"judge at {detail}, {kind}"] = statistics.median(values)
         if values := ratios[detail].get("judge", {}).get(f"of {FREE}"):
-            work.found.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
+            work.words.append(f"judge at {detail}: {spread(values)} of vLLM without grammars, aim: {AIM}")
     loads = [[name, load["seconds"], load["gpu_gib"]] for name, load in found["loads"].items()]
-    work.found.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
-    work.found.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]
+    work.tables.append(Table("Engines", ["engine", "ready after, s", "GPU, GiB"], loads))
+    work.problems += [f"{name}: {failure}" for name, failure in found["failures"].items()]
 
 
 def _row(name: str, runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Sequence[float]]) -> list[Figure]:

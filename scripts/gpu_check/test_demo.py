@@ -1,21 +1,23 @@
-"""Part `demo`: compares the demo judge's verdicts on the sample cases with those stored from a processor."""
+"""Part `demo`."""
 
-from gpu_check.findings import Figure, Table
+import pytest
+
+from gpu_check.findings import QUICK, Figure, Table, Work
 from gpu_check.samples import Judged, judge_samples, of_others, stored
 from gpu_check.verdicts import CLOSE, Difference, compare
-from gpu_check.work import QUICK, Work
 from pathway_local.sealing.seal import Seal
 
 
-def run(work: Work) -> None:
-    """Judge and compare."""
+@pytest.mark.timeout(180)
+def test_demo(work: Work) -> None:
+    """Compares the demo judge's verdicts with those stored from a processor."""
     registry = work.registry("demo", {"engine": QUICK}) if work.on_gpu else None
     compare_judged(work, judge_samples(work.folder, registry), stored())
 
 
-def compare_judged(work: Work, found: Judged, kept: Judged) -> None:
+def compare_judged(note: Work, found: Judged, kept: Judged) -> None:
     """Note the differences between the verdicts found here and the stored ones, and all problems."""
-    note, whole = work.found, Difference()
+    whole = Difference()
     rows: list[list[Figure]] = []
     for rubric, verdicts in kept.verdicts.items():
         own = compare(verdicts, found.verdicts.get(rubric, {}), rubric, Difference())

@@ -1,20 +1,22 @@
-"""Part `kills`: kills the engine, the command and a worker by signal 9, and checks that nothing is left or lost."""
+"""Part `kills`."""
 
 import csv
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from benchmark.made_cases import write_cases
 from benchmark.stage import gpu_bytes
-from gpu_check import gpu
-from gpu_check.findings import Figure, Table
-from gpu_check.processes import Process, alive
+from gpu_check.findings import QUICK, Figure, Table, Work
+from gpu_check.machine import users
+from gpu_check.processes import Process, alive, below
 from gpu_check.verdicts import SAME, Difference, compare, scored
 from gpu_check.watched import Watched
-from gpu_check.work import QUICK, Work
 from pathway_local.rubrics.rubric_file import load_rubric
 
 RUBRIC = "pathway-answer"
@@ -34,8 +36,9 @@ SLACK = 200 * MIB
 """Extra bytes of GPU memory that may be in use: other programs take and free some, too."""
 
 
-def run(work: Work) -> None:
-    """Judge made cases with kills, judge them again undisturbed, and compare."""
+@pytest.mark.timeout(240)
+def test_kills(work: Work) -> None:
+    """Kills the engine, the command and a worker, then resumes the run and compares it with an undisturbed one."""
     count = CASES if work.on_gpu else FEW
     cases = write_cases(work.folder / "cases.csv", load_rubric(RUBRIC).inputs, count, 5)
     cases.chmod(0o600)
@@ -43,14 +46,12 @@ def run(work: Work) -> None:
     killed = _Killed(work, count, gpu_bytes(), work.folder / "killed.run")
     given = ["judge", cases, "-r", RUBRIC, "-j", "demo", "--models", registry, "--run"]
     killed.judge(work.command(*given, killed.run))
-    work.save()
     began, undisturbed = time.monotonic(), work.folder / "undisturbed.run"
     with Watched(work.command(*given, undisturbed)) as command:
         code = command.read_to_end()
         if code:
             killed.complain(f"the undisturbed command ended with exit code {code}", command)
-    work.found.figures["seconds of the undisturbed run"] = round(time.monotonic() - began, 1)
-    work.save()
+    work.figures["seconds of the undisturbed run"] = round(time.monotonic() - began, 1)
     compare_runs(work, killed.run, undisturbed, count)
 
 
@@ -62,8 +63,8 @@ class _Killed:
         self.began = time.monotonic()
         self.rows: list[list[Figure]] = []
         columns = ["killed", "at", "shown", "stored", "processes", "gone after", "GPU memory"]
-        work.found.tables.append(Table(f"Kills in a run of {count} cases", columns, self.rows))
-        work.found.figures["cases"] = count
+        work.tables.append(Table(f"Kills in a run of {count} cases", columns, self.rows))
+        work.figures["cases"] = count
 
     def judge(self, command: Sequence[str]) -> None:
         """Kill the engine, then the command; start the same command again and kill a worker.
@@ -80,13 +81,12 @@ class _Killed:
                 self._kill("a worker of the engine", again, again.kill_worker)
             if code := again.read_to_end():
                 self.complain(f"the resumed command ended with exit code {code}", again)
-            self._settle("nothing (the end)", again, list(again.seen.values()), freed=True)
+            self._settle("nothing (the end)", again, below(os.getpid()), freed=True)
 
     def complain(self, problem: str, command: Watched) -> None:
         """Note a problem and the command's last lines."""
         said = command.said.replace("\r", "\n").strip().splitlines()
-        self.work.found.problems.append("\n".join([problem, *said[-4:]]))
-        self.work.save()
+        self.work.problems.append("\n".join([problem, *said[-4:]]))
 
     def _middle(self, command: Watched, share: float, name: str) -> bool:
         if command.read_until(int(self.count * share)):
@@ -120,10 +120,9 @@ class _Killed:
         if left:
             self.complain(f"{len(left)} processes are left {PATIENCE:.0f} s after {name} was killed", command)
         if not self._is_free(memory):
-            self.complain(f"{used} of GPU memory are left after {name}: {', '.join(gpu.users())}", command)
+            self.complain(f"{used} of GPU memory are left after {name}: {', '.join(users())}", command)
         if stored < command.shown:
             self.complain(f"{command.shown} cases were shown as done, and {stored} are stored", command)
-        self.work.save()
 
     def _is_free(self, memory: int | None) -> bool:
         return memory is None or self.memory is None or memory <= self.memory + SLACK
@@ -140,7 +139,7 @@ def _stored(run: Path, table: str = "current") -> int:
 
 def compare_runs(work: Work, killed: Path, undisturbed: Path, count: int) -> None:
     """Note cases that are lost, judged twice or failed, and scores that differ from the undisturbed run's."""
-    note, out = work.found, work.folder / "killed.csv"
+    note, out = work, work.folder / "killed.csv"
     work.typed("export", killed, "--out", out)
     with out.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
