@@ -172,7 +172,7 @@ def stands_in(count: int, cases: int, rng: np.random.Generator) -> bool | None:
     people = np.round(3 + quality + rng.normal(0, 0.6, (cases, 3)))
     judges = np.round(3 + quality + rng.normal(0, 0.74, (cases, count)))
     names = [str(place) for place in range(count + 3)]
-    averages = human_benchmark(people, judges, "spearman", 0.05, names).averages
+    averages = human_benchmark(people, judges, 0.05, names)
     return not any(each.standing in ("better", "not worse") for each in averages)
 
 

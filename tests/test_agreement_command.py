@@ -17,7 +17,6 @@ from sklearn.metrics import cohen_kappa_score
 from typed_here import Run, notes, rows, sentences
 
 from pathway_local.case import Case
-from pathway_local.ratings.samples import draw
 from pathway_local.results.corrected_mean import unlike
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.runs.run_file import RunFile
@@ -93,23 +92,15 @@ def test_figures_are_those_of_the_scores(run: Run, answers: Path) -> None:
 
 
 def test_judges_are_held_against_people(run: Run, answers: Path) -> None:
-    make = ("agreement", answers, "--cluster", "student", "--by", "audience", "--figure", "spearman", "--json")
+    make = ("agreement", answers, "--cluster", "student", "--by", "audience", "--json")
     out = run(*make, "--min-group", 10).out
     assert [row["judge"] for row in rows(out, "benchmark")] == ["demo", "gpt"]
-    left = [row["judge"] for row in rows(out, "benchmark_left_out") if row["person"] == "committee/Cy"]
-    assert left == ["demo", "gpt"]
     (two,) = rows(out, "judges")
     apart = two["first_figure"]["value"] - two["second_figure"]["value"]
     assert (two["first"], two["second"], two["difference"]["value"]) == ("demo", "gpt", pytest.approx(apart))
     assert two["standing"] in ("better", "not worse", "worse", "can't tell")
     assert {row["group"] for row in rows(out, "group_errors")} == {"staff", "enrolled"}
     assert {row["rater"] for row in rows(out, "group_errors")} == {"demo", "gpt"}
-    _, worth, _ = answered()
-    drawn, _ = draw([f"a-{place:03}" for place in range(len(worth))], [""] * len(worth), 120, 7)
-    scores = {name: scores_of(name, worth)[drawn] for name in COMMITTEE}
-    (ann,) = [row for row in rows(out, "severity") if row["rater"] == "committee/Ann"]
-    assert ann["difference"]["value"] == pytest.approx(np.mean(scores["Ann"] - (scores["Bob"] + scores["Cy"]) / 2))
-    assert ann["cases"] == 120
     assert set(re.findall(r'"interval": "(.*?)"', out)) <= {
         "jackknife with t", "jackknife with log-odds and t", "Wilson",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""A further coefficient is one entry of the register: tables, JSON, files and `--figure` then have it."""
+"""A further coefficient is one entry of the register: tables, JSON and files then have it."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agreement_run import answers_run
-from typed_here import Run, rows, typing_in
+from typed_here import Run, typing_in
 
 from pathway_local.statistics.coefficients import COEFFICIENTS, Coefficient
 
@@ -28,9 +28,7 @@ def _higher(ratings: np.ndarray, weights: np.ndarray, _levels: object) -> np.nda
 def test_a_stand_in_is_shown_everywhere(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str, table: str, needs_levels: bool
 ) -> None:
-    made = Coefficient(
-        "higher", "share above", "ordinal", "lower", READING, _higher, needs_levels, cases, lambda _: (0, 1)
-    )  # type: ignore[arg-type]
+    made = Coefficient("higher", "share above", "ordinal", READING, _higher, needs_levels, cases, lambda _: (0, 1))  # type: ignore[arg-type]
     monkeypatch.setitem(COEFFICIENTS, made.name, made)
     two = ("agreement", "answers.run", "--rater", "demo", "--rater", "gpt")
     shown = run(*two, "--full")
@@ -43,14 +41,3 @@ def test_a_stand_in_is_shown_everywhere(
     assert tables[table]["readings"]["higher"] == READING
     assert run(*two, "--out", "figures.csv").code == 0
     assert ",higher," in (tmp_path / "figures.csv").read_text()
-
-
-def test_judges_can_be_compared_by_a_stand_in(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Coefficient("higher", "share above", "ordinal", "lower", READING, _higher, bounds=lambda _: (0, 1))
-    refused = run("agreement", "answers.run", "--figure", "higher")
-    assert (refused.code, "no figure is called 'higher'" in refused.err) == (2, True)
-    monkeypatch.setitem(COEFFICIENTS, made.name, made)
-    (two,) = rows(run("agreement", "answers.run", "--figure", "higher", "--json").out, "judges")
-    assert two["coefficient"] == "higher"
-    apart = two["second_figure"]["value"] - two["first_figure"]["value"]
-    assert two["difference"]["value"] == pytest.approx(apart)

@@ -1,23 +1,19 @@
-"""A further option of `judge` is one field of `Plan`: the command, the API and the rules for raters follow from it."""
+"""A further option of `judge` is one field of `Plan` and its text: the command, the API and raters follow from it."""
 
 import inspect
 import shutil
-import sys
-from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+import typer
 
-from pathway_local.errors import RunFileError, UsageError
+from pathway_local.api.judging import judge
+from pathway_local.cli.judge import app
+from pathway_local.cli.options import OF_JUDGE
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging import plan, planned_rater
-from pathway_local.judging.plan import REPLY, Option
 from pathway_local.rubrics.rubric_file import load_rubric
-
-USERS = ("pathway_local.cli.judge", "pathway_local.api.judging")
 
 OTHER_RATERS: dict[str, Any] = {
     "judge": ["qwen3-0.6b"],
@@ -33,46 +29,13 @@ OTHER_RATERS: dict[str, Any] = {
 """For each option that defines a rater a value that must make another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Louder(plan.Plan):
-    """The options of `judge` and one more."""
-
-    tone: Annotated[str, Option("TONE", "How loud the judge is.", REPLY, of_rater=True)] = "calm"
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Louder]:
-    """The plans that jobs are asked for, once the further option is declared."""
-    plans: list[Louder] = []
-    monkeypatch.setattr(plan, "Plan", Louder)
-    monkeypatch.setattr(plan.options_of, "__defaults__", (Louder,))
-    for name in USERS:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        monkeypatch.setattr(import_module(name), "run_job", lambda plan, *_: plans.append(plan) or [])
-    monkeypatch.setattr(sys.modules[USERS[0]], "_report", lambda *_, **__: None)
-    monkeypatch.setattr(sys.modules[USERS[0]], "_close_off", lambda seal: None)
-    monkeypatch.chdir(tmp_path)
-    return plans
-
-
-def test_the_command_has_it_with_its_help_and_passes_it_on(asked: list[Louder]) -> None:
-    app = sys.modules[USERS[0]].app
-    said = CliRunner().invoke(app, ["--help"]).output
-    assert "--tone TONE" in said and "How loud the judge is. [default: calm]" in " ".join(said.split())
-    CliRunner().invoke(app, ["cases.csv", "--rubric", "groundedness", "--tone", "loud"], catch_exceptions=False)
-    assert [each.tone for each in asked] == ["loud"]
-
-
-def test_a_program_gives_it_by_the_same_name(asked: list[Louder], tmp_path: Path) -> None:
-    judge = sys.modules[USERS[1]].judge
-    assert "tone" in inspect.signature(judge).parameters
-    for given in ({"tone": "loud"}, {}):
-        with pytest.raises(RunFileError):
-            judge([{"id": "1"}], "groundedness", run="a.run", progress=False, **given)
-    assert [each.tone for each in asked] == ["loud", "calm"]
-    (tmp_path / "a.run").touch()
-    with pytest.raises(UsageError, match=r"^tone would define a new rater"):
-        judge([{"id": "1"}], run="a.run", progress=False, tone="loud")
+def test_each_field_is_an_option_of_the_command_and_of_the_api() -> None:
+    assert set(plan.OPTIONS) == set(OF_JUDGE)
+    command = typer.main.get_command(app)
+    typed = {param.name: param for param in command.params}
+    assert set(plan.OPTIONS) < set(typed) and set(plan.OPTIONS) < set(inspect.signature(judge).parameters)
+    for name, (_, says) in OF_JUDGE.items():
+        assert plan.flag(name) in typed[name].opts and typed[name].help == says
 
 
 def test_each_option_that_defines_a_rater_makes_another_one(
@@ -80,8 +43,7 @@ def test_each_option_that_defines_a_rater_makes_another_one(
 ) -> None:
     monkeypatch.setattr(planned_rater, "think_budget", lambda wanted, judge: int(wanted))  # the tiny judge never thinks
     monkeypatch.setattr(planned_rater, "chat_settings", lambda *given: {})
-    options = plan.options_of()
-    assert {name for name, option in options.items() if option.of_rater} == set(OTHER_RATERS)
+    assert set(plan.OF_RATER) == set(OTHER_RATERS)
     rubric, registry = load_rubric("pair-answer"), load_registry(None)
 
     def rater(**given: Any) -> tuple[str, Any]:

@@ -1,5 +1,6 @@
 """How many answers are bad and how many a judge passes: every figure is counted again here, from the scores."""
 
+import json
 from csv import DictReader
 from pathlib import Path
 
@@ -153,3 +154,18 @@ def test_a_comparison_shows_the_bad_answers_of_both_sides(run: Run, tmp_path: Pa
     found = rows(run("compare", "may.run", "--between", "bot=Alfa,Gama", "--json").out, "bad")
     assert [(row["rater"], row["group"]) for row in found] == [("demo", "Alfa"), ("demo", "Gama")]
     assert found[0]["bad_by_people"]["high"] < found[1]["bad_by_people"]["low"]
+
+
+def test_without_labels_one_sentence_does_for_all_scores_and_judges(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        add(made, "other", said(1, 1, 4, 5))
+    out = run("summary", "may.run", "--json").out
+    told = [note["key"] for table in json.loads(out) for note in table["notes"]]
+    assert [key for key in told if key.startswith("bad_")] == ["bad_unlabelled"]
+    assert "nothing shows whether the shares that demo and other call bad are right" in run("summary", "may.run").words
+
+
+def test_a_share_of_no_answers_says_why(run: Run, tmp_path: Path) -> None:
+    with judged_run(tmp_path / "may.run") as made:
+        add(made, "ann", said(4, 4, 5, 5), kind="human")
+    assert "none of the labelled answers is bad" in run("summary", "may.run").words

@@ -75,7 +75,7 @@ def test_two_engines_give_the_verdicts_of_one(tmp_path: Path, registry: Path) ->
     for engines in (1, 2):
         run = tmp_path / f"{engines}.run"
         plan = Plan(cases, run, rubric=[rubric], judge=["one"], models=registry, engine=INSTANT.name)
-        [tally] = run_job(replace(plan, allocation=Allocation("", engines)), Watcher(), ["test"])
+        [tally] = run_job(replace(plan, engines=engines), Watcher(), ["test"])
         assert tally.judged == 400
         with RunFile.open(run) as stored:
             found.append(sorted(((each.case_id, each.outcome) for each in stored.records()), key=lambda pair: pair[0]))

@@ -1,13 +1,19 @@
-"""The first screen of a dozen studies: each sentence by its key, each number computed again with numpy."""
+"""The first screens of a dozen studies: each sentence by its key, each number computed again with numpy."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
-from studies import LOW, Study, studies
+from studies import BOTS, LOW, Study, studies
 from typed_here import Run, rows
+
+from pathway_local.results.report import ReportOptions, report
+from pathway_local.runs.run_file import RunFile
+from pathway_local.scores.scores import Scores
 
 STUDIES = studies()
 SAYS = {
@@ -68,3 +74,98 @@ def _check(study: Study, row: dict[str, object], inside: np.ndarray) -> None:
         is_bad = np.sum(people <= LOW[study.scale], axis=0) >= 0.5 * np.maximum(given, 1)
         assert row["bad_labels"] == np.sum(labelled & is_bad) and row["passed"] == np.sum(labelled & is_bad & ~bad)
         assert row["good_labels"] == np.sum(labelled & ~is_bad) and row["flagged"] == np.sum(labelled & ~is_bad & bad)
+
+
+ONE = ["bad_by_people", "untested_one", "higher_than", "corrected_finding", "quote_pairs", "help_second_person"]
+OPEN, PEOPLE = ["order_first_open"], ["order_first_open", "order_people_open", "order_first_open"]
+SCREENS = {
+    "nobody labelled": (
+        ["bad_by_judge", "nobody_shows", "help_draw"], OPEN, ["bad_by_judge", "next_sample", "no_people"]
+    ),
+    "a sample": ([*ONE, "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "two people": (
+        ["bad_by_people", "stands_unclear", "higher_than_each", "corrected_finding", "quote_benchmark", "among_people",
+         "help_more_cases"],
+        [*PEOPLE, *OPEN], ["bad_by_people", "next_people"],
+    ),
+    "two judges": (
+        ["bad_by_people", "bad_also", *ONE[1:], "labels_once"], [*PEOPLE, *OPEN],
+        ["bad_by_people", "bad_also", "next_people"],
+    ),
+    "picked labels": (
+        ["bad_by_judge", "untested_one", "quote_pairs", "help_second_person", "labels_of_no_sample"],
+        [*OPEN, "order_without", "labels_of_no_sample"], ["bad_by_judge", "next_sample"],
+    ),
+    "a constant judge": ([*ONE, "labels_once"], PEOPLE, ["bad_by_people", "next_people"]),
+    "a mute chatbot": (
+        [*ONE, "labels_once", "unseen_errors"], ["order_without", *OPEN],
+        ["bad_by_people", "next_people", "many_failures"],
+    ),
+    "eleven levels": ([*ONE, "labels_once", "unseen_errors"], PEOPLE, ["bad_by_people", "next_people"]),
+    "pass or fail": (
+        [each for each in [*ONE, "labels_once"] if each != "higher_than"], PEOPLE, ["bad_by_people", "next_people"]
+    ),
+    "no order": (["untested_one", "quote_pairs", "help_second_person"], [], ["commonest_finding"]),
+    "people alone": (["no_judge_people_alone", "help_second_person"], OPEN, ["next_judge"]),
+    "a stopped judge": (
+        ["bad_by_judge", "nobody_shows", "help_draw"], OPEN,
+        ["bad_by_judge", "next_sample", "judge_stopped", "no_people"],
+    ),
+}  # fmt: skip
+"""The answers and warnings of `agreement`, of `compare`, and of a report's first page, in their order."""
+
+
+@pytest.fixture
+def study(request: pytest.FixtureRequest, tmp_path: Path) -> Study:
+    made = STUDIES[request.param]
+    made.make(tmp_path / "may.run")
+    return made
+
+
+def _told(out: str) -> list[str]:
+    notes = [note for table in json.loads(out) for note in table["notes"]]
+    return [note["key"] for note in notes if note["kind"] in ("answer", "warning")]
+
+
+@pytest.mark.parametrize(("study", "screens"), SCREENS.items(), indirect=["study"], ids=[*SCREENS])
+def test_agreement_and_compare_begin_with_what_the_study_shows(
+    run: Run, study: Study, screens: tuple[list[str], list[str], list[str]]
+) -> None:
+    given = {name: np.where(own >= 0, own, np.nan) for name, (_, own) in study.scores.items()}
+    out = run("agreement", "may.run", "--json").out
+    assert _told(out) == screens[0]
+    for row in rows(out, "pairs"):
+        both = np.stack([given[row["first"]], given[row["second"]]])
+        one, other = both[:, np.isfinite(both).all(axis=0)]
+        assert row["cases"] == len(one) and row["exact"]["value"] == pytest.approx(np.mean(one == other))
+        if study.scale in LOW:
+            assert row["mean_difference"]["value"] == pytest.approx(np.mean(one - other))
+            kappa = cohen_kappa_score(one, other, weights="quadratic")
+            name = "kappa_quadratic" if study.scale != "pass" else "kappa"
+            assert row[name]["value"] == pytest.approx(kappa)
+    out = run("compare", "may.run", "--between", "chatbot", "--json").out
+    assert _told(out) == screens[1]
+    shown = [row for row in rows(out, "compare") if row["difference"]["value"] is not None]
+    assert bool(shown) == (study.scale in LOW)
+    for row in shown:
+        means = [np.nanmean(given[row["rater"]][study.bots == row[side]]) for side in ("first", "second")]
+        assert row["difference"]["value"] == pytest.approx(means[0] - means[1])
+    assert {(row["first"], row["second"]) for row in rows(out, "compare")} == {*combinations(sorted(BOTS), 2)}
+
+
+@pytest.mark.parametrize(("study", "screens"), SCREENS.items(), indirect=["study"], ids=[*SCREENS])
+def test_a_report_begins_with_how_good_the_chatbots_are(
+    study: Study, screens: tuple[list[str], list[str], list[str]], tmp_path: Path
+) -> None:
+    with RunFile.read(tmp_path / "may.run") as opened:
+        found = report(Scores(opened), ReportOptions())
+    assert [note.key for note in (*found.findings, *found.warnings)] == screens[2]
+    assert len(found.overview) == (study.scale in LOW)
+    for table in found.overview:
+        own = study.scores[str(table.about["rater"])][1]
+        for row in table.rows:
+            inside = (study.bots == row["group"]) & (own >= 0)
+            assert row["cases"] == inside.sum()
+            if inside.any():
+                assert row["bad"].value == pytest.approx(np.mean(own[inside] <= LOW[study.scale]))
+                assert row["mean"].value == pytest.approx(own[inside].mean())

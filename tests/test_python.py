@@ -235,14 +235,14 @@ def test_a_hostile_row_fails_alone(row: object, tmp_path: Path, engine: pl.Engin
         ({"rubric": ()}, pl.UsageError, "no rubric is named"),
         ({"judge": "none"}, pl.UsageError, "no judge is called 'none'"),
         ({"keep": "none"}, pl.UsageError, "none"),
-        ({"detail": "all"}, pl.UsageError, "no value of detail is called 'all'"),
-        ({"samples": 0}, pl.UsageError, "samples is 0"),
-        ({"samples": 2.5}, pl.UsageError, "samples is 2.5"),
-        ({"id": 5}, pl.UsageError, "id is 5, which is not valid"),
-        ({"temperature": float("nan")}, pl.UsageError, "temperature is nan"),
-        ({"limit": "5"}, pl.UsageError, "limit is '5'"),
+        ({"detail": "all"}, pl.UsageError, "detail 'all': should be 'full'"),
+        ({"samples": 0}, pl.UsageError, "samples 0: should be greater"),
+        ({"samples": 2.5}, pl.UsageError, "samples 2.5: should be a valid integer"),
+        ({"id": 5}, pl.UsageError, "id 5: should be a valid string"),
+        ({"temperature": float("nan")}, pl.UsageError, "temperature nan: should be"),
+        ({"limit": "5"}, pl.UsageError, "limit '5': should be"),
         ({"think": "much"}, pl.UsageError, "much"),
-        ({"map": {"question": 5}}, pl.UsageError, "map is a dict, which is not valid"),
+        ({"map": {"question": 5}}, pl.UsageError, "map (a dict): should be"),
         ({"cluster": "nowhere"}, pl.UsageError, "a cluster is for the command judge"),
         ({"truncate": "none"}, pl.UsageError, "truncate names 'none'"),
         ({"rubric": 5}, pl.UsageError, "a rubric is a int"),
@@ -375,7 +375,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"map": "answer"}, "map answer is not INPUT=COLUMN"),
     ({"encoding": "utf-8"}, "encoding is for a file, and the cases are rows"),
     ({"header_row": 2}, "header_row is for a file, and the cases are rows"),
-    ({"think": True}, "judge 'demo' never thinks"),
+    ({"think": "auto"}, "judge 'demo' never thinks"),
 ]
 
 
@@ -404,7 +404,7 @@ def test_an_analysis_names_the_option_that_it_can_not_take(
 
 def test_one_map_may_be_a_text_and_no_thinking_is_the_default(engine: pl.Engine) -> None:
     row = {**{name: text for name, text in ROW.items() if name != "ai_answer"}, "said": "So."}
-    run = pl.judge([row], "pathway-answer", engine=engine, progress=False, map="ai_answer=said", think=False)
+    run = pl.judge([row], "pathway-answer", engine=engine, progress=False, map="ai_answer=said", think=0)
     assert run.verdicts[0]["score"] == 4
 
 

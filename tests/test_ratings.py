@@ -382,14 +382,13 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     text = write_lines(
         tmp_path / "text.jsonl", [message("s-1", "Reason: a\nScore: 4"), message("s-1", "", model="what they asked")]
     )
-    assert "what they asked" not in str(load(run, text, "t", "hosted"))
+    assert "what they asked" not in str(refused(run, text, "t", kind="hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
     twice = write_lines(
         tmp_path / "twice.jsonl", [message("s-1", "Reason: a\nScore: 4"), message("s-1", "Reason: a\nScore: 2")]
     )
-    found = load(run, twice, "c", "hosted")
-    assert found.raters[0].verdicts == 1 and scores_of(run, "c") == {"s-1": 4}
-    assert "left out: line 2: c rated the same case in line 1" in found.notices
+    error = refused(run, twice, "c", kind="hosted")
+    assert isinstance(error, RatingsError) and error.problems == ("line 2: c rated the same case in line 1",)
 
 
 def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:

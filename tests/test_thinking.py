@@ -8,7 +8,6 @@ from families import FAMILIES, Family, write_tokenizer
 from scripted_engine import ScriptedEngine
 
 from pathway_local.case import CaseRef
-from pathway_local.cli.command_help import with_budget
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import (
     JudgeSpec,
@@ -163,22 +162,6 @@ def test_what_changes_the_prompts_or_the_thoughts_is_told() -> None:
     for change in others:
         assert chat_settings(first.model_copy(update=change), 100, Sampling()) != told, change
     assert chat_settings(first, 0, Sampling())["thinking"] == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "taken"),
-    [
-        ([], []),
-        (["--think"], ["--think", "auto"]),
-        (["--think", "500"], ["--think", "500"]),
-        (["--think", "auto"], ["--think", "auto"]),
-        (["--think", "cases.csv", "-r", "x"], ["--think", "auto", "cases.csv", "-r", "x"]),
-        (["cases.csv", "--think", "--rubric", "x"], ["cases.csv", "--think", "auto", "--rubric", "x"]),
-        (["--think=9", "cases.csv"], ["--think=9", "cases.csv"]),
-    ],
-)
-def test_the_budget_may_be_left_out(given: list[str], taken: list[str]) -> None:
-    assert list(with_budget(given)) == taken
 
 
 def test_each_sample_thinks_for_itself(judge: tuple[JudgeSpec, JudgeTokenizer]) -> None:

@@ -126,7 +126,7 @@ def test_hundreds_of_thoughts_and_no_broken_reply(family: Family, folder: Path, 
 
 
 def judging(judge: Path, *arguments: object) -> list[object]:
-    """The command on the sample cases, with `--think` in front of the cases file."""
+    """The command on the sample cases, with `--think BUDGET` in front of the cases file."""
     command = ["judge", "--think", *arguments, CASES, "--rubric", "groundedness", "--judge", judge]
     return [*command, "--detail", "score", "--temperature", "1", "--run", "x.run"]
 
@@ -151,7 +151,7 @@ def test_the_command_with_a_folder_that_no_registry_knows(
 
 def test_the_command_with_a_judge_that_never_thinks(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "d", judge_of(BY_NAME["llama"], tmp_path / "llama"))
-    said = desk.typed(*judging(desk.judge), code=2).stderr
+    said = desk.typed(*judging(desk.judge, "auto"), code=2).stderr
     assert "error: judge 'llama' never thinks" in said
     assert "Leave --think out" in said
     assert not (desk.work / "x.run").exists()

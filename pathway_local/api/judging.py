@@ -20,7 +20,7 @@ from pathway_local.errors import PathwayError
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.pace import progress_line
-from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
+from pathway_local.judging.plan import OPTIONS, Plan, default_run, read_plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import load_rubric
@@ -175,7 +175,7 @@ def _judged(plan: Plan, engine: object, watcher: LineProgress) -> Run:
 def _with_options(plain: Signature) -> Signature:
     """Return the signature of `judge` with the command's options in place of `options`."""
     *own, _ = plain.parameters.values()
-    more = {name: option for name, option in options_of().items() if name not in plain.parameters}
+    more = [name for name in OPTIONS if name not in plain.parameters]
     kind = Parameter.KEYWORD_ONLY
     return plain.replace(parameters=[*own, *(Parameter(name, kind, default=None) for name in more)])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 
 from pathway_local.errors import RubricError, UsageError
-from pathway_local.judging.plan import options_of
+from pathway_local.judging.plan import OPTIONS, flag
 from pathway_local.rendering.rubric_check import inspect
 from pathway_local.rubrics.rubric import Rubric as FileRubric
 from pathway_local.rubrics.rubric_file import declare_rubric, load_rubric, parse_rubric
@@ -33,7 +33,7 @@ def in_python(text: str) -> str:
     if maps := list(_MAPS.finditer(text)):
         told = dict((each[1] or each[2]).split("=", 1) for each in maps)
         text = f"{text[: maps[0].start()]}map={told}{text[maps[-1].end() :]}"
-    names = {option.flag: name for name, option in options_of().items()}
+    names = {flag(name): name for name in OPTIONS}
     return re.sub(r"(?<![\w-])--[a-z][a-z-]*", lambda found: names.get(found[0], found[0]), with_pages(text))
 
 

@@ -68,12 +68,9 @@ class Run:
             found = found_by(ANALYSES[analysis].load(), Scores(read), options)
         return as_json(found, Language(ENGLISH))
 
-    def summary(self, by: str = "", cluster: str = "") -> list[dict[str, object]]:
-        """Return what `pathway-local summary --json` prints: tables of scores, choices and failures.
-
-        Intervals allow for cases with the same value of the column `cluster`.
-        """
-        return self.tables("summary", by=by, cluster=cluster)
+    def summary(self, **options: object) -> list[dict[str, object]]:
+        """Return what `pathway-local summary --json` prints: tables of scores, choices and failures."""
+        return self.tables("summary", **options)
 
     def _table(self) -> tuple[Sequence[str], list[dict[str, CellValue]], str]:
         with closing(RunFile.read(self.path)) as read, read.database.snapshot():

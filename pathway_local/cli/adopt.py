@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from pathway_local.cli.command_help import OUTPUT, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.new import Fields, Inputs, Lines, answer, declared_outputs, input_names, show_rubric
 from pathway_local.cli.options import Force
 from pathway_local.cli.terminal import check_new, data, notice
@@ -28,12 +28,12 @@ from pathway_local.system.visible import visible
 
 def adopt(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A prompt: .prompty, .txt, .md or any other text.")],
-    out: Annotated[Path | None, option("FILE", "The rubric file to write.", OUTPUT, "--out", "-o")] = None,
+    out: Annotated[Path | None, option("FILE", "The rubric file to write.", "--out", "-o")] = None,
     fields: Fields = "",
     lines: Lines = None,
     inputs: Inputs = "",
     swap: Annotated[str, option("A:B", "The inputs with response A and B of a comparison, such as one:other.")] = "",
-    yes: Annotated[bool, option("", "Say yes to the example reply.", "", "--yes")] = False,
+    yes: Annotated[bool, option("", "Say yes to the example reply.", "--yes")] = False,
     force: Force = False,
 ) -> None:
     """Make a rubric of a prompt: shows the reply that it declares, and asks for what the prompt leaves open."""

@@ -76,7 +76,7 @@ def kinds_of(options: type[Options]) -> Kinds:
         says = next(each for each in declared.metadata if isinstance(each, Says))
         kind: Any = list[str] if declared.annotation == tuple[str, ...] else declared.annotation
         names = [option_name(name)] if declared.annotation is bool else []
-        shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), says.group, *names)]
+        shown = Annotated[kind, option(says.value, says.text.format_map(Spelled(option_name)), *names)]
         default = list(declared.default) if kind == list[str] else declared.default
         found[name] = shown, Parameter.empty if declared.is_required() else default
     return found

@@ -1,52 +1,20 @@
 """Declares commands and options for Typer, whose plain help shows them."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-
-from pathway_local.judging.plan import CASES as CASES
-from pathway_local.judging.plan import JUDGE as JUDGE
-from pathway_local.judging.plan import MACHINE as MACHINE
-from pathway_local.judging.plan import OUTPUT as OUTPUT
-from pathway_local.judging.plan import PRIVACY as PRIVACY
-from pathway_local.judging.plan import REPLY as REPLY
-from pathway_local.judging.plan import Option
+from typer.core import TyperGroup
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-RATERS = "Rubric and raters"
 
-
-def option(value: str, says: str, group: str = "", *names: str, **limits: Any) -> Any:
-    """Declare an option: the name of its value (empty for a switch), its help, and its group on the page of reference.
+def option(value: str, says: str, *names: str, **limits: Any) -> Any:
+    """Declare an option: the name of its value (empty for a switch), and its help.
 
     Without `names` it has the name of its parameter.
     """
-    return typer.Option(*names, metavar=value or None, help=says, rich_help_panel=group or None, **limits)
-
-
-def declared(told: Option, *names: str, **more: Any) -> Any:
-    """Return an option of `judge` for a command."""
-    limits = {} if told.least is None else {"min": told.least, "max": told.most}
-    return option(told.value, told.says, told.group, *(names or told.names), **limits, **more)
-
-
-class JudgingCommand(TyperCommand):
-    """Lets `--think` come with or without a number, which Typer's own options can't."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(with_budget(args)))
-
-
-def with_budget(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments, with `auto` behind each `--think` that has no number."""
-    for argument, following in pairwise([*arguments, ""]):
-        yield argument
-        if argument == "--think" and not (following.isdecimal() or following == "auto"):
-            yield "auto"
+    return typer.Option(*names, metavar=value or None, help=says, **limits)
 
 
 class App(typer.Typer):
@@ -69,11 +37,9 @@ class App(typer.Typer):
             **group,
         )
 
-    def with_examples(
-        self, *examples: str, name: str | None = None, cls: type[TyperCommand] = TyperCommand
-    ) -> Callable[[F], F]:
+    def with_examples(self, *examples: str, name: str | None = None) -> Callable[[F], F]:
         """Return a decorator that makes a function a command."""
-        return self.command(name=name, cls=cls, epilog=pasted(*examples))
+        return self.command(name=name, epilog=pasted(*examples))
 
 
 def pasted(*examples: str) -> str:

@@ -27,7 +27,7 @@ def doctor(
         Path | None, typer.Argument(metavar="FILE", help="A run file or a cases file.", show_default=False)
     ] = None,
     judge: Annotated[
-        str | None, option("NAME", "A judge's name or model folder; default: demo.", "", "--judge", "-j")
+        str | None, option("NAME", "A judge's name or model folder; default: demo.", "--judge", "-j")
     ] = None,
     models: Models = None,
     as_json: AsJson = False,

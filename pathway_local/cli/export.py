@@ -28,12 +28,10 @@ def export(
     out: Annotated[Path, option("FILE", ".csv, .tsv, .jsonl, .xlsx or .parquet; - prints CSV.")],
     given: dict[str, Any],
     onto: Annotated[Path | None, option("FILE", "Copy this cases file and add the scores to its rows.")] = None,
-    columns: Annotated[
-        str, option("NAMES", "Only these columns, such as case,score,label,reason.", "", "--columns")
-    ] = "",
+    columns: Annotated[str, option("NAMES", "Only these columns, such as case,score,label,reason.", "--columns")] = "",
     every: Annotated[
         bool,
-        option("", "With --onto: add more than score, label, reason and confidence.", "", "--all-columns"),
+        option("", "With --onto: add more than score, label, reason and confidence.", "--all-columns"),
     ] = False,
     force: Force = False,
 ) -> None:

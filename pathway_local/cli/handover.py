@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.analyses import Found, app_of
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import READING
 from pathway_local.cli.sample import tell_sheets, writer
 from pathway_local.cli.show import option_name
@@ -23,13 +23,11 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
 
 Store = Annotated[
-    str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.", OUTPUT)
+    str, option("NAME", "Store one score for each case as a rater of this name: the person's or the judge's.")
 ]
-Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.", CASES)]
-Sheet = Annotated[
-    Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.", OUTPUT)
-]
-Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)]
+Cases = Annotated[Path | None, option("FILE", "With --sheet: the cases file.")]
+Sheet = Annotated[Path | None, option("FILE", "Write the cases to hand over as a rating sheet, .xlsx or .html.")]
+Rater = Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")]
 
 
 @contextmanager

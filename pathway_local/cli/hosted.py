@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import JUDGE, OUTPUT, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, RubricIfSeveral, RunToBe, Yes, taking
 from pathway_local.cli.terminal import need_consent, notice, talk
 from pathway_local.ratings.hosted_requests import HostedRequests, Service
@@ -33,15 +33,15 @@ def export(
     cases: CasesOption,
     service: Annotated[
         Service,
-        option("SERVICE", "Format of the batch file: openai (also for `vllm run-batch`), azure or anthropic.", JUDGE),
+        option("SERVICE", "Format of the batch file: openai (also for `vllm run-batch`), azure or anthropic."),
     ],
-    model: Annotated[str, option("NAME", "What the service calls the model; on Azure, the deployment.", JUDGE)],
-    out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.", OUTPUT)],
+    model: Annotated[str, option("NAME", "What the service calls the model; on Azure, the deployment.")],
+    out: Annotated[Path, option("FILE", "The batch file, e.g. requests.jsonl.")],
     given: dict[str, Any],
     rubric: RubricIfSeveral = None,
     temperature: Annotated[
         float | None,
-        option("X", "Temperature, if the model takes one (default: its own).", JUDGE, min=0, max=2),
+        option("X", "Temperature, if the model takes one (default: its own).", min=0, max=2),
     ] = None,
     yes: Yes = False,
     force: Force = False,

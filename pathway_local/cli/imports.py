@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, RATERS, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, RubricIfSeveral, Run, taking
 from pathway_local.cli.terminal import SOME_FAILED, data, notice, talk
 from pathway_local.errors import RatingsError, UsageError
@@ -34,27 +34,23 @@ app = App()
 def import_(
     run: Run,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Ratings, or a batch service's results.")],
-    kind: Annotated[
-        Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.", RATERS)
-    ],
+    kind: Annotated[Literal["human", "hosted"], option("KIND", "human or hosted: people rated, or a hosted judge.")],
     given: dict[str, Any],
     rater: Annotated[
-        str | None, option("NAME", "Name of the rater; of their group if the file names its raters.", RATERS)
+        str | None, option("NAME", "Name of the rater; of their group if the file names its raters.")
     ] = None,
     rubric: RubricIfSeveral = None,
     cases: Annotated[
-        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.", CASES)
+        Path | None, option("FILE", "Cases that nobody judged yet; with --rubric, RUN may be new.")
     ] = None,
-    score: Annotated[
-        list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.", CASES)
-    ] = [],  # noqa: B006
-    comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.", CASES)] = [],  # noqa: B006
+    score: Annotated[list[str], option("COLUMN", "Column of scores, or SCORE=COLUMN; repeat for each score.")] = [],  # noqa: B006
+    comment: Annotated[list[str], option("COLUMN", "Column of the rater's comments; repeat for more.")] = [],  # noqa: B006
 ) -> None:
     """Import what people or a hosted judge said about a run's cases: the whole file, or nothing.
 
     FILE may be a filled rating sheet; a table with a row for each rating; a table with a column for each rater, of
     which an import reads one (--rater and --score); the results of a batch service or of `vllm run-batch`; or a table
-    with raw replies in a column `reply`. If a reply failed or a row was left out, the exit code is 1.
+    with raw replies in a column `reply`. If a reply failed, the exit code is 1.
     """
     if "mapping" in given and not cases:
         raise UsageError("--map is about the cases file", "Name it with --cases.")
@@ -88,7 +84,7 @@ def _problems_told() -> Iterator[None]:
 
 
 def show(found: Imported) -> None:
-    """Print what was stored for each rater, and what was left out."""
+    """Print what was stored for each rater."""
     rows = [
         [
             each.name,

@@ -12,7 +12,7 @@ import typer
 
 from pathway_local.case import placed
 from pathway_local.cli.case_files import ask_columns, close_off, tell_exposed
-from pathway_local.cli.command_help import OUTPUT, PRIVACY, App, JudgingCommand, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import of_judge, taking
 from pathway_local.cli.progress import JobProgress, listening
 from pathway_local.cli.show import note_export, show, terminal_words
@@ -23,7 +23,7 @@ from pathway_local.judges.registry import load_registry
 from pathway_local.judging.cluster import judge_on_cluster
 from pathway_local.judging.dry_run import DryRun, RaterForecast, dry_run
 from pathway_local.judging.job import run_job
-from pathway_local.judging.plan import Plan, default_run, options_of, read_plan
+from pathway_local.judging.plan import OPTIONS, Plan, default_run, read_plan
 from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
@@ -83,22 +83,21 @@ _T = TypeVar("_T")
 @app.with_examples(
     "pathway-local judge examples/pathway-answer.csv -r pathway-answer --run my.run",
     "pathway-local judge examples/pathway-answer.csv --run my.run --out my.csv",
-    cls=JudgingCommand,
 )
-@taking(of_judge(options_of()))
+@taking(of_judge(*OPTIONS))
 def judge(
     cases: Annotated[Path, typer.Argument(metavar="FILE", help="Cases: .csv .tsv .jsonl .json .parquet .xlsx.")],
     given: dict[str, Any],
-    run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.", OUTPUT)] = None,
-    out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).", OUTPUT)] = None,
-    force: Annotated[bool, option("", "Replace a file at --out that is not ours.", OUTPUT, "--force")] = False,
-    as_json: Annotated[bool, option("", "Print the summary as JSON.", OUTPUT, "--json")] = False,
-    quiet: Annotated[bool, option("", "Show no progress and no notes.", OUTPUT, "--quiet", "-q")] = False,
+    run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.")] = None,
+    out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).")] = None,
+    force: Annotated[bool, option("", "Replace a file at --out that is not ours.", "--force")] = False,
+    as_json: Annotated[bool, option("", "Print the summary as JSON.", "--json")] = False,
+    quiet: Annotated[bool, option("", "Show no progress and no notes.", "--quiet", "-q")] = False,
     dry: Annotated[
-        bool, option("", "Only say what would be judged, what would fail and what it would take.", OUTPUT, "--dry-run")
+        bool, option("", "Only say what would be judged, what would fail and what it would take.", "--dry-run")
     ] = False,
     strict_permissions: Annotated[
-        bool, option("", "Refuse files that other users can read.", PRIVACY, "--strict-permissions")
+        bool, option("", "Refuse files that other users can read.", "--strict-permissions")
     ] = False,
 ) -> None:
     """Judge the cases of a file under one or more rubrics.

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from pathway_local.cli.command_help import App, JudgingCommand
+from pathway_local.cli.command_help import App
 from pathway_local.cli.judges_test import test
 from pathway_local.cli.options import AsJson, Models
 from pathway_local.cli.terminal import data, notice, print_json, talk
@@ -126,7 +126,6 @@ app.with_examples(
     "    --cases answers.csv --out test.html",
     "pathway-local judges test demo -r gold-answer --n 10 \\",
     "    --cases examples/gold-answer.jsonl",
-    cls=JudgingCommand,
 )(test)
 
 

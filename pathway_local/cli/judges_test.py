@@ -6,43 +6,37 @@ from typing import Annotated, Any
 
 import typer
 
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, option
+from pathway_local.cli.command_help import option
 from pathway_local.cli.options import AsJson, Force, Full, Lang, Out, of_judge, taking
 from pathway_local.cli.terminal import talk
 from pathway_local.engines.engine_list import engine_kind
 from pathway_local.errors import UsageError
 from pathway_local.judges.judge_spec import think_budget
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.judging.plan import Plan, options_of, read_plan, values_by_name
+from pathway_local.judging.plan import Plan, read_plan, values_by_name
 from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
 from pathway_local.probes.subject import roles_of
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 
-OF_JUDGE = ("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think")
-"""Options that `judge` has as well."""
 
-
-@taking(of_judge({name: each for name, each in options_of().items() if name in OF_JUDGE}))
+@taking(of_judge("id", "encoding", "header_row", "sheet", "map", "models", "engine", "detail", "temperature", "think"))
 def test(
     judges: Annotated[list[str], typer.Argument(metavar="JUDGE", help="Judges' names or folders.")],
-    rubric: Annotated[str, option("RUBRIC", "The rubric's name or file.", RATERS, "--rubric", "-r")],
-    cases: Annotated[Path, option("FILE", "The cases file; labels are not needed.", CASES)],
+    rubric: Annotated[str, option("RUBRIC", "The rubric's name or file.", "--rubric", "-r")],
+    cases: Annotated[Path, option("FILE", "The cases file; labels are not needed.")],
     given: dict[str, Any],
-    n: Annotated[int, option("N", "Cases to draw at random.", CASES, "--n", min=2, max=10_000)] = 100,
-    score: Annotated[str, option("NAME", "The score to test; needed if the rubric has several.", RATERS)] = "",
+    n: Annotated[int, option("N", "Cases to draw at random.", "--n", min=2, max=10_000)] = 100,
+    score: Annotated[str, option("NAME", "The score to test; needed if the rubric has several.")] = "",
     role: Annotated[
         list[str],
         option(
             "INPUT=ROLE",
             "Role of an input: question, answer, reference, context or none; repeat for more.",
-            RATERS,
         ),
     ] = [],  # noqa: B006
-    leave_out: Annotated[
-        list[str], option("PROBE", "A probe to leave out; repeat for more.", RATERS, "--leave-out")
-    ] = [],  # noqa: B006
-    run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.", OUTPUT)] = None,
+    leave_out: Annotated[list[str], option("PROBE", "A probe to leave out; repeat for more.", "--leave-out")] = [],  # noqa: B006
+    run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.")] = None,
     out: Out = None,
     lang: Lang = "en",
     full: Full = False,

@@ -25,7 +25,7 @@ from pathway_local.system.visible import visible
 Fields = Annotated[str, option("FIELDS", "Declare the reply's fields, such as 'reasons: text; score: 1-5'.")]
 Lines = Annotated[
     list[str] | None,
-    option("LINE", "A line of the reply, with fields' names in braces; repeatable (default: JSON).", "", "--line"),
+    option("LINE", "A line of the reply, with fields' names in braces; repeatable (default: JSON).", "--line"),
 ]
 
 Inputs = Annotated[str, option("NAMES", "The inputs that the judge is given, separated by commas.")]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pathway_local.cli.analyses import kinds_of
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Force, Lang, Page, Run, taking
 from pathway_local.cli.show import note_export, option_name
 from pathway_local.cli.terminal import notice, talk
@@ -30,7 +30,7 @@ ORDER = kinds_of(ReadOptions)
 @taking({**ORDER, **READING})
 def read(
     run: Run,
-    cases: Annotated[Path, option("FILE", "The cases file, for their texts.", CASES)],
+    cases: Annotated[Path, option("FILE", "The cases file, for their texts.")],
     out: Page,
     given: dict[str, Any],
     lang: Lang = "en",

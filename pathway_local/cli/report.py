@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.analyses import kinds_of
-from pathway_local.cli.command_help import OUTPUT, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import Force, Lang, Page, Run, Title, taking
 from pathway_local.cli.show import note_export, option_name, terminal_words
 from pathway_local.cli.terminal import notice, talk
@@ -33,9 +33,9 @@ def report(
     out: Page,
     given: dict[str, Any],
     title: Title = "",
-    logo: Annotated[Path | None, option("FILE", "A PNG or JPEG for the top of the page.", OUTPUT)] = None,
+    logo: Annotated[Path | None, option("FILE", "A PNG or JPEG for the top of the page.")] = None,
     no_appendix: Annotated[
-        bool, option("", "Leave out how it was made: commands, settings, hashes.", OUTPUT, "--no-appendix")
+        bool, option("", "Leave out how it was made: commands, settings, hashes.", "--no-appendix")
     ] = False,
     lang: Lang = "en",
     force: Force = False,

@@ -46,7 +46,7 @@ def list_rubrics() -> None:
 @app.with_examples("pathway-local rubrics show pathway-answer", "pathway-local rubrics show groundedness --full")
 def show(
     name: Name,
-    full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "", "--full")] = False,
+    full: Annotated[bool, option("", "Also show output format, rules, notes and text.", "--full")] = False,
 ) -> None:
     """Show a rubric's purpose, audience, languages, inputs and the levels of its scores."""
     rubric = load_rubric(name)
@@ -88,8 +88,8 @@ app.with_examples(
 def check(
     name: Name,
     judge: Annotated[str, option("NAME", "Count tokens with this judge's tokenizer.")] = "",
-    grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "", "--grammar")] = False,
-    schema: Annotated[bool, option("", "Print only the JSON Schema of its output.", "", "--schema")] = False,
+    grammar: Annotated[bool, option("", "Print only the grammar of its replies.", "--grammar")] = False,
+    schema: Annotated[bool, option("", "Print only the JSON Schema of its output.", "--schema")] = False,
     models: Models = None,
 ) -> None:
     """Check a rubric: its inputs, output format, lengths, an example reply, and how much its prompts share."""

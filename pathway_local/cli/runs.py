@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from pathway_local.cli.case_files import read_privately, sheet_of
-from pathway_local.cli.command_help import CASES, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, AsJson, CasesOption, KeyFile, Run, Yes, taking
 from pathway_local.cli.terminal import data, need_consent, notice, print_json, talk
 from pathway_local.errors import TrailChanged, UsageError
@@ -44,9 +44,9 @@ SAID = {"handouts": "places on sheets and pages for raters", "outcomes": "verdic
 
 def purge(
     run: Run,
-    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "", "--text")] = False,
+    text: Annotated[bool, option("", "Remove what raters wrote; scores stay.", "--text")] = False,
     everything: Annotated[
-        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "", "--all")
+        bool, option("", "Remove ids, metadata, scores and texts of all cases, and jobs' commands.", "--all")
     ] = False,
     case: Annotated[list[str], option("ID", "Remove all about this case; repeat for more.")] = [],  # noqa: B006
     where: Annotated[
@@ -183,7 +183,7 @@ def remove_rater(
 def keep(
     run: Run,
     cases: CasesOption,
-    column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.", CASES)],
+    column: Annotated[list[str], option("COLUMN", "Column to keep in the run; repeat for more.")],
     given: dict[str, Any],
 ) -> None:
     """Keep columns of the cases file in the run, to group and compare by, also where no local judge has judged.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import cases_given, read_privately
-from pathway_local.cli.command_help import CASES, OUTPUT, RATERS, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import MATCHING, CasesOption, Force, Lang, RubricIfSeveral, RunToBe, Title, taking
 from pathway_local.cli.terminal import notice, talk
 from pathway_local.errors import UsageError
@@ -38,16 +38,16 @@ app = App()
 def sample(
     run: RunToBe,
     cases: CasesOption,
-    n: Annotated[int, option("N", "Cases to draw.", CASES, "--n", min=1)],
-    out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.", OUTPUT)],
-    seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", CASES, min=0)],
+    n: Annotated[int, option("N", "Cases to draw.", "--n", min=1)],
+    out: Annotated[Path, option("FILE", "The rating sheet, .xlsx or .html; one for each of several raters.")],
+    seed: Annotated[int, option("N", "The same seed draws the same cases; a larger --n adds to them.", min=0)],
     given: dict[str, Any],
-    strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.", CASES)] = "",
+    strata: Annotated[str, option("COLUMN", "Draw from each value of this column by its share.")] = "",
     min_per_group: Annotated[
         int | None,
-        option("N", "Fewest cases from each value of --strata (default: 2), to compare them.", CASES, min=2),
+        option("N", "Fewest cases from each value of --strata (default: 2), to compare them.", min=2),
     ] = None,
-    rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.", RATERS)] = [],  # noqa: B006
+    rater: Annotated[list[str], option("NAME", "Evaluator; repeat it, and each gets a file.")] = [],  # noqa: B006
     rubric: RubricIfSeveral = None,
     title: Title = "",
     lang: Lang = "en",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pathway_local.cli.case_files import sheet_of, tell_exposed
-from pathway_local.cli.command_help import CASES, PRIVACY, App, option
+from pathway_local.cli.command_help import App, option
 from pathway_local.cli.options import READING, Lang, Run, taking
 from pathway_local.cli.terminal import data, notice, talk, tell, tell_fault
 from pathway_local.errors import UsageError
@@ -25,8 +25,8 @@ app = App()
 def view(
     run: Run,
     given: dict[str, Any],
-    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.", CASES)] = None,
-    read_only: Annotated[bool, option("", "Do not accept agreed scores.", PRIVACY, "--read-only")] = False,
+    cases: Annotated[Path | None, option("FILE", "The cases file; without it, texts are not shown.")] = None,
+    read_only: Annotated[bool, option("", "Do not accept agreed scores.", "--read-only")] = False,
     lang: Lang = "en",
 ) -> None:
     """Look through a run in the browser: filter, sort and search verdicts, read cases, and store agreed scores.

@@ -20,7 +20,7 @@ from pathway_local.judges.engine_settings import PARALLEL
 from pathway_local.judges.judge_spec import JudgeSpec
 from pathway_local.judges.registry import USUAL_JUDGE, load_registry, weights_folder
 from pathway_local.judging.job import Watcher
-from pathway_local.judging.plan import Plan, options_of
+from pathway_local.judging.plan import Plan, flag
 from pathway_local.judging.recorder import Tally
 from pathway_local.runs.merge import merge_parts
 from pathway_local.runs.run_file import RunFile
@@ -101,11 +101,10 @@ def _gpus(spec: JudgeSpec) -> int:
 
 def _typed(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options as a user types them, without those that are for this command alone."""
-    options = options_of()
     for name, value in given.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if name not in HERE_ALONE and each not in (None, False):
-                yield options[name].flag if each is True else f"{options[name].flag}={each}"
+                yield flag(name) if each is True else f"{flag(name)}={each}"
 
 
 def _handed_out(order: Path, watcher: Watcher) -> Iterator[Told]:

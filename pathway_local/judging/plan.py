@@ -1,15 +1,15 @@
-"""The options of `judge`, declared once: the command, `pathway_local.judge` and a self-test take them from `Plan`."""
+"""What a job shall do, checked: the options of `judge`, by the names that a Python program gives them."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
+from pydantic.dataclasses import dataclass
 
-from pathway_local.engines.allocation import ONE_ENGINE, Allocation
-from pathway_local.engines.engine_list import engine_names
+from pathway_local.engines.allocation import Allocation
 from pathway_local.errors import UnknownName, UsageError
 from pathway_local.rubrics.output_format import Detail
 from pathway_local.rubrics.pair import Orders
@@ -18,60 +18,19 @@ from pathway_local.runs.file_errors import RunKind
 from pathway_local.runs.split import MOST
 from pathway_local.sealing.seal import Wanted
 from pathway_local.sheets.kinds import Sheet
+from pathway_local.system.safe_yaml import first_complaint
 
-_AS_DECLARED = ConfigDict(strict=True, arbitrary_types_allowed=True)
+_STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
-# Headings over the options in a command's help.
-CASES = "Cases"
-JUDGE = "Judge"
-REPLY = "Reply"
-MACHINE = "Machine"
-OUTPUT = "Output"
-PRIVACY = "Privacy"
+LARGEST = 2**63
+
+OF_RATER = ("judge", "rater", "engine", "detail", "samples", "temperature", "orders", "seed", "think")
+"""Options that define a rater: a run that continues has its own raters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """The name of an option's value (empty for a switch), its help, and the heading above it.
-
-    `names` are those on the command line, unless it has the name of its field. A number is from `least` to `most`.
-    `typed` is the type on the command line, if it is not the field's own; then `read` makes the field's value of what a
-    user typed or a program gave. `of_rater` options define a rater: a run that continues has its own raters. `type` and
-    `default` are the field's.
-    """
-
-    value: str
-    says: str
-    group: str
-    names: tuple[str, ...] = ()
-    least: float | None = None
-    most: float = float("inf")
-    typed: Any = None
-    read: Callable[[Any], Any] | None = None
-    of_rater: bool = False
-    type: Any = None
-    default: Any = None
-
-    @property
-    def flag(self) -> str:
-        """The option's name on the command line."""
-        return self.names[0]
-
-    def value_of(self, given: Any) -> Any:
-        """Return the field's value for what was given. Raises UsageError."""
-        read = self.read or (Path if Path in get_args(self.type) else None)
-        try:
-            value: Any = read(given) if read else given
-            TypeAdapter(self.type, config=_AS_DECLARED).validate_python(value)
-            if self.least is None or self.least <= value <= self.most:
-                return value
-        except (TypeError, ValueError):
-            pass
-        shown = repr(given)[:20] if isinstance(given, str | int | float) else f"a {type(given).__name__}"
-        for choices in (get_args(each) for each in (self.type, *get_args(self.type)) if get_origin(each) is Literal):
-            raise UnknownName(f"value of {self.flag}", shown.strip("'"), choices)
-        wanted = "valid" if self.least is None else f"a number from {self.least} to {self.most}"
-        raise UsageError(f"{self.flag} is {shown}, which is not {wanted}", self.says)
+def flag(name: str) -> str:
+    """Return an option's name on the command line."""
+    return f"--{name.replace('_', '-')}"
 
 
 def values_by_name(given: Sequence[str], flag: str, form: str, example: str) -> Mapping[str, str]:
@@ -95,203 +54,101 @@ def columns_by_input(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, s
     return values_by_name(given, "--map", "INPUT=COLUMN", "question=Query")
 
 
-def _thinking(given: object) -> str:
-    return "auto" if given is True else "0" if given is False else str(given)
-
-
-ID = Option("COLUMN", "Column with the cases' ids.", CASES)
-HEADER_ROW = Option("N", "Row that names the columns; default: detected.", CASES, least=1, most=100_000)
-SHEET = Option("NAME", "Sheet of a workbook; default: the first, or the one behind a cover page.", CASES)
-ENCODING = Option("NAME", "Encoding of a text file, such as cp1252; default: detected.", CASES)
-MAP = Option(
-    "INPUT=COLUMN",
-    "Column to read an input from, if their names differ; repeat for each.",
-    CASES,
-    typed=list[str],
-    read=columns_by_input,
-)
-MODELS = Option("FILE", "Your own models.yaml; it overrides built-in entries.", JUDGE)
-
-
-Names = str | os.PathLike[str]
-
-
-def _several(given: Names | Iterable[Names]) -> tuple[str, ...]:
+def _several(given: object) -> object:
     """Read one name or file, or several."""
-    return tuple(os.fspath(item) for item in ([given] if isinstance(given, str | os.PathLike) else given))
+    items = [given] if isinstance(given, str | os.PathLike) else given
+    return tuple(os.fspath(each) for each in items) if isinstance(items, Iterable) else items
 
 
-def _kept(given: Names | Iterable[Names]) -> tuple[str, ...] | None:
+def _kept(given: object) -> object:
     """Read the columns to keep; None for all."""
     columns = _several(given)
-    return None if "all" in columns else columns
+    return None if isinstance(columns, tuple) and "all" in columns else columns
 
 
-@dataclass(frozen=True, slots=True)
+def _path(given: object) -> object:
+    return Path(given) if isinstance(given, str) else given
+
+
+OwnPath = Annotated[Path | None, BeforeValidator(_path)]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT)
 class Plan:
-    """What `judge` shall do. Each field with an option is one of the command and of the API, by this very name.
+    """What `judge` shall do. The command has each field but the first two and `kind` as an option, and so has the API.
 
     Without rubrics, an existing run continues with its own raters. Without judges, the run's own judge takes further
-    rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. `allocation` follows
-    from the options of the machine. Rubrics are loaded by then.
+    rubrics; a new run takes the demo judge. `keep` None means all columns. `kind` is the run's. Rubrics are loaded by
+    then.
     """
 
     cases: Path | Sheet
     run: Path
     _: KW_ONLY
-    id: Annotated[str | None, ID] = None
-    encoding: Annotated[str, ENCODING] = ""
-    header_row: Annotated[int | None, HEADER_ROW] = None
-    sheet: Annotated[str, SHEET] = ""
-    map: Annotated[Mapping[str, str], MAP] = field(default_factory=dict)
-    pair_by: Annotated[
-        str, Option("COLUMN", "Compare the two rows with the same cell in this column, e.g. question_id.", CASES)
-    ] = ""
-    keep: Annotated[
-        Sequence[str] | None,
-        Option(
-            "COLUMN", "Metadata column to keep in the run, or all; repeat for more.", CASES, typed=list[str], read=_kept
-        ),
-    ] = ()
-    truncate: Annotated[str | None, Option("INPUT", "Input to cut at its end if a prompt is too long.", CASES)] = None
-    limit: Annotated[
-        int | None,
-        Option(
-            "N", "Judge only N cases, drawn at random by --seed; more in a later command.", CASES, least=1, most=2**63
-        ),
-    ] = None
-    rubric: Annotated[
-        Sequence[Rubric],
-        Option("RUBRIC", "A rubric's name or file; repeat for more.", JUDGE, ("--rubric", "-r"), typed=list[str]),
-    ] = ()
-    judge: Annotated[
-        Sequence[str],
-        Option(
-            "JUDGE",
-            "A judge's name or folder; repeat for more (default: the run's, else demo).",
-            JUDGE,
-            ("--judge", "-j"),
-            typed=list[str],
-            read=_several,
-            of_rater=True,
-        ),
-    ] = ()
-    rater: Annotated[
-        str | None, Option("NAME", "The judge's name as a rater; default: the judge's own.", JUDGE, of_rater=True)
-    ] = None
-    models: Annotated[Path | None, MODELS] = None
-    engine: Annotated[str, Option("ENGINE", f"One of {', '.join(engine_names())}.", JUDGE, of_rater=True)] = "auto"
-    detail: Annotated[
-        Detail,
-        Option(
-            "DETAIL",
-            "How much the judge writes: full, through-score (stop after the last score) or score.",
-            REPLY,
-            of_rater=True,
-        ),
-    ] = "full"
-    samples: Annotated[
-        int, Option("N", "Replies to draw for each case and average.", REPLY, least=1, most=100, of_rater=True)
-    ] = 1
-    temperature: Annotated[
-        float | None,
-        Option("X", "Sampling temperature (default: 0).", REPLY, least=0, most=5, of_rater=True),
-    ] = None
-    orders: Annotated[
-        Orders | None,
-        Option(
-            "ORDERS",
-            "Orders in which to compare two responses: both, one (as in the file) or random (default: both).",
-            REPLY,
-            of_rater=True,
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        Option(
-            "N",
-            "Seed of sampling and --limit (default: 0).",
-            REPLY,
-            least=0,
-            most=2**63,
-            of_rater=True,
-        ),
-    ] = None
-    think: Annotated[
-        str,
-        Option(
-            "[TOKENS]",
-            "Let the judge think first, for at most this many tokens.",
-            REPLY,
-            typed=str,
-            read=_thinking,
-            of_rater=True,
-        ),
-    ] = "0"
-    gpus: Annotated[
-        str,
-        Option(
-            "N", "Judge on this many GPUs, or on all; each engine has its own (default: one engine).", MACHINE, read=str
-        ),
-    ] = ""
-    engines: Annotated[
-        int, Option("N", "Engines side by side on a machine without a GPU.", MACHINE, least=1, most=64)
-    ] = 1
-    cluster: Annotated[
-        str, Option("ADDRESS", "Judge in parts on a Ray cluster whose nodes see this folder.", MACHINE)
-    ] = ""
-    workers: Annotated[
-        int, Option("N", "With --cluster: how many parts to judge at a time.", MACHINE, least=1, most=MOST)
-    ] = 1
-    engine_log: Annotated[
-        Path | None, Option("FILE", "Write everything that the engine prints while it loads; no case text.", OUTPUT)
-    ] = None
-    seal: Annotated[
-        Wanted, Option("SEAL", "Keep the engine off networks: auto (as far as possible), required or off.", PRIVACY)
-    ] = "auto"
-    without_text: Annotated[bool, Option("", "Store scores only, not what the judge writes.", PRIVACY)] = False
-    pseudonyms: Annotated[
-        Path | None, Option("KEYFILE", "Replace ids by hashes with this key; a missing key file is made.", PRIVACY)
-    ] = None
     kind: RunKind = ""
-    allocation: Allocation = ONE_ENGINE
+    id: str | None = None
+    encoding: str = ""
+    header_row: Annotated[int | None, Field(ge=1, le=100_000)] = None
+    sheet: str = ""
+    map: Annotated[Mapping[str, str], BeforeValidator(columns_by_input)] = field(default_factory=dict)
+    pair_by: str = ""
+    keep: Annotated[Sequence[str] | None, BeforeValidator(_kept)] = ()
+    truncate: str | None = None
+    limit: Annotated[int | None, Field(ge=1, le=LARGEST)] = None
+    rubric: Sequence[InstanceOf[Rubric]] = ()
+    judge: Annotated[Sequence[str], BeforeValidator(_several)] = ()
+    rater: str | None = None
+    models: OwnPath = None
+    engine: str = "auto"
+    detail: Detail = "full"
+    samples: Annotated[int, Field(ge=1, le=100)] = 1
+    temperature: Annotated[float, Field(ge=0, le=5)] = 0.0
+    orders: Orders | None = None
+    seed: Annotated[int | None, Field(ge=0, le=LARGEST)] = None
+    think: Annotated[str, BeforeValidator(str)] = "0"
+    gpus: Annotated[str, BeforeValidator(str)] = ""
+    engines: Annotated[int, Field(ge=1, le=64)] = 1
+    cluster: str = ""
+    workers: Annotated[int, Field(ge=1, le=MOST)] = 1
+    engine_log: OwnPath = None
+    seal: Wanted = "auto"
+    without_text: bool = False
+    pseudonyms: OwnPath = None
 
-    def __post_init__(self) -> None:
-        """Find the engines that the options name. Raises UsageError if they contradict each other."""
-        if self.workers > 1 and not self.cluster:
-            raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
-        if self.cluster and (self.gpus or self.engines > 1):
-            raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
-        if (self.gpus, self.engines) != ("", 1) and self.allocation is ONE_ENGINE:
-            object.__setattr__(self, "allocation", Allocation(self.gpus, self.engines))
+    @property
+    def allocation(self) -> Allocation:
+        """The engines that the options name. Raises UsageError."""
+        return Allocation(self.gpus, self.engines)
 
 
-def options_of(plan: type[Plan] = Plan) -> dict[str, Option]:
-    """Return the options of `judge` by their names, in the order of the command's help."""
-    hints = get_type_hints(plan, include_extras=True)
-    found: dict[str, Option] = {}
-    for each in fields(plan):
-        if get_origin(hint := hints[each.name]) is Annotated:
-            kind, option = get_args(hint)
-            names = option.names or (f"--{each.name.replace('_', '-')}",)
-            found[each.name] = replace(option, names=names, type=kind, default=each.default)
-    return found
+OPTIONS = tuple(each.name for each in fields(Plan) if each.name not in ("cases", "run", "kind"))
+"""The options of `judge`, by the names of their fields in `Plan`."""
 
 
 def read_plan(cases: Path | Sheet, run: Path, given: Mapping[str, Any]) -> Plan:
     """Return the plan with the options that a user gave; None stands for the default. Raises UsageError."""
-    options = options_of()
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if name not in options:
-            raise UnknownName("option of judge", name, options)
-    plan = Plan(cases, run, **{name: options[name].value_of(value) for name, value in given.items()})
-    for name in given if run.exists() and not plan.rubric else ():
-        if options[name].of_rater:
-            flag = options[name].flag
+        if name not in OPTIONS:
+            raise UnknownName("option of judge", name, OPTIONS)
+    try:
+        plan = Plan(cases, run, **given)
+    except ValidationError as error:
+        keys, _, said = first_complaint(error)
+        name = str(keys[0])
+        value = given[name]
+        shown = repr(value)[:20] if isinstance(value, str | int | float) else f"(a {type(value).__name__})"
+        raise UsageError(f"{flag(name)} {shown}: {said}", "See `pathway-local judge --help`.") from None
+    plan.allocation  # noqa: B018  refuses a wrong number of GPUs
+    if plan.workers > 1 and not plan.cluster:
+        raise UsageError("--workers is for a cluster", "Add --cluster ADDRESS, or give --gpus N or --engines N.")
+    if plan.cluster and (plan.gpus or plan.engines > 1):
+        raise UsageError("--gpus and --engines are for this machine", "With --cluster, give --workers N.")
+    for name in OF_RATER if run.exists() and not plan.rubric else ():
+        if name in given:
             raise UsageError(
-                f"{flag} would define a new rater, and without a rubric a run continues with its own raters",
-                f"Name a rubric to judge with {flag}, or leave {flag} out.",
+                f"{flag(name)} would define a new rater, and without a rubric a run continues with its own raters",
+                f"Name a rubric to judge with {flag(name)}, or leave {flag(name)} out.",
             )
     return plan
 

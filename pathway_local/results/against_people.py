@@ -12,21 +12,17 @@ from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, 
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
 from pathway_local.statistics.coefficients import COEFFICIENTS
-from pathway_local.statistics.effect import mean_effect
-from pathway_local.statistics.families import at_holm_levels
-from pathway_local.statistics.figure import FloatArray, IntArray, undefined_estimate
+from pathway_local.statistics.figure import FloatArray, IntArray
 from pathway_local.statistics.human_benchmark import (
     Contrast,
-    HumanBenchmark,
     compare_judges,
     human_benchmark,
     mean_of_people,
 )
 
-BENCHMARK_FIGURE = "spearman"
-"""The benchmark's figure unless the options name another one that allows means of people."""
+SPEARMAN = "spearman"
+"""The benchmark's figure: a mean of people is no level of the scale."""
 
-CASES = Column("cases", "count")
 DIFFERENCE, STANDING = Column("difference", "estimate"), Column("standing", "key")
 
 
@@ -97,15 +93,13 @@ class AgainstPeople:
         return [self.matrix.raters[place].name for place in places]
 
     @cached_property
-    def benchmark(self) -> HumanBenchmark | None:
-        """Each judge and each person against the mean of the other people; None if that can't be."""
+    def benchmark(self) -> tuple[Contrast, ...]:
+        """Each judge and each person against the mean of the other people, averaged; empty if that can't be."""
         if not (self.has_means and self.judges and self.independent):
-            return None
-        asked = self.options.figure
+            return ()
         return human_benchmark(
             self.scores[:, self.reference],
             self.scores[:, self.judges],
-            asked if asked and not COEFFICIENTS[asked].needs_levels else BENCHMARK_FIGURE,
             self.options.margin,
             self.names([*self.judges, *self.reference]),
             clusters=self.clusters,
@@ -113,15 +107,9 @@ class AgainstPeople:
 
     def two_judges(self, first: int, second: int) -> tuple[str, Contrast]:
         """The figure by which two judges are compared, by their columns, and how they agree with the reference."""
-        figure = self.options.figure or ("kappa" if self.matrix.nominal else "kappa_quadratic")
-        if self.matrix.nominal and COEFFICIENTS[figure].scale != "nominal":
-            figure = "kappa"
-        off = why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)])
-        if off and not self.options.figure:
-            figure = BENCHMARK_FIGURE
-        if off and COEFFICIENTS[figure].needs_levels:
-            refused = undefined_estimate(off)
-            return figure, Contrast(refused, refused, refused, "can't tell")
+        figure = "kappa" if self.matrix.nominal else "kappa_quadratic"
+        if why_no_levels([self.matrix.raters[place] for place in (first, second, *self.reference)]):
+            figure = SPEARMAN
         return figure, compare_judges(
             self.scores[:, [first, second]],
             self.scores[:, self.reference],
@@ -146,32 +134,29 @@ class AgainstPeople:
         apart = [self.scores[:, place] - self._mean_of_others(place) for place in people]
         return np.stack(apart, axis=1) if apart else np.empty((len(self.scores), 0))
 
+    @property
+    def shared(self) -> int:
+        """The cases of the benchmark: those that all judges and at least two people of the reference scored."""
+        given = np.isfinite(self.scores)
+        both = given[:, self.judges].all(axis=1) & (given[:, self.reference].sum(axis=1) >= 2)
+        return int(both.sum())
+
     def tables(self) -> Iterator[Table]:
-        """Yield the benchmark, two judges and severity; those without rows have nothing to show."""
+        """Yield the benchmark and two judges; those without rows have nothing to show."""
         yield from self._benchmark()
         yield self._two_judges()
-        columns = [Column("rater", "rater"), CASES, DIFFERENCE]
-        yield self._table("severity", columns, self._severity(), [Note("holm")], detail=True)
 
     def _benchmark(self) -> Iterator[Table]:
         if not (found := self.benchmark):
             return
-        judges, people = self.names(self.judges), self.names(self.reference)
         names = ("judge_figure", "person_figure")
         columns = [*(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
-        about = {"coefficient": COEFFICIENTS[found.figure].label, "margin": self.options.margin}
+        about = {"coefficient": COEFFICIENTS[SPEARMAN].label, "margin": self.options.margin}
         rows: list[Row] = [
             {"judge": judge, **_contrast(contrast, names)}
-            for judge, contrast in zip(judges, found.averages, strict=True)
+            for judge, contrast in zip(self.names(self.judges), found, strict=True)
         ]
         yield self._table("benchmark", [Column("judge", "rater"), *columns], rows, about=about)
-        rows = [
-            {"judge": judge, "person": people[left.person], "cases": left.cases, **_contrast(contrast, names)}
-            for left in found.left_out
-            for judge, contrast in zip(judges, left.judges, strict=True)
-        ]
-        columns = [Column("judge", "rater"), Column("person", "rater"), CASES, *columns]
-        yield self._table("benchmark_left_out", columns, rows, detail=True, about=about)
 
     def _two_judges(self) -> Table:
         names, rows = ("first_figure", "second_figure"), list[Row]()
@@ -183,22 +168,7 @@ class AgainstPeople:
             )  # fmt: skip
         columns = [*TWO, Column("coefficient"), *(Column(name, "estimate") for name in names), DIFFERENCE, STANDING]
         about = {"reference": self.name, "margin": self.options.margin}
-        return self._table("judges", columns, rows, detail=not self.options.figure, about=about)
-
-    def _severity(self) -> list[Row]:
-        """Each person of the reference less the mean of the others, on the cases that both have; below 0 is stricter.
-
-        Intervals are at Holm's levels.
-        """
-        apart = [*self.own_errors().T] if self.has_means else []
-        both = [np.isfinite(each) for each in apart]
-        effects = [
-            mean_effect(each[kept], None if self.clusters is None else self.clusters[kept], each="difference")
-            for each, kept in zip(apart, both, strict=True)
-        ]
-        names = self.names(self.reference if apart else [])
-        found = zip(names, both, at_holm_levels(effects), strict=True)
-        return [{"rater": name, "cases": int(kept.sum()), "difference": estimate} for name, kept, estimate in found]
+        return self._table("judges", columns, rows, detail=True, about=about)
 
 
 def _contrast(found: Contrast, names: Sequence[str]) -> Row:

@@ -70,7 +70,7 @@ class ScoreAgreement:
             for first, second in combinations(compared, 2)
             if not _holds(matrix, members, first, second)
         ]
-        self.sets = [*_sets(matrix, compared, self.pairs, clusters)]
+        self.sets = [*_sets(matrix, compared, clusters)]
         self.people = AgainstPeople(matrix, compared, members, clusters, options)
         self.notices = [*self.people.missing(), *left_out, *_notices(matrix, compared, members)]
         self.warnings = [*mistakes(matrix, compared), *_reversed(matrix, self.pairs)]
@@ -138,18 +138,14 @@ def _pair(matrix: RatingsMatrix, first: int, second: int, clusters: IntArray | N
     return RaterPair(*raters, (first, second), found, marked)
 
 
-def _sets(
-    matrix: RatingsMatrix, compared: Sequence[int], pairs: Sequence[RaterPair], clusters: IntArray | None
-) -> Iterator[Set]:
-    """All raters except combined and adjudicated scores, which repeat others; the people alone; and each pair."""
+def _sets(matrix: RatingsMatrix, compared: Sequence[int], clusters: IntArray | None) -> Iterator[Set]:
+    """All raters except combined and adjudicated scores, which repeat others; and the people alone."""
     everyone = [place for place in compared if matrix.raters[place].kind not in REPEATS]
     people = [place for place in everyone if matrix.raters[place].kind == "human"]
-    if len(everyone) > 2:
+    if len(everyone) > 1:
         yield _set(matrix, f"all {len(everyone)} raters", everyone, clusters)
-    if 2 < len(people) < len(everyone):
+    if 1 < len(people) < len(everyone):
         yield _set(matrix, f"the {len(people)} people", people, clusters)
-    for pair in pairs:
-        yield _set(matrix, " – ".join(pair.names), pair.places, clusters)
 
 
 def _set(matrix: RatingsMatrix, name: str, places: Sequence[int], clusters: IntArray | None) -> Set:

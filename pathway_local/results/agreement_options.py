@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from pathway_local.errors import UnknownName
 from pathway_local.note import Note
 from pathway_local.results import MIN_GROUP
 from pathway_local.results.analysis import (
     RATERS,
+    Against,
     Bad,
+    By,
     Cluster,
     Margin,
     MinGroup,
@@ -19,9 +20,7 @@ from pathway_local.results.analysis import (
 )
 from pathway_local.results.table import Cell, Column, Table
 from pathway_local.scores.matrix import RatingsMatrix
-from pathway_local.statistics.coefficients import comparable
 
-PAIR = "Comparing two judges"
 SECTION = "people"
 TWO = (Column("first", "rater"), Column("second", "rater"))
 
@@ -34,13 +33,9 @@ class AgreementOptions(Options):
     rubric: Rubric = ""
     rater: Raters = ()
     cluster: Cluster = ""
-    against: Annotated[str, Says("NAME", "Raters to compare judges with (default: all people).", RATERS)] = ""
-    figure: Annotated[
-        str,
-        Says("FIGURE", f"Figure to compare two judges by: {', '.join(comparable())}; default: kappa_quadratic.", PAIR),
-    ] = ""
-    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', PAIR)] = 0.05
-    by: Annotated[str, Says("COLUMN", "Show judges' errors for each value of this column.")] = ""
+    against: Against = ""
+    margin: Annotated[Margin, Says("X", 'Largest shortfall that still counts as "not worse".', RATERS)] = 0.05
+    by: By = ""
     min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
 
@@ -48,11 +43,6 @@ class AgreementOptions(Options):
     def named(self) -> list[str]:
         """The raters that are named, in whatever part."""
         return [*self.rater, *([self.against] if self.against else [])]
-
-    def check(self) -> None:
-        """Raise UnknownName for a figure that there is not."""
-        if self.figure and self.figure not in comparable():
-            raise UnknownName("figure", self.figure, comparable())
 
 
 def people_table(

@@ -32,7 +32,6 @@ def agree(data: Scores, options: AgreementOptions) -> Iterator[Table]:
 
     The output holds no text and no case id.
     """
-    options.check()
     rubrics = data.rated(options.rubric, options.named)
     known = {name: data.column(getattr(options, name)) for name in ("cluster", "by")}
     options = options.model_copy(update=known)
@@ -56,7 +55,10 @@ def _bad(data: Scores, matrix: RatingsMatrix, options: AgreementOptions) -> Iter
     found = bad_answers(data, matrix, options)
     for table in bad_table([found] if found else (), options.by, options.rater):
         about = {"rubric": matrix.rubric, "score": matrix.score, "levels": table.rows[0]["levels"], **table.about}
-        yield replace(table, about=about, heading=("rubric", "score"), section=SECTION)
+        notes = [
+            note for note in table.notes if note.kind != "warning"
+        ]  # the corrected mean says why there is no sample
+        yield replace(table, about=about, notes=notes, heading=("rubric", "score"), section=SECTION)
 
 
 def _coverage(found: ScoreAgreement, rater: MatrixRater) -> float:

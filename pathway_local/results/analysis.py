@@ -45,6 +45,10 @@ class OptionError(ValueError):
 
 Rubric = Annotated[str, Says("RUBRIC", "Only this rubric; default: all.", RATERS)]
 Raters = Annotated[tuple[str, ...], Says("NAME", "Only this rater; repeat for more.", RATERS)]
+By = Annotated[str, Says("COLUMN", "Show figures for each value of this column, too.")]
+Between = Annotated[
+    str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
+]
 Cluster = Annotated[str, Says("COLUMN", "Column that groups related cases, e.g. student or conversation.")]
 PairBy = Annotated[
     str, Says("NAME", "With {between}: column or input with the shared question; default: the rubric's question.")
@@ -53,8 +57,8 @@ Bad = Annotated[
     str,
     Says("LEVEL", "Scores up to this level, a number or name, count as bad (default: the lower half of the scale)."),
 ]
-Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count (default: all people).", RATERS)]
-MinGroup = Annotated[int, Field(ge=1), Says("N", "With {by}: leave out groups of fewer cases.")]
+Against = Annotated[str, Says("NAME", "The rater or group of people whose labels count.", RATERS)]
+MinGroup = Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")]
 Margin = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 Own = TypeVar("Own", bound=Options)

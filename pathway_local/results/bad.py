@@ -106,7 +106,7 @@ class BadAnswers:
         own = self._is_bad(self.matrix.on_scale[:, place])
         within = np.ones(len(own), dtype=np.bool_) if inside is None else inside
         scored = within & np.isfinite(own)
-        row: Row = {"cases": int(scored.sum()), "bad": self._share(own, scored)}
+        row: Row = {"cases": int(scored.sum()), "bad": self._share(own, scored, "none of these cases has a score")}
         if place in self.people or not self.people:
             return row
         both = scored & np.isfinite(self.labels)
@@ -115,16 +115,18 @@ class BadAnswers:
             return row | {"bad_by_people": undefined_estimate(few)}
         row["bad_by_people"] = self._by_people(own, place, within)
         bad, good = both & (self.labels == 1), both & (self.labels == 0)
-        for such, wrong, labels, mistakes in (
-            (bad, 1 - own, "bad_labels", "passed"),
-            (good, own, "good_labels", "flagged"),
+        for such, wrong, labels, mistakes, none in (
+            (bad, 1 - own, "bad_labels", "passed", "none of the labelled answers is bad"),
+            (good, own, "good_labels", "flagged", "none of the labelled answers is good"),
         ):
             row |= {labels: int(such.sum()), mistakes: int(wrong[such].sum())}
-            row[f"{mistakes}_share"] = self._share(wrong, such, drawn=True)
+            row[f"{mistakes}_share"] = self._share(wrong, such, none, drawn=True)
         return row
 
-    def _share(self, hits: FloatArray, such: BoolArray, *, drawn: bool = False) -> Estimate:
-        """The share of hits among such cases; of `drawn` ones, each stands for those of its stratum."""
+    def _share(self, hits: FloatArray, such: BoolArray, none: str, *, drawn: bool = False) -> Estimate:
+        """The share of hits among such cases, or why there are `none`; of `drawn` ones, each stands for its stratum."""
+        if not such.any():
+            return undefined_estimate(none)
         weights = None
         if drawn and isinstance(self.design, LabelDesign) and self.design.design.sample.strata:
             strata, whole = self.design.design.strata, np.asarray(self.design.design.probability > 0)
@@ -135,7 +137,7 @@ class BadAnswers:
         """The share of cases that people would call bad, by the judge's verdicts and the labels of a random sample."""
         labelled = np.isfinite(self.labels)
         if np.all(labelled[within & np.isfinite(own)]):
-            return self._share(self.labels, within & labelled)
+            return self._share(self.labels, within & labelled, "none of these cases has a score")
         if not isinstance(self.design, LabelDesign):
             return undefined_estimate("people labelled no random sample of the answers")
         design, special = self.design.design, np.isin(self.whole.given[:, place], self.whole.special)
@@ -198,6 +200,10 @@ class BadAnswers:
         return Note("bad_level" if len(self.levels) == 1 or self.matrix.nominal else "bad_up_to", told)
 
 
+Judged = tuple[BadAnswers, Sequence[tuple[int, Row]]]
+"""A score's bad answers with the rows of its judges."""
+
+
 class BadOptions(Protocol):
     """What options say of bad answers."""
 
@@ -215,8 +221,6 @@ def bad_answers(data: Scores, whole: RatingsMatrix, options: BadOptions) -> BadA
     levels = bad_levels(whole, options.bad) or bad_levels(whole)
     if not levels or data.rubrics[whole.rubric].pair:
         return None
-    if not levels:
-        return None
     matrix, _ = without_picked(whole)
     named = whole.columns(against) if against else whole.of_kind("human")
     people = [place for place in named if matrix.raters[place].verdicts]
@@ -232,23 +236,40 @@ def bad_table(
 
     With a column `by` each of its groups has a row behind that of all cases, or those with these `values` alone.
     """
-    rows, notes = list[Row](), list[Note]()
+    rows, notes, told = list[Row](), list[Note](), list[Judged]()
     for each in found:
         named = each.matrix.places(raters) or range(len(each.matrix.raters))
         judges, people = ([place for place in each.matrix.scoring(*kinds) if place in named] for kinds in KINDS)
         made = [*each.rows(judges or people, by)]
         made = [(place, row) for place, row in made if not values or row.get("group") in values]
-        notes += each.answers([(place, row) for place, row in made if "group" not in row]) if judges else []
+        told.append((each, [(place, row) for place, row in made if "group" not in row] if judges else []))
         if each.hidden:
-            told = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
-            notes.append(Note("hidden_groups", told, "note"))
+            left_out = {"count": len(each.hidden), "by": by, "smallest": each.smallest}
+            notes.append(Note("hidden_groups", left_out, "note"))
         notes += [each.design] if judges and isinstance(each.design, Note) else []
         shared = {"rubric": each.matrix.rubric, "score": each.matrix.score, "levels": each.named}
         rows += [{**shared, **row} for _, row in made]
     columns = [Column("rater", "rater"), *([Column("group")] if by else [])]
     columns += [Column("rubric"), Column("score", usual="score"), Column("levels")]
     if rows:
-        yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, notes, section="bad")
+        said = [*sentences(told), *notes]
+        yield Table("bad", {"by": by} if by else {}, [*columns, *COLUMNS], rows, said, section="bad")
+
+
+def sentences(told: Sequence[Judged]) -> Iterator[Note]:
+    """Yield the sentences to quote; where people labelled nothing, one for all scores and judges together."""
+    unlabelled = list[Note]()
+    for found, rows in told:
+        said = [*found.answers(rows)]
+        if np.isfinite(found.labels).any():
+            yield from said
+        else:
+            unlabelled += said
+    if len(unlabelled) > 1:
+        judges = dict.fromkeys(str(note.values["judge"]) for note in unlabelled)
+        yield Note("bad_unlabelled", {"judges": [*judges], "count": len(judges)}, "answer")
+    else:
+        yield from unlabelled
 
 
 def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[Note]]:
@@ -257,24 +278,30 @@ def overview(found: Sequence[BadAnswers], by: str) -> tuple[list[Table], list[No
     By the first judge of each score, or without a judge by the first person. One sentence says whether the judge can
     be trusted, and one what to do next.
     """
-    tables, told = list[Table](), list[Note]()
+    tables, told, steps = list[Table](), list[Judged](), list[Note]()
     for each in (one for one in found if not one.matrix.nominal):
         judges, people = (each.matrix.scoring(*kinds) for kinds in KINDS)
-        if not (first := [*judges, *people][:1]):
-            continue
-        codes, names = each.matrix.codes(by) if by else (np.empty(0), ())
-        made = [row for _, row in each.rows(first, by) if not by or "group" in row]
-        for row in made:
-            row["mean"] = each.mean(first[0], np.asarray(codes == names.index(str(row["group"]))) if by else None)
-        shown = [row.get("bad_by_people") for row in made]
-        corrected = any(isinstance(one, Estimate) and isinstance(one.value, float) for one in shown)
-        columns = [*([Column("group")] if by else []), COLUMNS[0], COLUMNS[2 if corrected else 1]]
-        about: dict[str, object] = {"rubric": each.matrix.rubric, "score": each.matrix.score, "by": by}
-        about |= {"rater": each.matrix.raters[first[0]].name, "levels": each.named}
-        tables.append(Table("overview", about, [*columns, Column("mean", "estimate")], made))
-        told += each.answers([(place, each.row(place)) for place in judges])
-        told += [step for step in [_next_step(each, each.row(judges[0]) if judges else {})] if step not in told]
-    return tables, told
+        for first in [*judges, *people][:1]:
+            tables.append(_chatbots(each, first, by))
+            rows = [(place, each.row(place)) for place in judges]
+            told.append((each, rows))
+            steps.append(_next_step(each, rows[0][1] if rows else {}))
+    return tables, [*sentences(told), *(step for at, step in enumerate(steps) if step not in steps[:at])]
+
+
+def _chatbots(found: BadAnswers, first: int, by: str) -> Table:
+    """How good each value of the column `by` is, or all cases, by a rater's column."""
+    matrix = found.matrix
+    codes, names = matrix.codes(by) if by else (np.empty(0), ())
+    made = [row for _, row in found.rows([first], by) if not by or "group" in row]
+    for row in made:
+        row["mean"] = found.mean(first, np.asarray(codes == names.index(str(row["group"]))) if by else None)
+    shown = [row.get("bad_by_people") for row in made]
+    corrected = any(isinstance(one, Estimate) and isinstance(one.value, float) for one in shown)
+    columns = [*([Column("group")] if by else []), COLUMNS[0], COLUMNS[2 if corrected else 1]]
+    about = {"rubric": matrix.rubric, "score": matrix.score, "by": by, "levels": found.named}
+    about["rater"] = matrix.raters[first].name
+    return Table("overview", about, [*columns, Column("mean", "estimate")], made)
 
 
 def _next_step(found: BadAnswers, row: Row) -> Note:

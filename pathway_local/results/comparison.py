@@ -10,11 +10,21 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from pathway_local.rater import JUDGES
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Bad, Margin, Options, Raters, Rubric, Says
+from pathway_local.results.analysis import (
+    Bad,
+    Between,
+    Cluster,
+    Margin,
+    MinGroup,
+    Options,
+    PairBy,
+    Raters,
+    Rubric,
+    Says,
+)
 from pathway_local.results.label_design import LabelDesign, label_designs, stratum_weights
 from pathway_local.results.pairing import Pairing
 from pathway_local.scores.matrix import RatingsMatrix
@@ -34,26 +44,20 @@ from pathway_local.statistics.human_benchmark import mean_of_people
 from pathway_local.statistics.intervals import cluster_codes, effective_clusters, linked_clusters
 from pathway_local.statistics.share import scale_mean
 
-Between = Annotated[
-    str, Says("COLUMN", "Compare the values of this column, or those that you name, e.g. chatbot=v1,v2.")
-]
-
 
 class CompareOptions(Options):
     """The values to compare, and the margin within which they count as equal."""
 
     between: Between = ""
-    pair_by: Annotated[
-        str, Says("NAME", "Column or input with the question both answered; default: the rubric's question.")
-    ] = ""
+    pair_by: PairBy = ""
     pairs: Annotated[
         str, Says("A,B", "Rank chatbots by choices between two: the columns that name A's and B's chatbot.")
     ] = ""
     rubric: Rubric = ""
     rater: Raters = ()
-    cluster: Annotated[str, Says("COLUMN", "Column that groups related questions, e.g. student or topic.")] = ""
+    cluster: Cluster = ""
     margin: Annotated[Margin, Says("POINTS", "Differences up to this many points count as equal.")] = 0.0
-    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out comparisons of fewer pairs.")] = MIN_GROUP
+    min_group: MinGroup = MIN_GROUP
     bad: Bad = ""
 
 

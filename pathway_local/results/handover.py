@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
-from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, Rubric, Says, as_given
+from pathway_local.results.analysis import RATERS, Against, Analysis, OptionError, Options, Rubric, Says, as_given
 from pathway_local.results.consensus import wrong_by
 from pathway_local.results.label_design import LabelDesign, is_uneven, own_design
 from pathway_local.results.table import Cell, Column, Table
@@ -22,7 +22,7 @@ from pathway_local.statistics.handover import Handover, hand_over, least_labels
 class HandoverOptions(Options):
     """The options of `handover`."""
 
-    against: Annotated[str, Says("NAME", "The rater or group of people whose labels count.", RATERS)]
+    against: Against
     error: Annotated[
         float,
         Field(gt=0, lt=1),

@@ -10,7 +10,18 @@ from pydantic import Field
 from pathway_local.errors import UsageError
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, raters_named
-from pathway_local.results.analysis import RATERS, Analysis, OptionError, Options, PairBy, Raters, Rubric, Says
+from pathway_local.results.analysis import (
+    Against,
+    Analysis,
+    Between,
+    Cluster,
+    OptionError,
+    Options,
+    PairBy,
+    Raters,
+    Rubric,
+    Says,
+)
 from pathway_local.results.compare import comparison_plan
 from pathway_local.results.comparison import CompareOptions, Comparison, comparisons
 from pathway_local.results.corrected_mean import SampledLabels
@@ -39,14 +50,12 @@ Points = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 class PlanOptions(Options):
     """The aim, and the figure that is to reach it."""
 
-    against: Annotated[str, Says("NAME", "Plan the mean that NAME's labels correct: their number.", RATERS)] = ""
+    against: Against = ""
     half_width: Annotated[Points, Says("POINTS", "With {against}: half the width that its interval may have.")] = None
-    between: Annotated[str, Says("COLUMN=A,B", "Plan the difference that `compare` shows, e.g. chatbot=v1,v2.")] = ""
+    between: Between = ""
     detect: Annotated[Points, Says("POINTS", "With {between}: the difference to find.")] = None
     pair_by: PairBy = ""
-    cluster: Annotated[
-        str, Says("COLUMN", "With {between}: column that groups related cases: plan its number of values.")
-    ] = ""
+    cluster: Cluster = ""
     rubric: Rubric = ""
     rater: Raters = ()
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
@@ -14,10 +12,10 @@ from pathway_local.results import MIN_GROUP
 from pathway_local.results.agreement import ORDER
 from pathway_local.results.agreement_options import AgreementOptions
 from pathway_local.results.agreement_tables import agreement_tables
-from pathway_local.results.analysis import Against, Bad, Cluster, OptionError, Options, PairBy, Says
-from pathway_local.results.bad import BadAnswers, bad_answers, bad_table, check_bad, overview
+from pathway_local.results.analysis import Against, Bad, Between, By, Cluster, MinGroup, OptionError, Options, PairBy
+from pathway_local.results.bad import bad_answers, bad_table, check_bad, overview
 from pathway_local.results.compare import comparison_plan, comparison_tables
-from pathway_local.results.comparison import Between, CompareOptions
+from pathway_local.results.comparison import CompareOptions, ComparisonPlan
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.summary import findings, missed, summary_tables
 from pathway_local.results.table import Table
@@ -32,11 +30,11 @@ from pathway_local.sheets.columns import folded, names_of
 class ReportOptions(Options):
     """The parts of a report beside the scores of a run."""
 
-    by: Annotated[str, Says("COLUMN", "Also show the scores for each value of this column.")] = ""
+    by: By = ""
     between: Between = ""
     pair_by: PairBy = ""
     cluster: Cluster = ""
-    min_group: Annotated[int, Field(ge=1), Says("N", "Leave out groups and comparisons of fewer cases.")] = MIN_GROUP
+    min_group: MinGroup = MIN_GROUP
     against: Against = ""
     bad: Bad = ""
 
@@ -63,57 +61,58 @@ class Report:
 
 def report(data: Scores, options: ReportOptions) -> Report:
     """Read a run for a report. Raises OptionError, and UsageError for columns and values that the run lacks."""
-    if options.pair_by and not options.between:
-        raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
-    known = {name: data.column(getattr(options, name)) for name in ("by", "cluster")}
-    plan = options.model_copy(update=known)
-    asked = {name: getattr(plan, name) for name in ("between", "pair_by", "cluster", "min_group")}
-    comparison = comparison_plan(data, CompareOptions(**asked)) if plan.between else None
-    rubrics, raters = data.rubrics, tuple(data.raters)
-    people = [rater.name for rater in raters if rater.kind == "human"]
-    if plan.against and not raters_named(plan.against, people):
-        raise UnknownName("person or group of people", plan.against, dict.fromkeys(people))
-    kinds = {rater.name: rater.kind for rater in raters}
-    whole, *parts = tally(data.outcomes(), rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
-    places = list(rubrics)
+    plan, comparison = _planned(data, options)
+    matrices = [*data.matrices([*data.rubrics.values()])]
+    check_bad(matrices, plan.bad)
+    bad = [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
+    whole, *parts = tally(data.outcomes(), data.rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    kinds, places = {rater.name: rater.kind for rater in data.raters}, list(data.rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
-    tables = [each.with_cautions(data.labels) for each in _summaries(data, whole, parts, plan)]
-    labelled, agreed_on = dict[str, int](), list[Table]()
-    every, bad = list[RatingsMatrix](), list[BadAnswers]()
-    for rubric in rubrics.values():
-        rated = [each.name for each in raters if (each.kind, each.rubric) == ("human", rubric.name)]
-        matrices = [*data.matrices([rubric])]
-        bad += [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
-        if rated:
-            labelled[rubric.name] = max((_labelled(matrix) for matrix in matrices), default=0)
-            against = plan.against if raters_named(plan.against, rated) else ""
-            compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
-            found_on = [each for each in agreement_tables(data, matrices, compared) if each.key != "bad"]
-            agreed_on += [each.with_cautions(data.labels) for each in found_on]
-        every += matrices
-    check_bad(every, plan.bad)
-    between = comparison.between if comparison else plan.by
-    (first, told), covered = overview(bad, between or _chatbots(data)), {each.matrix.rubric for each in bad}
+    first, told = overview(bad, (comparison.between if comparison else plan.by) or _chatbots(data))
+    covered = {each.matrix.rubric for each in bad}
     others = [group for group in whole if group.rubric not in covered]
     # What the first page says stands there alone.
     own = bad_table(bad, plan.by)
-    own = (replace(each, notes=[note for note in each.notes if note.kind != "answer"]) for each in own)
-    tables = [*(each.with_cautions(data.labels) for each in own), *tables]
-    if comparison:
-        tables += [each.with_cautions(data.labels) for each in comparison_tables(every, comparison)]
-    tables += agreed_on
+    tables = [replace(each, notes=[note for note in each.notes if note.kind != "answer"]) for each in own]
+    tables += _summaries(data, whole, parts, plan)
+    tables += comparison_tables(matrices, comparison) if comparison else ()
+    tables += _agreement(data, matrices, plan)
     return Report(
         name=data.path.stem,
         cases=data.cases,
-        rubrics=rubrics,
-        raters=raters,
+        rubrics=data.rubrics,
+        raters=tuple(data.raters),
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *(findings(others, kinds) if others or not whole else ())],
-        warnings=[*mistakes_in(data), *missed(whole, labelled)],
-        tables=tables,
+        warnings=[*mistakes_in(data), *missed(whole, _labelled(matrices))],
+        tables=[each.with_cautions(data.labels) for each in tables],
         jobs=data.jobs,
         head=data.trail,
     )
+
+
+def _planned(data: Scores, options: ReportOptions) -> tuple[ReportOptions, ComparisonPlan | None]:
+    """The options with the run's own spellings, and what to compare. Raises OptionError, UsageError."""
+    if options.pair_by and not options.between:
+        raise OptionError("{pair_by} needs {between}", "Such as {between} chatbot=v1,v2 {pair_by} question_id.")
+    people = [rater.name for rater in data.raters if rater.kind == "human"]
+    if options.against and not raters_named(options.against, people):
+        raise UnknownName("person or group of people", options.against, dict.fromkeys(people))
+    known = {name: data.column(getattr(options, name)) for name in ("by", "cluster")}
+    plan = options.model_copy(update=known)
+    asked = {name: getattr(plan, name) for name in ("between", "pair_by", "cluster", "min_group")}
+    return plan, comparison_plan(data, CompareOptions(**asked)) if plan.between else None
+
+
+def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOptions) -> Iterator[Table]:
+    """Yield how well judges and people agree under each rubric that people rated."""
+    for name in data.rubrics:
+        rated = [each.name for each in data.raters if (each.kind, each.rubric) == ("human", name)]
+        if rated:
+            against = plan.against if raters_named(plan.against, rated) else ""
+            compared = AgreementOptions(cluster=plan.cluster, against=against, by=plan.by, min_group=plan.min_group)
+            own = [matrix for matrix in matrices if matrix.rubric == name]
+            yield from (each for each in agreement_tables(data, own, compared) if each.key != "bad")
 
 
 def _summaries(
@@ -131,6 +130,11 @@ def _chatbots(data: Scores) -> str:
     return next((name for name in data.group_columns() if folded(name) in names_of("chatbots")), "")
 
 
-def _labelled(matrix: RatingsMatrix) -> int:
-    given = matrix.given[:, matrix.of_kind("human")]
-    return int(np.isfinite(given).any(axis=1).sum())
+def _labelled(matrices: Sequence[RatingsMatrix]) -> dict[str, int]:
+    """The most cases with a person's score of each rubric that people rated."""
+    found = dict[str, int]()
+    for matrix in matrices:
+        if people := matrix.of_kind("human"):
+            count = int(np.isfinite(matrix.given[:, people]).any(axis=1).sum())
+            found[matrix.rubric] = max(count, found.get(matrix.rubric, 0))
+    return found

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
 
 from pathway_local.note import Note
 from pathway_local.rater import JUDGES, RaterKind
 from pathway_local.results import MIN_GROUP
-from pathway_local.results.analysis import Against, Analysis, Bad, Cluster, MinGroup, Options, Says, found_by
+from pathway_local.results.analysis import Against, Analysis, Bad, By, Cluster, MinGroup, Options, found_by
 from pathway_local.results.bad import bad_answers, bad_table, check_bad
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.table import Cell, Column, Level, Table, score_title
@@ -31,7 +30,7 @@ SECTION, FAILURES = "scores", "failures"
 class SummaryOptions(Options):
     """How to group a summary."""
 
-    by: Annotated[str, Says("COLUMN", "One row for each value of this column of the run.")] = ""
+    by: By = ""
     min_group: MinGroup = MIN_GROUP
     cluster: Cluster = ""
     bad: Bad = ""

@@ -14,7 +14,6 @@ import yaml
 from benchmark.instant_engine import INSTANT, PACE, REPLY, register, times_file
 from benchmark.made_cases import write_cases
 from benchmark.shape import make_judge
-from pathway_local.engines.allocation import Allocation
 from pathway_local.judging.engine_cache import EngineCache
 from pathway_local.judging.job import Watcher, run_job
 from pathway_local.judging.plan import Plan
@@ -96,7 +95,7 @@ def measure_own(
                 models=registry,
                 engine=INSTANT.name,
                 detail=detail,
-                allocation=Allocation(number=number),
+                engines=number,
             )
             for path in (few, cases)
         ]
