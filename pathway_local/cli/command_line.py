@@ -17,8 +17,7 @@ from pathway_local.cli.command_help import pasted
 from pathway_local.cli.terminal import FAULT, complain, keep_texts_out_of_tracebacks, tell_fault
 from pathway_local.errors import OutOfMemory, PathwayError, UsageError
 from pathway_local.results.analyses import ANALYSES
-from pathway_local.system.early_interrupt import INTERRUPTED, heed_interrupts
-from pathway_local.system.private_process import end_like_an_interrupt, make_private
+from pathway_local.system.private_process import INTERRUPTED, end_like_an_interrupt, make_private
 
 COMMANDS = {
     "start": "Ask what to judge and how, then judge and write the results: the easiest way in.",
@@ -84,9 +83,7 @@ class _Commands(TyperGroup):
             made = import_module("pathway_local.cli.analyses").app_of(name)
         else:
             made = import_module(f"pathway_local.cli.{MODULES.get(name, name)}").app
-        found = typer.main.get_command(made)
-        heed_interrupts()
-        return name, found, rest
+        return name, typer.main.get_command(made), rest
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -10,7 +10,7 @@ import msgspec
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.rater import Rater, refuse_adjudicators_name
+from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
 from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
@@ -138,7 +138,6 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
         answered |= set() if failed else {rating.rater}
     found = []
     for name, models in judges.items():
-        refuse_adjudicators_name(name)
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from pathway_local.note import Note
-from pathway_local.rater import JUDGES, PEOPLE, REPEATS
+from pathway_local.rater import JUDGES, REPEATS
 from pathway_local.results.agreement_options import TWO, AgreementOptions, Row, people_table
 from pathway_local.results.table import Column, Table
 from pathway_local.scores.matrix import RatingsMatrix, why_no_levels
@@ -48,7 +48,7 @@ class AgainstPeople:
 
     def _judges(self, compared: Sequence[int], members: Mapping[str, set[str]]) -> list[int]:
         """The raters to compare with the reference: neither people nor scores made of one of the reference."""
-        taken = set(self.names([*self.reference, *self.matrix.of_kind(*PEOPLE)]))
+        taken = set(self.names([*self.reference, *self.matrix.of_kind("human")]))
         named = {place: self.matrix.raters[place].name for place in compared}
         return [place for place, name in named.items() if not ({name} | members.get(name, set())) & taken]
 
