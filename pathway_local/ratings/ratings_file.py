@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pathway_local.errors import RatingsError, UsageError
 from pathway_local.rater import GROUP
-from pathway_local.ratings.hosted_results import is_result_file, read_result
+from pathway_local.ratings.hosted_results import IDS, is_result_file, read_result
 from pathway_local.ratings.rating_layout import RatingLayout, RatingsFile, find_layout, handout_ids
 from pathway_local.ratings.rating_rows import Problem, Rating, RatingRows
 from pathway_local.ratings.samples import Handout, find_handouts
@@ -40,7 +40,7 @@ class RatingsReading:
         self._results = is_result_file(self._sheet.columns)
         if self._results and file.kind != "hosted":
             raise UsageError(f"{file.path.name} holds a batch service's results", "Import it with --kind hosted.")
-        ids = [name for name in self._sheet.columns if name in handout_ids()]
+        ids = [name for name in self._sheet.columns if name in (IDS if self._results else handout_ids())]
         beside = {*in_any_language("sheet_instructions"), *in_any_language("sheet_scale")}
         told = ids and beside.issuperset(self._sheet.others)
         self.notices = [] if told else list(self._sheet.notes)
@@ -82,11 +82,8 @@ class RatingsReading:
         try:
             found = read_result(row, self.rubric.format)
         except ValueError as error:
-            hint = (
-                "Chat completions (OpenAI, Azure, Mistral, vLLM) and Anthropic's messages can be read. Import other "
-                "replies as a table with the columns custom_id and reply."
-            )
-            raise RatingsError(f"{self.file.path.name}, {where}: {error}", hint) from None
+            known = "OpenAI, Azure, Mistral, vLLM, Anthropic and Gemini can be read, with one reply for each request"
+            raise RatingsError(f"{self.file.path.name}, {where}: {error}", f"Results of {known}.") from None
         return Rating(where, found.custom_id, "", "", "", found.outcome, (found.service, found.model))
 
     def _layout(self) -> RatingLayout:
