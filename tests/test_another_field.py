@@ -74,7 +74,7 @@ def test_a_further_kind_is_written_and_shown(layout: str) -> None:
     assert output_format.reply({}).form.read(output_format.reply({}).form.write(values)).values == values
     assert list(output_format.fields) == ["date", "why"]
     assert "date" in layout_text(output_format.outputs)
-    for schema in (output_format.schema(), strict_schema(output_format, {}, "openai")):
+    for schema in (output_format.schema(), strict_schema(output_format, {})):
         assert schema["properties"]["date"]["format"] == "date"  # type: ignore[index,call-overload]
         Draft202012Validator(schema).validate(values)
 

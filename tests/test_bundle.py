@@ -184,19 +184,19 @@ def test_a_judge_of_the_hub_is_fetched_if_it_is_not_here(
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(subprocess, "run", fetched)
-    put_judge("qwen3.8-27b:bf16", tmp_path / "judges", None)
-    assert asked == ["judges", "fetch", "qwen3.8-27b:bf16"]
+    put_judge("qwen3.8-27b-bf16", tmp_path / "judges", None)
+    assert asked == ["judges", "fetch", "qwen3.8-27b-bf16"]
     record = read_record(tmp_path / "judges/qwen3.8-27b-bf16")
     assert record
     assert (record.source, record.files) == ("Qwen/Qwen3.8-27B", file_hashes(here))
     asked.clear()
     (here / "fetched.json").write_bytes((tmp_path / "judges/qwen3.8-27b-bf16/fetched.json").read_bytes())
     (here / "chat_template.jinja").write_text("{{ messages }}")
-    put_judge("qwen3.8-27b:bf16", tmp_path / "again", None)
+    put_judge("qwen3.8-27b-bf16", tmp_path / "again", None)
     assert (tmp_path / "again/qwen3.8-27b-bf16/chat_template.jinja").is_file(), "written after the fetch"
     (here / "config.json").write_text("{}")
     with pytest.raises(EngineError, match=r"config\.json in .* has changed since it was fetched"):
-        put_judge("qwen3.8-27b:bf16", tmp_path / "changed", None)
+        put_judge("qwen3.8-27b-bf16", tmp_path / "changed", None)
     assert not asked
 
 

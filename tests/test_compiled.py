@@ -17,7 +17,7 @@ TESTING = """---
 name: testing
 inputs: {a: {}, b: {empty: judge}, talk: {type: conversation}}
 outputs: {layout: "{score}", fields: {score: {type: score, min: 0, max: 1, step: 0.5, levels: {0.5: half}}}}
-rules: [{name: short, when: [{input: a, shorter_than: 3}], expect: [{field: score, at_most: 0.5}]}]
+rules: [{name: short, when: [{input: a, begins_with: [x]}], expect: [{field: score, at_most: 0.5}]}]
 ---
 user:
 {% if a and not b or talk %}{{ a }}{% elif b %}{{ b }}{% else %}-{% endif %}
@@ -35,7 +35,7 @@ def all_rubrics() -> dict[str, Rubric]:
 
 def test_every_rubric_comes_back_as_it_was() -> None:
     rubrics = all_rubrics()
-    assert len(rubrics) > 30
+    assert len(rubrics) > 25
     for name, rubric in rubrics.items():
         again = read_compiled(rubric.text, compiled(rubric))
         assert compiled(again) == compiled(rubric), name

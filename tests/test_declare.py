@@ -31,7 +31,7 @@ COMPLETED = {
         {"fq_id: ?": "fq_id: = fq_id", "question: ?": "question: = follow_up_question"},
         (),
     ),
-    "gold_answer_prompt.txt": ("gold-answer", {}, ()),
+    "gold_answer_prompt.txt": ("gold-answer", {"ness_score: ?": "ness_score: 1-5"}, ()),
     "groundedness.prompty": ("groundedness", {"score: ?": "score: 1 a < 2 b < 4 d < 5 e or 3 c"}, ()),
     "pathway_answer_prompt.txt": ("pathway-answer", {" ?;": ";"}, QUESTIONS),
     "pathway_rubric.md": ("pathway-answer", {"reasons: ?": "reasons: text"}, QUESTIONS),
@@ -263,10 +263,9 @@ def test_what_the_form_does_not_say_is_asked(name: str) -> None:
     assert proposed(prompt).declared == declared
 
 
-def test_levels_belong_to_the_score_that_their_heading_names() -> None:
+def test_of_two_lists_of_levels_neither_is_taken() -> None:
     found = proposed((OWN / "braces.txt").read_bytes())
-    assert found.fields["coverage_score"] == "1 Scrap < 2 Small < 3 Large < 4 Whole"
-    assert found.fields["accuracy_score"] == "1 Wrong < 2 Half right < 3 Nearly right < 4 Right"
+    assert found.fields["coverage_score"] == found.fields["accuracy_score"] == "?"
 
 
 def test_what_stands_behind_a_slot_stays() -> None:

@@ -105,8 +105,6 @@ def test_what_is_not_pinned_is_taken_at_the_commit_that_was_seen(repository: Pat
 def test_the_line_for_the_registry_insists_on_these_files(repository: Path) -> None:
     _, record = fetch(SMALL, StandIn(repository))
     assert registry_line(SMALL, record) == f"small: {{revision: {COMMIT}, sha256: {record.sha256}}}"
-    variant = SMALL.model_copy(update={"name": "small:fp8"})
-    assert registry_line(variant, record).startswith("small-fp8: {source: someone/small, revision: c0ffee")
 
 
 def test_files_that_are_not_those_of_the_registry_are_refused(repository: Path) -> None:

@@ -85,7 +85,6 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
         "google/gemma-4-12B-it-qat-w4a16-ct",
         "1d2c2d7f2466070e69d6fb3fd5ce9a7d75f2f6ee",
         "    off_by:\n      enable_thinking: false\n",
-        "google/gemma-4-12B-it\n",
         "Trained for its 4-bit weights.",
         "Weights: not on this disk",
         "On this machine: judge 'gemma-4-12b' needs a GPU of 15 GB, and this machine has none.",
@@ -95,7 +94,7 @@ def test_show_prints_the_whole_entry(run: Run) -> None:
     assert entry["thinking"]["start"] == "<|channel>thought\n"
     assert "label: a demonstration judge" in run("show", "demo").out
     assert "Gated: before" in run("show", "llama-3.3-70b").out
-    assert json.loads(run("show", "gemma-4-12b:bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
+    assert json.loads(run("show", "gemma-4-12b-bf16", "--json").out)["source"] == "google/gemma-4-12B-it"
 
 
 def test_show_tells_what_was_read_from_a_folder(run: Run, tmp_path: Path) -> None:

@@ -35,9 +35,6 @@ CORPUS = {
 RIGHT = """
 further: a yes or no with explanation in JSON
 json: a skeleton
-json: a schema in the prompt
-json: a schema with an enum
-json: a schema with multiples
 json: nested scores
 json: a boolean verdict
 json: two scales in one object

@@ -87,6 +87,16 @@ def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
     assert run.jobs.all()[-1].status == "done"
 
 
+@pytest.mark.parametrize(("name", "hint"), [("a.csv", "import the file there with ids as text"), ("a.xlsx", "as text")])
+def test_ids_that_lost_their_zeros_are_one_line(tmp_path: Path, name: str, hint: str) -> None:
+    ids = [f"{number:04}" for number in range(71, 80)]
+    path = table(tmp_path, [["id", "score"], *([int(each), 4] for each in ids)], name)
+    with judged_run(tmp_path / "zeros.run", rows=cases(ids=ids)) as run, pytest.raises(RatingsError) as refused:
+        load(run, path, "ann")
+    assert len(refused.value.problems) == 1 and "would with leading zeros" in refused.value.problems[0]
+    assert "and 6 more" in refused.value.problems[0] and hint in refused.value.hint
+
+
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
     rows = [["case_id", "Evaluator", "Score"], ["s-1", "Ann", 1], ["s-1", "Bob", 2], ["s-2", "Ann", 5]]
     load(run, table(tmp_path, rows))
@@ -382,14 +392,13 @@ def test_results_that_can_not_be_one_raters(run: RunFile, tmp_path: Path) -> Non
     text = write_lines(
         tmp_path / "text.jsonl", [message("s-1", "Reason: a\nScore: 4"), message("s-1", "", model="what they asked")]
     )
-    assert "what they asked" not in str(load(run, text, "t", "hosted"))
+    assert "what they asked" not in str(refused(run, text, "t", kind="hosted"))
     assert "--kind hosted" in refused(run, mixed, "c").hint
     twice = write_lines(
         tmp_path / "twice.jsonl", [message("s-1", "Reason: a\nScore: 4"), message("s-1", "Reason: a\nScore: 2")]
     )
-    found = load(run, twice, "c", "hosted")
-    assert found.raters[0].verdicts == 1 and scores_of(run, "c") == {"s-1": 4}
-    assert "left out: line 2: c rated the same case in line 1" in found.notices
+    error = refused(run, twice, "c", kind="hosted")
+    assert isinstance(error, RatingsError) and error.problems == ("line 2: c rated the same case in line 1",)
 
 
 def test_raw_replies_in_a_table(two: RunFile, tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from pathway_local.errors import EngineError
 from pathway_local.judges.judge_card import JudgeCard, judge_card, judge_cards
 from pathway_local.judges.judge_spec import FOLDER
 from pathway_local.judges.registry import load_registry, weights_folder
-from pathway_local.system.early_interrupt import INTERRUPTED
 from pathway_local.system.machine import this_machine
+from pathway_local.system.private_process import INTERRUPTED
 
 app = App(
     "List, show, check, test and fetch judges.", "pathway-local judges list", "pathway-local judges show qwen3-8b"
 )
 
-Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, NAME:VARIANT, or a folder with a model.")]
+Name = Annotated[str, typer.Argument(metavar="JUDGE", help="A judge's name, or a folder with a model.")]
 
 
 @app.with_examples("pathway-local judges list", "pathway-local judges list --json", name="list")

@@ -1,13 +1,11 @@
-"""Finds the forms of a reply that a prompt shows: JSON objects and schemas, tags, labels, and last lines."""
+"""Finds the forms of a reply that a prompt shows: JSON objects, tags, labels, and last lines."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from pathway_local.declare.slots import Slot
-from pathway_local.rubrics.schema import Schema, properties_of
 
 MOST = 20_000
 """Characters of an object at most."""
@@ -66,13 +64,12 @@ def _objects(text: str) -> Iterator[Form]:
         keys, end = _keys(text, at)
         listed = re.search(r"[\[,]\s*\Z", text[max(0, at - 40) : at])  # in a list, such as messages of an example
         dots = re.search(r"[,\n]\s*(?:\.\.\.|…)\s*[,\n}]", text[at:end])  # stand for keys that only the judge knows
-        slots = _of_schema(text[at:end]) if '"properties"' in text[at:end] else [*_slots_of(keys)] if keys else []
-        if slots and not listed and not dots:
-            found.append(Form("a JSON object", tuple(slots), (), at, end))
+        if keys and not listed and not dots and not any(name == "properties" for _, name, _ in keys):
+            found.append(Form("a JSON object", tuple(_slots_of(keys)), (), at, end))
     for _, same in groupby(sorted(found, key=_names), key=_names):
         forms = list(same)
-        longest = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
-        yield Form(forms[0].kind, tuple(longest), (), forms[0].begin, forms[-1].end)
+        slots = (max(each, key=lambda slot: len(slot.text)) for each in zip(*(f.slots for f in forms), strict=True))
+        yield Form(forms[0].kind, tuple(slots), (), forms[0].begin, forms[-1].end)
 
 
 def _names(form: Form) -> tuple[str, ...]:
@@ -107,29 +104,9 @@ def _slots_of(keys: Sequence[Key], prefix: str = "") -> Iterator[Slot]:
         if inner and not said.startswith("["):
             yield from _slots_of(inner, f"{prefix}{name}.")
         else:
-            shown = (
-                said if said[:1] in ('"', "[", "<") else f"<{said}>"
-            )  # what is no text in quotes, is one by its name
+            # What is no text in quotes is one by its name.
+            shown = said if said[:1] in ('"', "[", "<") else f"<{said}>"
             yield Slot(prefix + name, "" if inner else shown, tuple(_slots_of(inner)) if inner else ())
-
-
-def _of_schema(text: str) -> list[Slot]:
-    """Return a slot for each property of a JSON Schema, as a skeleton would show it; none for another object."""
-    try:
-        found = properties_of(json.loads(text))
-    except (ValueError, RecursionError):
-        return []
-    return [Slot(each.path, "?" if each.nullable else _shown(each.schema)) for each in found]
-
-
-def _shown(schema: Schema) -> str:
-    low, high, kind = schema.get("minimum"), schema.get("maximum"), schema.get("type")
-    if isinstance(values := schema.get("enum"), list):
-        return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
-    if low is not None and high is not None:
-        return f"<{low}-{high}>" if kind == "integer" else f"<{low}-{high} in steps of {schema.get('multipleOf', '?')}>"
-    listed = kind == "array" and schema.get("items") == {"type": "string"}
-    return '["a text"]' if listed else {"boolean": "true | false", "string": '"a text"'}.get(str(kind), "?")
 
 
 def _tags(text: str) -> Iterator[Form]:

@@ -1,7 +1,6 @@
-"""Finds the lists of levels that a prompt shows, such as lines that begin "5 - Fully complete" or "Score 1 - Poor"."""
+"""Finds the list of levels that a prompt shows, such as lines that begin "5 - Fully complete" or "Score 1 - Poor"."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,19 +12,20 @@ _HEADING = re.compile(r"(?i)scale|scor|rubric|rating|level|point|grad|skala|stuf
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The levels of a list by number, the text above the list, and the list itself."""
+    """The levels of a list by number, and the list itself."""
 
     names: dict[int, str]
-    above: str
     text: str
 
-    @property
-    def spelling(self) -> str:
-        return " < ".join(f"{number} {quoted_word(self.names[number])}" for number in sorted(self.names))
+    def spelling(self, name: str, span: str = "") -> str:
+        """Return the levels of the score called `name`, and of this range; empty if they are not its own."""
+        # A number without a range may be a count.
+        fits = span == f"{min(self.names)}-{max(self.names)}" if span else _HEADING.search(name)
+        return " < ".join(f"{at} {quoted_word(self.names[at])}" for at in sorted(self.names)) if fits else ""
 
 
-def levels_in(text: str) -> list[Levels]:
-    """Return the lists of levels: lines with numbers from 0 or 1 on, up or down, each with a name."""
+def levels_in(text: str) -> Levels | None:
+    """Return the only list of levels: lines with numbers from 0 or 1 on, up or down, each with a name."""
     lines, runs = text.split("\n"), list[list[tuple[int, int, re.Match[str]]]]()
     for row, line in enumerate(lines):
         if not (match := _LEVEL.match(line[:300])):
@@ -36,17 +36,17 @@ def levels_in(text: str) -> list[Levels]:
         if not goes_on or match["lead"].strip() != run[-1][2]["lead"].strip():
             runs.append([])
         runs[-1].append((row, number, match))
-    return [found for run in runs if (found := _list(run, lines))]
+    found = [each for run in runs if (each := _list(run, lines))]
+    return found[0] if len(found) == 1 else None
 
 
-def _list(run: Sequence[tuple[int, int, re.Match[str]]], lines: Sequence[str]) -> Levels | None:
+def _list(run: list[tuple[int, int, re.Match[str]]], lines: list[str]) -> Levels | None:
     names, first = {number: _title(match["name"]) for _, number, match in run}, run[0][0]
-    above = " ".join(lines[max(0, first - 3) : first])
     counted = any(match["mark"].strip(" *")[:1] in (".", ")", "") for *_, match in run)
-    told = re.search(r"\w", run[0][2]["lead"]) or _HEADING.search(above)
+    told = re.search(r"\w", run[0][2]["lead"]) or _HEADING.search(" ".join(lines[max(0, first - 3) : first]))
     if len(run) < 2 or min(names) not in (0, 1) or counted or not told or not all(names.values()):
         return None
-    return Levels(names, above, "\n".join(lines[first : run[-1][0] + 1]))
+    return Levels(names, "\n".join(lines[first : run[-1][0] + 1])) if len({*names.values()}) > 1 else None
 
 
 def _title(text: str) -> str:
@@ -54,14 +54,3 @@ def _title(text: str) -> str:
     plain = re.split(r"\*\*|:|\s[-–—]\s|\||\.(?:\s|$)|;|\)", text.strip(" *:([|-–—"))[0]
     plain = " ".join(plain.replace('"', "'").split()).rstrip(" .,")
     return plain if 0 < len(plain) <= 60 and not {*"{}"} & {*text} else ""
-
-
-def levels_for(name: str, lists: Sequence[Levels], span: str = "") -> str:
-    """Return the levels of the score called `name`, and of this range: the list about it, or the only one."""
-    fitting = [each for each in lists if span in ("", f"{min(each.names)}-{max(each.names)}")]
-    fitting = [each for each in fitting if len(each.names) == max(len(other.names) for other in fitting)]
-    stem = re.split(r"[_. ]", name.lower())[0]
-    about = [each for each in fitting if stem in each.above.lower() and stem != "score"]
-    # A number without a range may be a count; one list of levels is about a score.
-    chosen = about or (fitting if span or _HEADING.search(name) else [])
-    return chosen[0].spelling if len(chosen) == 1 and len({*chosen[0].names.values()}) > 1 else ""

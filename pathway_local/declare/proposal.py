@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pathway_local.declare.forms import Form, forms_in
-from pathway_local.declare.levels import levels_for, levels_in
-from pathway_local.declare.slots import OPEN, TO, spelled
+from pathway_local.declare.levels import levels_in
+from pathway_local.declare.slots import OPEN, spelled
 from pathway_local.rubrics.spelling import quoted_name
 
 _BESIDE = re.compile(
@@ -16,7 +16,6 @@ _BESIDE = re.compile(
 _QUOTED = re.compile(r"([\"'`])([A-Za-z][\w/-]{1,19})\1|[“„]([A-Za-z][\w/-]{1,19})[”“]")
 _RANGE = re.compile(r"^(-?\d+)(?:-| to )(\d+)|^(\d+) .* < (\d+) ")
 _NUMBERS = re.compile(r"(?<![\w.,/%-])-?\d+(?:[.,]\d+)?(?![\w%]|[.,]\d)")
-_RANGES = re.compile(rf"(?<![\d.,])(\d+){TO}(\d+)(?![\d%]|[.,]\d)")
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,14 @@ class Proposal:
 def propose(text: str, inputs: Sequence[str]) -> Proposal:
     """Return what a prompt, in a rubric's template, shows of its reply."""
     levels = levels_in(text)
-    every = [(form, spelled(form.slots, levels, inputs)) for form in forms_in(text) if not _given(form, inputs)]
+    every = [(form, spelled(form.slots, levels, inputs)) for form in forms_in(text)]
     forms = [(form, fields) for form, fields in every if _scores(fields)]
     if len(forms) != 1 or not _readable(forms[0][0]):
-        return Proposal({"reasons": OPEN, "score": levels_for("score", levels) or OPEN})
+        return Proposal({"reasons": OPEN, "score": (levels.spelling("score") if levels else "") or OPEN})
     [(form, fields)] = forms
     if form.lines and (len(fields) == 1 or not any(each.startswith(("text", "list")) for each in fields.values())):
         fields = {"reasons": OPEN, **fields}
-    rest = f"{text[: form.begin]}\n{text[form.end :]}"
-    for each in levels:
-        rest = rest.replace(each.text, "")
+    rest = f"{text[: form.begin]}\n{text[form.end :]}".replace(levels.text if levels else "\0", "")
     doubt = next((line.strip()[:80] for line in rest.split("\n") if _widens(line, form, fields, inputs)), "")
     doubt = next((text[other.begin : other.end][:80] for other, _ in every if other is not form), doubt)
     if doubt and not any(OPEN in each for each in fields.values()):
@@ -66,11 +63,6 @@ def propose(text: str, inputs: Sequence[str]) -> Proposal:
 
 def _scores(fields: Mapping[str, str]) -> list[str]:
     return [name for name, each in fields.items() if not each.startswith(("text", "list", "= "))]
-
-
-def _given(form: Form, inputs: Sequence[str]) -> bool:
-    """Return whether a slot is the place of an input, as where a prompt shows how its case looks."""
-    return any(slot.text.strip("<>[]() ") in inputs for slot in form.slots)
 
 
 def _readable(form: Form) -> bool:
@@ -86,9 +78,5 @@ def _widens(line: str, form: Form, fields: Mapping[str, str], inputs: Sequence[s
     if _BESIDE.search(line) or any(word not in known for word in quoted):
         return True
     told = [float(each.replace(",", ".")) for each in _NUMBERS.findall(re.sub(r"^\s*\W*\d+[.)]\s", "", line))]
-    every = [tuple(map(int, filter(None, found.groups()))) for each in fields.values() if (found := _RANGE.match(each))]
-    near = [each for each in told if any(low - 1 <= each <= high + 1 for low, high in every)]
-    strange = any(each % 1 or not any(low <= each <= high for low, high in every) for each in near)
-    return strange or bool(
-        every and (-1.0 in told or any((int(a), int(b)) not in every for a, b in _RANGES.findall(line)))
-    )
+    ends = {float(end) for each in fields.values() if (found := _RANGE.match(each)) for end in found.groups() if end}
+    return bool(ends) and any(each not in ends for each in told)

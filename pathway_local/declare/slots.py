@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pathway_local.declare.levels import Levels, levels_for
+from pathway_local.declare.levels import Levels
 from pathway_local.rubrics.spelling import quoted_word
 
 OPEN = "?"
@@ -34,7 +34,7 @@ class Slot:
     members: tuple["Slot", ...] = ()
 
 
-def spelled(slots: Sequence[Slot], levels: Sequence[Levels], inputs: Sequence[str]) -> dict[str, str]:
+def spelled(slots: Sequence[Slot], levels: Levels | None, inputs: Sequence[str]) -> dict[str, str]:
     """Return the spelling of each slot; beside a list with verdicts, another number leaves open which is the score."""
     found = {slot.name: _spelling(slot, levels, inputs) for slot in slots}
     if any(re.match(rf"{_N}(?: to |-| )", spelling) for spelling in found.values()):
@@ -42,9 +42,9 @@ def spelled(slots: Sequence[Slot], levels: Sequence[Levels], inputs: Sequence[st
     return found
 
 
-def _spelling(slot: Slot, levels: Sequence[Levels], inputs: Sequence[str]) -> str:
+def _spelling(slot: Slot, levels: Levels | None, inputs: Sequence[str]) -> str:
     if slot.members:
-        members = spelled(slot.members, (), inputs)
+        members = spelled(slot.members, None, inputs)
         return f"[{', '.join(f'{name}: {each}' for name, each in members.items())}] as {slot.name}_share"
     if echo := re.fullmatch(r"\W*\{\{ (\w+) \}\}\W*", slot.text):
         return f"= {echo[1]}"
@@ -55,7 +55,7 @@ def _spelling(slot: Slot, levels: Sequence[Levels], inputs: Sequence[str]) -> st
     inside = inside if inside.count('"') > 2 else inside.strip('"').strip("<>[]() ")
     parts = [part.strip(" \"'“”`[].").replace("N\0A", "N/A") for part in _PARTS.split(inside.replace("N/A", "N\0A"))]
     if number := _number(inside, parts):
-        return levels_for(slot.name, levels, number) or number
+        return (levels.spelling(slot.name, number) if levels else "") or number
     if _are_words(inside, parts):
         return _words(parts)
     if inside in ("true", "false"):
@@ -64,7 +64,7 @@ def _spelling(slot: Slot, levels: Sequence[Levels], inputs: Sequence[str]) -> st
     told = _EXPLAINS.search(slot.name) or (shown[:1] != "<" and _EXPLAINS.search(inside))
     sample = re.fullmatch(rf"\W*(?:{_N}|x|n)\W*", inside, re.IGNORECASE) or _SCORE.search(slot.name)
     if sample or (not told and _SCORE.search(inside)):
-        return levels_for(slot.name, levels) or OPEN
+        return (levels.spelling(slot.name) if levels else "") or OPEN
     free = told or (shown[:1] != "<" and len(inside.split()) > 1 and not re.search(r"\d|[,:/|]", inside))
     theirs = slot.name.rpartition(".")[2] in inputs  # a verdict on a text, or the text again
     return "text" if free and not theirs and not re.search(r"\b(?:null|none)\b", inside, re.IGNORECASE) else OPEN

@@ -138,10 +138,11 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class FailedCase:
-    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
+    """A case without a verdict: its id, its row in the cases file, the failure's kind, why, and where it is."""
 
     case: str
     row: int
+    kind: str
     reason: str
     place: str
 
@@ -152,7 +153,7 @@ class FailedCase:
         assert failure, "an outcome with marks is no failure"
         place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
         row, reason = failure.row or trouble.row, failure.reason or failure.message
-        return cls(case, row, reason, place if sign else "")
+        return cls(case, row, failure.kind, reason, place if sign else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,8 @@
 """Consistency rules: a rubric's conditions on a case's inputs and its verdict.
 
-A rule tests phrases, lengths, equality and emptiness of inputs and fields. A verdict that breaks a rule is kept and
-gets a mark.
+A verdict that breaks a rule is kept and gets a mark.
 """
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
@@ -18,13 +16,12 @@ from pathway_local.system.safe_yaml import Places, first_complaint
 from pathway_local.verdict import Value, Verdict
 
 Phrase = Annotated[str, StringConstraints(min_length=1, max_length=400)]
-Plain = bool | int | float | str
 
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "ʼ": "'", "“": '"', "”": '"', "‑": "-", "–": "-", "—": "-"})
 
 
 class Condition(BaseModel):
-    """One test of an input or a field. Lengths count the words of a text or the items of a list."""
+    """One test of an input or a field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -32,13 +29,10 @@ class Condition(BaseModel):
     field: str | None = None
     begins_with: list[Phrase] | None = None
     contains: list[Phrase] | None = None
-    equals: Plain | None = None
-    one_of: list[Plain] | None = None
+    equals: bool | int | float | str | None = None
     at_least: int | float | None = None
     at_most: int | float | None = None
     empty: bool | None = None
-    longer_than: int | None = None
-    shorter_than: int | None = None
     same_as: str | None = None
 
     @model_validator(mode="after")
@@ -48,6 +42,8 @@ class Condition(BaseModel):
         tests = [name for name in Condition.model_fields if name not in ("input", "field")]
         if sum(getattr(self, name) is not None for name in tests) != 1:
             raise ValueError(f"give exactly one of {', '.join(tests)}")
+        if self.same_as is not None and self.input is None:
+            raise ValueError("same_as compares two inputs")
         return self
 
     @property
@@ -55,34 +51,33 @@ class Condition(BaseModel):
         """The inputs that the condition reads."""
         return [name for name in (self.input, self.same_as) if name is not None]
 
-    def about(self, inputs: Mapping[str, str]) -> "bool | FieldCondition | None":
+    def about(self, inputs: Mapping[str, str]) -> "bool | Condition | None":
         """Return the condition for one case: decided if it tests an input, None if the case lacks that input."""
+        if self.field is not None:
+            return self
         if any(name not in inputs for name in self.inputs):
             return None
-        other = _digest(inputs[self.same_as]) if self.same_as is not None else None
-        if self.field is not None:
-            return FieldCondition(self.field, self, other)
-        return self.test(inputs[self.input or ""], other)
+        text, *other = (inputs[name] for name in self.inputs)
+        return _normal(text) == _normal(other[0]) if other else self.test(text)
 
-    def test(self, value: Value, other: bytes | None) -> bool:
-        """Return whether the value passes; `other` is the hash of the text that it must equal, if any."""
-        if other is not None:
-            return isinstance(value, str) and _digest(value) == other
+    def holds(self, verdict: Verdict) -> bool | None:
+        """Return whether a field passes; None if the verdict lacks it."""
+        name = self.field or ""
+        if score := verdict.scores.get(name):
+            return self.test(score.value)
+        return self.test(verdict.fields[name]) if name in verdict.fields else None
+
+    def test(self, value: Value) -> bool:
+        """Return whether a value passes."""
         text = _normal(value) if isinstance(value, str) else ""
-        size = len(text.split()) if isinstance(value, str) else len(value) if isinstance(value, list | dict) else 0
         if self.begins_with is not None:
             return any(_begins(text, _normal(phrase)) for phrase in self.begins_with)
         if self.contains is not None:
             return any(_normal(phrase) in text for phrase in self.contains)
-        if self.equals is not None or self.one_of is not None:
-            wanted = self.one_of if self.one_of is not None else [self.equals]
-            return any(_same(value, item) for item in wanted)
+        if self.equals is not None:
+            return _same(value, self.equals)
         if self.empty is not None:
-            return (value is None or (isinstance(value, str | list | dict) and size == 0)) == self.empty
-        if self.longer_than is not None:
-            return size > self.longer_than
-        if self.shorter_than is not None:
-            return size < self.shorter_than
+            return (value is None or value == [] or (isinstance(value, str) and not text)) == self.empty
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
@@ -107,32 +102,18 @@ class Rule(BaseModel):
         return CaseRule(f"rule:{self.name}", when, unless, expect)
 
 
-class FieldCondition(Struct, frozen=True):
-    """A condition on a field; `other` is the hash of the input that the field must equal, if any."""
-
-    name: str
-    condition: Condition
-    other: bytes | None
-
-    def holds(self, verdict: Verdict) -> bool | None:
-        """Return whether it holds; None if the verdict lacks the field."""
-        if score := verdict.scores.get(self.name):
-            return self.condition.test(score.value, self.other)
-        return self.condition.test(verdict.fields[self.name], self.other) if self.name in verdict.fields else None
-
-
 class CaseRule(Struct, frozen=True):
     """A rule for one case that holds no text of it, since conditions on its inputs are already decided."""
 
     mark: str
-    when: tuple[bool | FieldCondition | None, ...]
-    unless: tuple[bool | FieldCondition | None, ...]
-    expect: tuple[bool | FieldCondition | None, ...]
+    when: tuple[bool | Condition | None, ...]
+    unless: tuple[bool | Condition | None, ...]
+    expect: tuple[bool | Condition | None, ...]
 
     def is_broken(self, verdict: Verdict) -> bool:
         """Return whether this verdict breaks it. A condition on a field that was left out breaks nothing."""
         when, unless, expect = (
-            [each.holds(verdict) if isinstance(each, FieldCondition) else each for each in part]
+            [each.holds(verdict) if isinstance(each, Condition) else each for each in part]
             for part in (self.when, self.unless, self.expect)
         )
         # None stands for a missing input or field: it keeps `when` and `unless` from applying the rule, and in `expect`
@@ -181,10 +162,6 @@ def _check_names(rule: Rule, inputs: Collection[str], fields: Collection[str], w
 
 def _known(kind: str, names: Collection[str]) -> str:
     return f"The {kind} are {', '.join(names)}."
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(_normal(text).encode("utf-8", "surrogatepass")).digest()
 
 
 def _normal(text: str) -> str:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pathway_local.rubrics.fields import ChoiceField, ScoreField
@@ -34,38 +33,29 @@ _NULL = {"type": "null"}
 _DEPTH = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
-    """A property that holds no others: its path, its own schema, and whether it may also be null."""
-
-    path: str
-    schema: Schema
-    nullable: bool
+Property = tuple[str, Schema, bool]
+"""A property that holds no others: its path, its own schema, and whether it may also be null."""
 
 
 def outputs_of_schema(schema: object) -> dict[str, Any]:
     """Return the `outputs:` block of an object's schema. Raises ValueError."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
+        raise ValueError("outputs has neither fields nor a schema with properties")
     fields: dict[str, Field] = {}
-    for each in properties_of(schema):
+    for path, inner, nullable in _properties(schema, schema, "", 0):
         try:
-            field = _field(each.schema, each.nullable)
+            field = _field(inner, nullable)
         except ValueError as error:
-            raise ValueError(f"{each.path}: {error}") from None
-        said = str(each.schema.get("description", ""))
-        fields[each.path] = field | ({"description": said} if said else {})
+            raise ValueError(f"{path}: {error}") from None
+        said = str(inner.get("description", ""))
+        fields[path] = field | ({"description": said} if said else {})
     if not any(field["type"] in ("score", "verdicts") for field in fields.values()):
         raise ValueError(f'no property is a score: give one "{SPELLING}": "no < yes", or minimum and maximum')
     return {"layout": "json", "fields": fields}
 
 
-def properties_of(schema: object) -> list[Property]:
-    """Return the properties of an object's schema, and of the objects in it. Raises ValueError."""
-    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
-        raise ValueError("outputs has neither fields nor a schema with properties")
-    return _properties(schema, schema, "", 0)
-
-
 def _properties(schema: Schema, whole: Schema, prefix: str, depth: int) -> list[Property]:
+    """Return the properties of an object's schema, and of the objects in it. Raises ValueError."""
     where, properties, found = prefix.rstrip(".") or "the schema", schema["properties"], list[Property]()
     _refuse_others(schema, ("type", "properties", "required", "additionalProperties"), where)
     if not isinstance(properties, Mapping) or not properties or schema.get("type", "object") != "object":
@@ -82,7 +72,7 @@ def _properties(schema: Schema, whole: Schema, prefix: str, depth: int) -> list[
         if "properties" in inner and SPELLING not in inner and not nullable:
             found += _properties(inner, whole, f"{path}.", depth + 1)
         else:
-            found.append(Property(path, inner, nullable))
+            found.append((path, inner, nullable))
     return found
 
 

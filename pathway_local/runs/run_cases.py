@@ -1,7 +1,7 @@
 """Opens the cases file of a run: its columns are matched as when the run was first judged, and its rows limited."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from msgspec import ValidationError, convert
 
 from pathway_local.errors import RunFileError, UsageError
 from pathway_local.rubrics.rubric import Rubric
+from pathway_local.runs.jobs import Job
 from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.runs.split import Part
@@ -164,36 +165,28 @@ class Limit:
 
 
 def shares_judged(run: RunFile) -> dict[tuple[str, str], list[str]]:
-    """Return in words, for each rater and rubric, the share of each cases file that was judged, if it is not all.
-
-    That is the largest limit, unless a job had none: after it, even a stopped one, the judged cases are no longer a
-    random part. And it is the parts of a split run, unless all of them or the whole were begun.
-    """
-    limits: dict[tuple[tuple[str, str], str], Limit] = {}
-    parts = defaultdict[tuple[tuple[str, str], str, int], set[int]](set)
-    unlimited, whole = set(), set()
+    """Return in words, for each rater and rubric, the share of each cases file that was judged, if it is not all."""
+    judged = defaultdict[tuple[tuple[str, str], str], list[Job]](list)
     for job in run.jobs.all():
-        limit, part, file = _limit(job.facts), Part.read(job.facts.get(PART)), str(job.fact("cases").get("file"))
-        for own in ((rater, file) for rater in job.judges):
-            if limit:
-                limits[own] = max(limit, limits.get(own, limit), key=lambda each: each.size)
-            else:
-                unlimited.add(own)
-            if part:
-                parts[*own, part.of].add(part.number)
-            else:
-                whole.add(own)
+        for rater in job.judges:
+            judged[rater, str(job.fact("cases").get("file"))].append(job)
     found = defaultdict[tuple[str, str], list[str]](list)
-    for (rater, file), limit in limits.items():
-        if (rater, file) not in unlimited:
-            found[rater].append(str(limit))
-    whole |= {(rater, file) for (rater, file, of), have in parts.items() if len(have) == of}
-    for (rater, file, of), have in parts.items():
-        if (rater, file) not in whole:
-            more = f" and {len(have) - 10} more" if len(have) > 10 else ""
-            numbers = ", ".join(map(str, sorted(have)[:10])) + more
-            found[rater].append(f"part{'s' * (len(have) > 1)} {numbers} of {of} of {file} (runs split)")
+    for (rater, file), jobs in judged.items():
+        found[rater] += _shares(file, jobs)
     return found
+
+
+def _shares(file: str, jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield the largest limit, unless a job had none: after it, even a stopped one, the cases are no random part.
+
+    Yield the parts of a split run, too, unless all of them or the whole were begun.
+    """
+    limits, parts = [_limit(job.facts) for job in jobs], {Part.read(job.facts.get(PART)) for job in jobs}
+    if largest := max((limit for limit in limits if limit), key=lambda each: each.size, default=None):
+        yield from [] if None in limits else [str(largest)]
+    begun = Counter(part.of for part in parts if part)
+    if None not in parts and not any(count == of for of, count in begun.items()):
+        yield from (f"{count} of {of} parts of {file} (runs split)" for of, count in begun.items())
 
 
 def last_seed(run: RunFile, file: str) -> int | None:

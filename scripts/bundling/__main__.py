@@ -18,7 +18,7 @@ from bundling.parts import drop_unchanged, hash_files, put, read_size, read_sums
 from bundling.wheels import PYTHONS, collect_wheels, least_glibc, unpacked_bytes
 from pathway_local.cli.terminal import complain
 from pathway_local.errors import OutputExists, PathwayError, UsageError
-from pathway_local.system.early_interrupt import INTERRUPTED
+from pathway_local.system.private_process import INTERRUPTED
 
 ROOT = Path(__file__).parents[2]
 INSTALLER = "install.sh"

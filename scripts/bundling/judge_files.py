@@ -36,7 +36,7 @@ def put_judge(name: str, judges: Path, part_bytes: int | None) -> None:
     folder = _folder(spec)
     print(f"copying judge {spec.name!r} from {folder}", file=sys.stderr, flush=True)
     record = _record(spec, folder)
-    target = judges / spec.name.replace(":", "-")
+    target = judges / spec.name
     for file in record.files:
         if not _NAME.fullmatch(file):
             raise UsageError(
