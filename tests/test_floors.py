@@ -20,7 +20,7 @@ CEILINGS = {
     "judges": 1872,
     "rendering": 560,
     "sealing": 1000,
-    "engines": 2495,
+    "engines": 2482,
     "runs": 2343,
     "judging": 2343,
     "statistics": 2221,
