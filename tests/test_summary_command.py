@@ -120,7 +120,7 @@ def test_failed_cases_are_named_once_and_the_rest_is_found(run: Run, tmp_path: P
     assert found.words.count("it has no") == 10 and "x.csv line 3 it has no 3" in found.words
     assert "all of them: `pathway-local export may.run --out verdicts.xlsx`" in found.words
     first, *_ = rows(run("summary", "may.run", "--json").out, "failed")
-    assert first == {"row": 1, "place": "x.csv line 1", "reason": "it has no 1"}
+    assert first == {"row": 1, "kind": "bad-row", "place": "x.csv line 1", "reason": "it has no 1"}
 
 
 def test_a_confidence_of_some_verdicts_says_of_how_many(run: Run, tmp_path: Path) -> None:

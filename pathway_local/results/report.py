@@ -18,7 +18,7 @@ from pathway_local.results.compare import comparison_plan, comparison_tables
 from pathway_local.results.comparison import CompareOptions, ComparisonPlan
 from pathway_local.results.mistakes import mistakes_in
 from pathway_local.results.summary import findings, missed, summary_tables
-from pathway_local.results.table import Table
+from pathway_local.results.table import Table, unasked
 from pathway_local.results.tally import Group, tally
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.runs.jobs import Job
@@ -44,7 +44,8 @@ class Report:
     """A run's results and origin. `head` is the last hash of its audit trail, `cases` counts those in the run.
 
     `overview` and `findings` come first: how good the chatbots are, whether the judge can be trusted, and what to do
-    next. `warnings` stand beside those of the tables. `jobs` leave out imports that were undone.
+    next. `warnings` stand beside those of the tables. Of tables and columns in detail there are none: these are in
+    English alone. `jobs` leave out imports that were undone.
     """
 
     name: str
@@ -85,7 +86,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
         overview=[each.with_cautions(data.labels) for each in first],
         findings=[*told, *(findings(others, kinds) if others or not whole else ())],
         warnings=[*mistakes_in(data), *missed(whole, _labelled(matrices))],
-        tables=[each.with_cautions(data.labels) for each in tables],
+        tables=unasked(each.with_cautions(data.labels) for each in tables),
         jobs=data.jobs,
         head=data.trail,
     )

@@ -164,16 +164,20 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
         ]
         if rows:
             about = {"by": by} if by else {}
-            yield Table(key, about, [*shared, Column("kind"), Column("count", "count")], rows, section=FAILURES)
+            yield Table(key, about, [*shared, Column("kind", "key"), Column("count", "count")], rows, section=FAILURES)
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
-        {"row": each.row, "place": each.place or None, "reason": each.reason}
+        {"row": each.row, "kind": each.kind, "place": each.place or None, "reason": each.reason}
         for each, group in reversed(first.values())
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [Column("row", "count"), Column("place"), Column("reason")]
+        columns = [
+            Column("row", "count"),
+            Column("kind", "key"),
+            *(Column(n, english=True) for n in ("place", "reason")),
+        ]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
         yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
 

@@ -170,10 +170,11 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class FailedCase:
-    """A case without a verdict: its id, its row in the cases file, why, and where a person finds it."""
+    """A case without a verdict: its id, its row in the cases file, the failure's kind, why, and where it is."""
 
     case: str
     row: int
+    kind: str
     reason: str
     place: str
 
@@ -182,7 +183,7 @@ class FailedCase:
         """The failed case of a record."""
         place, sign, _ = failure.message.rpartition(f": {failure.reason}") if failure.reason else ("", "", "")
         place = place if sign else ""
-        return cls(record.case_id, failure.row or record.row, failure.reason or failure.message, place)
+        return cls(record.case_id, failure.row or record.row, failure.kind, failure.reason or failure.message, place)
 
 
 @dataclass(slots=True)
