@@ -20,7 +20,7 @@ CEILINGS = {
     "judges": 1872,
     "rendering": 540,
     "sealing": 1000,
-    "engines": 2495,
+    "engines": 2482,
     "runs": 2357,
     "judging": 2342,
     "statistics": 2133,
