@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -330,6 +331,23 @@ def test_cases_alone_have_an_index_beside_their_table(run: RunFile) -> None:
     own = "(SELECT name FROM sqlite_master WHERE sql LIKE '%WITHOUT ROWID')"
     query = f"SELECT tbl_name FROM sqlite_master WHERE type = 'index' AND tbl_name NOT IN {own}"
     assert run.database.rows(query) == [("cases",)]
+
+
+def test_a_journal_that_names_another_file_is_refused_and_that_file_stays(path: Path) -> None:
+    full_run(path)
+    precious = path.with_name("precious.txt")
+    precious.write_text("mine")
+    name = str(precious).encode()
+    size, pages = path.stat().st_size, path.stat().st_size // PAGE_BYTES
+    head = database.SUPER_JOURNAL + struct.pack(">IIIII", 0, 7, pages, 512, PAGE_BYTES)
+    trailer = struct.pack(">I", 1) + name + struct.pack(">II", len(name), sum(name)) + database.SUPER_JOURNAL
+    journal = Path(f"{path}-journal")
+    journal.write_bytes(head.ljust(512, b"\0") + trailer)
+    journal.chmod(0o600)
+    for opened in (RunFile.open, RunFile.read):
+        with pytest.raises(RunFileError, match="it names another file"):
+            opened(path)
+    assert precious.read_text() == "mine" and path.stat().st_size == size
 
 
 @pytest.mark.parametrize("ending", database.BESIDE)

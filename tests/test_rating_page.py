@@ -18,6 +18,7 @@ from pathway_local.ratings.rating_sheet import scale_lines
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, parse_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.verdict import Verdict
+from pathway_local.words.language import Language
 
 Row = dict[str, object]
 
@@ -105,7 +106,7 @@ def test_a_built_in_rubric_tells_people_nothing_of_machines(name: str) -> None:
 
 
 def test_a_long_scale_is_told_by_its_ends_and_names() -> None:
-    assert list(scale_lines(WIDE.format.scores["score"])) == ["100", "0"]
+    assert list(scale_lines(WIDE.format.scores["score"], Language("en"))) == ["100", "0"]
 
 
 def test_cases_come_as_drawn(run: Run) -> None:
@@ -251,9 +252,9 @@ def test_a_conversation_is_shown_by_its_turns(run: Run, tmp_path: Path) -> None:
 def test_a_workbook_speaks_the_language_and_offers_every_choice(run: Run) -> None:
     draw(run, "--rater", "Ann", "--lang", "de", out="rate.xlsx")
     book = openpyxl.load_workbook("rate.xlsx")
-    assert book["instructions"]["A2"].value == "bewertet von"
-    [rule] = book["ratings"].data_validations.dataValidation
-    assert (rule.formula1, book["scale"]["A7"].value) == ("scale!$A$2:$A$7", "can't say")
+    assert book["Anleitung"]["A2"].value == "bewertet von"
+    [rule] = book["Bewertungen"].data_validations.dataValidation
+    assert (rule.formula1, book["Skala"]["A7"].value) == ("'Skala'!$A$2:$A$7", "Das kann ich nicht sagen")
 
 
 def test_a_page_shows_whole_numbers_of_a_scale_of_halves_as_people_write_them(run: Run, tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ def test_a_page_shows_whole_numbers_of_a_scale_of_halves_as_people_write_them(ru
     draw(run, "--rater", "Ann", rubric="halves.prompty", n=2)
     page = parsed(Path("rate.html"))
     assert [each["value"] for each in page.of("input") if each["type"] == "radio"] == ["2.0", "1.5", "1.0", "can't say"]
-    assert "2 2 1.5 1 1 I can't say" in page.said
+    assert "2 2 1.5 1 1 can't say" in page.said
 
 
 def test_a_long_scale_is_a_list(run: Run, tmp_path: Path) -> None:

@@ -87,6 +87,16 @@ def test_one_raters_sheet(run: RunFile, tmp_path: Path, name: str) -> None:
     assert run.jobs.all()[-1].status == "done"
 
 
+@pytest.mark.parametrize(("name", "hint"), [("a.csv", "import the file there with ids as text"), ("a.xlsx", "as text")])
+def test_ids_that_lost_their_zeros_are_one_line(tmp_path: Path, name: str, hint: str) -> None:
+    ids = [f"{number:04}" for number in range(71, 80)]
+    path = table(tmp_path, [["id", "score"], *([int(each), 4] for each in ids)], name)
+    with judged_run(tmp_path / "zeros.run", rows=cases(ids=ids)) as run, pytest.raises(RatingsError) as refused:
+        load(run, path, "ann")
+    assert len(refused.value.problems) == 1 and "would with leading zeros" in refused.value.problems[0]
+    assert "and 6 more" in refused.value.problems[0] and hint in refused.value.hint
+
+
 def test_a_long_sheet_names_its_raters(run: RunFile, tmp_path: Path) -> None:
     rows = [["case_id", "Evaluator", "Score"], ["s-1", "Ann", 1], ["s-1", "Bob", 2], ["s-2", "Ann", 5]]
     load(run, table(tmp_path, rows))

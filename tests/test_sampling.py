@@ -91,7 +91,7 @@ def test_the_sheet_shows_texts_and_levels_and_nothing_else(run: Path, sheet: Pat
     assert "staff" not in str(shown) and "Bob" not in str(shown)
     assert not any(name == row[0] for name in NAMES for row in shown["ratings"])
     (chosen,) = openpyxl.load_workbook(paths[1])["ratings"].data_validations.dataValidation
-    assert (chosen.type, chosen.formula1, str(chosen.sqref)) == ("list", "scale!$A$2:$A$7", "D2:D10")
+    assert (chosen.type, chosen.formula1, str(chosen.sqref)) == ("list", "'scale'!$A$2:$A$7", "D2:D10")
 
 
 @pytest.mark.parametrize("text", ["=1+1", "'=1+1", "-1 is negative", "@all", "fine"])
@@ -275,9 +275,9 @@ def test_levels_without_names_are_numbers(tmp_path: Path) -> None:
     with path.open("wb") as file:
         rows = [RatingRow("a", {"question": "q", "answer": "- a"})]
         write_rating_sheet(file, parse_rubric(halves, "halves"), "Rui", rows, "pt")
-    assert pages(path)["scale"] == [["score"], [3], [2.5], [2], [1.5], [1], ["can't say"]]
-    assert ["avaliado por", "Rui"] in pages(path)["instructions"]
+    assert pages(path)["escala"] == [["score"], [3], [2.5], [2], [1.5], [1], ["Não sei dizer"]]
+    assert ["avaliado por", "Rui"] in pages(path)["instruções"]
     book = openpyxl.load_workbook(path)
-    book["ratings"]["D2"].value = 1.5
+    book["notas"]["D2"].value = 1.5
     book.save(path)
     assert [row.cells["score"] for row in open_sheet(path).rows()] == ["1.5"]

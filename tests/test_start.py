@@ -98,8 +98,8 @@ def test_only_what_is_called_a_chatbot_is_compared_unasked(desk: Desk) -> None:
         rows = [{called if name == "Bot" else name: cell for name, cell in row.items()} for row in named]
         desk.sheet(rows, "d.jsonl")
         lines = desk.typed("start", "d.jsonl", "--models", "models.yaml").stdout.splitlines()
-        assert ("--keep Bot" in lines[0]) == bool(by) and "Student" not in lines[0] + lines[3]
-        assert f"report d.run {by}--out" in lines[3]
+        assert ("--keep Bot" in lines[0]) == bool(by) and "Student" not in lines[0] + lines[-1]
+        assert f"report d.run {by}--out" in lines[-1]
 
 
 def test_a_person_chooses_by_what_results_are_compared(desk: Desk) -> None:
@@ -137,7 +137,7 @@ def test_a_result_that_cannot_be_written_leaves_the_others(desk: Desk) -> None:
     ("name", "words"), [("l.ods", ["--out", "l-scored.csv"]), ("l.tsv", ["--onto", "l.tsv", "--out", "l-scored.tsv"])]
 )
 def test_a_kind_that_cannot_be_copied_is_exported_as_csv(name: str, words: list[str]) -> None:
-    assert Choices(Path(name), "en", None).results()[1] == ["pathway-local", "export", "l.run", *words]
+    assert Choices(Path(name), "en", None).results()[0] == ["pathway-local", "export", "l.run", *words]
 
 
 def test_whoever_stops_is_told_once_and_in_the_language(desk: Desk) -> None:

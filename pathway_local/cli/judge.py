@@ -28,6 +28,7 @@ from pathway_local.judging.recorder import Tally
 from pathway_local.output.export import export, is_judges_own
 from pathway_local.output.plain import as_json as as_plain
 from pathway_local.results.summary import summary_of
+from pathway_local.results.table import unasked
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 from pathway_local.scores.scores import Scores
@@ -36,6 +37,8 @@ from pathway_local.sealing.trial import check_seal
 from pathway_local.sheets.kinds import open_sheet
 from pathway_local.sheets.tables import check_table
 from pathway_local.system.private_process import INTERRUPTED
+from pathway_local.words import languages
+from pathway_local.words.language import ENGLISH, Language
 
 
 def show_dry_run(found: DryRun) -> None:
@@ -91,6 +94,7 @@ def judge(
     run: Annotated[Path | None, option("RUN", "The run file; an existing run is continued.")] = None,
     out: Annotated[Path | None, option("FILE", "Also write the verdicts to this file (- prints CSV).")] = None,
     force: Annotated[bool, option("", "Replace a file at --out that is not ours.", "--force")] = False,
+    lang: Annotated[str, option("LANGUAGE", f"Language of the summary: {', '.join(languages())}.")] = ENGLISH,
     as_json: Annotated[bool, option("", "Print the summary as JSON.", "--json")] = False,
     quiet: Annotated[bool, option("", "Show no progress and no notes.", "--quiet", "-q")] = False,
     dry: Annotated[
@@ -107,7 +111,7 @@ def judge(
     typed = dict(given)
     given["rubric"] = [load_rubric(name) for name in given.get("rubric", ())]
     plan = read_plan(cases, run or default_run(cases, out), given)
-    talk.errors_only = quiet
+    talk.errors_only, say = quiet, terminal_words(lang)
     if out is not None:
         # The same command must be able to continue, so it may replace what it wrote itself.
         check_table(out, force=force or is_judges_own(plan.run, out))
@@ -124,7 +128,7 @@ def judge(
         tallies = _heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
     else:
         tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
-    _report(tallies, plan.run, out, force=force, as_json=as_json)
+    _report(tallies, plan.run, out, force=force, as_json=as_json, say=say)
 
 
 def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
@@ -163,7 +167,9 @@ def _close_off(wanted: Wanted) -> None:
         close_off(required=wanted == "required")
 
 
-def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
+def _report(
+    tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool, say: Language
+) -> None:
     if again := sum(tally.rejudged for tally in tallies):
         notice(f"{again} cases were judged again because their texts changed")
     with RunFile.read(where) as read:
@@ -174,7 +180,7 @@ def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: b
     if out is not None:
         note_export(where, out)
     if str(out) != "-":
-        print_json(as_plain(found, terminal_words())) if as_json else show(found, terminal_words())
+        print_json(as_plain(found, terminal_words())) if as_json else show(unasked(found), say)
     tell(f"run: {where}" + (f"   verdicts: {out}" if out and str(out) != "-" else ""))
     if any(tally.failures for tally in tallies):
         raise typer.Exit(SOME_FAILED)

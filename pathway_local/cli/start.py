@@ -144,9 +144,13 @@ class Choices:
 
     def starting(self) -> list[str]:
         """Return the command that opens this dialog."""
-        given = ["--lang", self.lang] if self.lang != "en" else []
-        given += ["--models", str(self.models)] if self.models else []
-        return ["pathway-local", "start", str(self.file), *given]
+        given = ["--models", str(self.models)] if self.models else []
+        return ["pathway-local", "start", str(self.file), *self.in_language, *given]
+
+    @property
+    def in_language(self) -> list[str]:
+        """The option by which other commands speak this language as well."""
+        return ["--lang", self.lang] if self.lang != "en" else []
 
     def judging(self) -> list[str]:
         """Return the command that judges."""
@@ -159,20 +163,19 @@ class Choices:
         options += [("--map", f"{name}={column}") for name, column in self.map.items()]
         options += [("--keep", column) for column in self.keep]
         given = [word for name, value in options if value for word in (name, value)]
-        return ["pathway-local", "judge", str(self.file), *given, "--run", str(self.run)]
+        return ["pathway-local", "judge", str(self.file), *given, "--run", str(self.run), *self.in_language]
 
     def results(self) -> list[list[str]]:
         """Return the commands that show and write what was judged."""
         run, stem = str(self.run), self.file.stem
         by = ["--by", self.by] if self.by else []
-        in_language = ["--lang", self.lang] if self.lang != "en" else []
         kind = kind_of(self.file)
         onto = ["--onto", str(self.file)] if kind and kind.copy else []
         scored = f"{stem}-scored{self.file.suffix if onto else '.csv'}"
         return [
-            ["pathway-local", "summary", run, *by, *in_language],
+            *([["pathway-local", "summary", run, *by, *self.in_language]] if by else []),
             ["pathway-local", "export", run, *onto, "--out", scored],
-            ["pathway-local", "report", run, *by, *in_language, "--out", f"{stem}-report.html"],
+            ["pathway-local", "report", run, *by, *self.in_language, "--out", f"{stem}-report.html"],
         ]
 
 
@@ -309,11 +312,18 @@ class Dialog:
 
     def _judge(self) -> None:
         here, others = self.choices.cards()
-        shown = [self._told("judge_here", name=each.spec.name, room=each.spec.label or each.room) for each in here]
+        shown = [self._told("judge_here", name=each.spec.name, room=self._room(each)) for each in here]
         shown += [self._told("judge_away", name=each.spec.name, gb=each.spec.weights_gb or 0) for each in others]
         while (chosen := self._choose("judge", shown, 1)) > len(here):
             self._tell("fetch", command=f"pathway-local judges fetch {others[chosen - len(here) - 1].spec.name}")
         self.choices.judge = here[chosen - 1].spec.name
+
+    def _room(self, card: JudgeCard) -> str:
+        """Where a judge runs here; of a judge with a label, what that says."""
+        if card.spec.label:
+            return self._say.word(card.spec.label)
+        gpus = card.placement.gpus if card.placement else 0
+        return self._told("on_gpus", count=gpus) if gpus else self._told("without_gpu")
 
     def _judging(self) -> None:
         command = self.choices.judging()

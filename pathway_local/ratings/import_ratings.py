@@ -10,10 +10,10 @@ import msgspec
 from pathway_local import __version__
 from pathway_local.case import CaseRef
 from pathway_local.errors import RatingsError, UsageError
-from pathway_local.rater import Rater, refuse_adjudicators_name
+from pathway_local.rater import Rater
 from pathway_local.ratings.cases_given import CasesGiven, Given
 from pathway_local.ratings.hosted_results import HOSTED_ERROR
-from pathway_local.ratings.known_cases import KnownCases, Matched, matched_ratings
+from pathway_local.ratings.known_cases import LOST_ZEROS, KnownCases, Matched, matched_ratings
 from pathway_local.ratings.rating_layout import RatingsFile
 from pathway_local.ratings.rating_rows import Problem, Rating
 from pathway_local.ratings.ratings_file import RatingsReading
@@ -138,7 +138,6 @@ def _raters(ratings: Iterable[Rating], file: RatingsFile, rubric: Rubric) -> lis
         answered |= set() if failed else {rating.rater}
     found = []
     for name, models in judges.items():
-        refuse_adjudicators_name(name)
         if len(models) > 1:
             several = ", ".join(sorted(f"{model} ({service})" for service, model in models))
             raise UsageError(f"{file.path.name} holds replies of several models: {several}", "Split the file by model.")
@@ -225,6 +224,10 @@ def _refuse(run: RunFile, file: RatingsFile, invalid: Sequence[Problem], changed
         hint = "Was a column sorted or moved without the others? Put each id beside its own texts and scores again."
     elif "changed" in texts:
         hint = "If only the file's texts were edited, remove their columns: the ids alone then name the cases."
+    elif any(problem.reason == LOST_ZEROS for problem in invalid):
+        hint = "A spreadsheet drops them when it opens a text file: import the file there with ids as text."
+        if file.path.suffix.lower() == ".xlsx":
+            hint = "Format the id column as text in the spreadsheet, and enter its ids again."
     elif not invalid:
         hint = f"To correct them, first: `pathway-local runs remove-rater {quote(str(run.path))} NAME`."
     problems = [*invalid, *changed]

@@ -26,6 +26,12 @@ _SAMPLED = """
 """
 
 
+NO_SUCH_ID = "its id matches no case of the run"
+LOST_ZEROS = f"{NO_SUCH_ID}, but would with leading zeros"
+LONGEST_NUMBER = 30
+"""Digits of the longest number to which lost zeros are added."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unmatched:
     """Why a rating has no case; see `Problem`."""
@@ -108,7 +114,9 @@ class KnownCases:
         """Return the case with this id; the texts with the hash `given`, as far as the file holds any, must be its."""
         known = self._find(case_id)
         if known is None:
-            return Unmatched("its id matches no case of the run")
+            longer = (case_id.zfill(length) for length in range(len(case_id) + 1, LONGEST_NUMBER + 1))
+            lost = case_id.isdigit() and any(each in self._by_id for each in longer)
+            return Unmatched(LOST_ZEROS if lost else NO_SUCH_ID)
         lacks = f"the file does not hold {'all of its texts' if given else 'its texts'}"
         if not known.hashes:
             required = {name for name, wanted in self._rubric.inputs.items() if wanted.default is None}

@@ -8,9 +8,9 @@ from pathlib import Path
 from pathway_local.case import Case, fingerprint, rank
 from pathway_local.errors import UsageError
 from pathway_local.ratings.cases_given import CasesGiven, Given
-from pathway_local.ratings.rating_layout import NOTES
+from pathway_local.ratings.rating_layout import NOTES, handout_ids
 from pathway_local.ratings.rating_rows import is_name
-from pathway_local.ratings.rating_sheet import RATING_ID, RatingRow, SheetWriter, write_rating_sheet
+from pathway_local.ratings.rating_sheet import RatingRow, SheetWriter, write_rating_sheet
 from pathway_local.ratings.samples import (
     LEAST,
     Inclusion,
@@ -27,11 +27,10 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.sheets.row import shown
 from pathway_local.system.private_file import check_output, temporary_files_in
 from pathway_local.verdict import Value
+from pathway_local.words.language import in_any_language
 
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 """Characters that a rater's name may have but a file's name should not."""
-SHEET_COLUMNS = {RATING_ID, "rater", NOTES}
-"""Columns that a rating sheet, or the file that a page saves, has beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,9 @@ def sample(
     plan.check(force=force)
     sheets = plan.sheets()
     with CasesGiven.open(plan.given) as given:
-        taken = [name for name in given.rubric.format.scores if name in SHEET_COLUMNS]
+        # Columns that a rating sheet, or the file that a page saves, has beside the scores.
+        own = {"rater", NOTES, *handout_ids(), *in_any_language("sheet_notes")}
+        taken = [name for name in given.rubric.format.scores if name in own]
         if taken:
             said = f"a rating sheet has a column {shown(taken[0])}, and {given.rubric.name!r} a score of that name"
             raise UsageError(said, "Rename the score in a copy of the rubric, and judge under that.")
