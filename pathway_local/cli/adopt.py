@@ -21,7 +21,6 @@ from pathway_local.errors import RubricError, UsageError
 from pathway_local.rubrics.output_format import OutputFormat
 from pathway_local.rubrics.rubric_file import parse_rubric
 from pathway_local.rubrics.rubric_file import read_prompt as read_bytes
-from pathway_local.rubrics.spelling import block_of
 from pathway_local.system.private_file import output_file
 from pathway_local.system.visible import visible
 
@@ -48,7 +47,7 @@ def adopt(
     declared, shown = (fields, lines or []) if fields else _declared(prompt, begin, asks=asks)
     outputs = declared_outputs(declared, shown)
     swapped = _swap(swap, list(prompt.inputs), outputs)
-    text = rubric_text(prompt, outputs, block_of(declared, shown), str(out or file), swapped)
+    text = rubric_text(prompt, outputs, str(out or file), swapped)
     show_rubric(parse_rubric(text, str(out or file)), declared, shown)
     for line in prompt.strange:
         notice(f"is there the mark of an input in {line!r}? Then write it as {{{{ name }}}}")
