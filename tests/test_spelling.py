@@ -247,7 +247,7 @@ def test_a_declared_score_is_no_comparison_and_a_declared_preference_asks_for_it
         command = ("rubrics", "adopt", "p.txt", "--fields", fields, "--yes", "-o", "p.prompty", "--force")
         if swap:
             asked = run(*command)
-            assert asked.code == 2 and "which inputs hold response A and response B?" in asked.err
+            assert asked.code == 2 and "nothing says which inputs hold them" in asked.err
         told = run(*command, *(("--swap", "answer_a:answer_b") if swap else ()))
         assert told.code == 0, told.err
         pair = load_rubric(str(tmp_path / "p.prompty")).pair
