@@ -170,13 +170,9 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
     ]
     if listed:
         more = len(listed) > SHOWN_FAILURES or max(group.failures.total() for group in groups) > SHOWN_FAILURES
-        columns = [
-            Column("row", "count"),
-            Column("kind", "key"),
-            *(Column(n, english=True) for n in ("place", "reason")),
-        ]
+        words = [Column("kind", "key"), Column("place", english=True), Column("reason", english=True)]
         notes = [Note("all_failures", {"run": run}, "note")] if more else []
-        yield Table("failed", {}, columns, listed[:SHOWN_FAILURES], notes, section=FAILURES)
+        yield Table("failed", {}, [*words, Column("row", "count")], listed[:SHOWN_FAILURES], notes, section=FAILURES)
 
 
 def _dependence(data: Scores, by: str, cluster: str) -> Iterator[Note]:
