@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -125,9 +126,11 @@ def test_a_batch_file_that_is_killed_half_written_is_private(desk: Desk) -> None
 def test_what_a_killed_command_has_left_is_told_by_the_doctor_and_by_purge(desk: Desk) -> None:
     ended = _end_while_it_writes(desk, [*SAMPLE, *RUBRIC, "--out", "sheet.xlsx"], signal.SIGKILL, writing=_unpacked)
     assert ended == -signal.SIGKILL
-    [part] = desk.work.glob(".*.part")
-    assert part.stat().st_mode & 0o777 == 0o700
+    parts = sorted(desk.work.glob(".*.part"))  # the file, and a folder for its sheets
+    assert sorted(part.stat().st_mode & 0o777 for part in parts) == [0o600, 0o700], (
+        "the file, and a folder for its sheets"
+    )
     for name in ("may.run", "cases.jsonl"):
         told = {each["name"]: each for each in json.loads(desk.typed("doctor", name, "--json", code=5).stdout)}
-        assert told["half-written files"]["fix"].endswith(f"rm -r {part}")
-    assert str(part) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr
+        assert told["half-written files"]["fix"].endswith(f"rm -r {shlex.join(map(str, parts))}")
+    assert str(parts[0]) in desk.typed("runs", "purge", "may.run", "--all", "--yes").stderr

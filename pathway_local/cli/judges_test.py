@@ -16,7 +16,6 @@ from pathway_local.judges.registry import load_registry, weights_folder
 from pathway_local.judging.plan import Plan, read_plan, values_by_name
 from pathway_local.probes.drawing import SelfTest, chosen_probes, chosen_score
 from pathway_local.probes.subject import roles_of
-from pathway_local.rubrics.criteria import phrases
 from pathway_local.rubrics.rubric_file import load_rubric
 from pathway_local.runs.run_file import RunFile
 
@@ -39,7 +38,6 @@ def test(
     leave_out: Annotated[list[str], option("PROBE", "A probe to leave out; repeat for more.", "--leave-out")] = [],  # noqa: B006
     run: Annotated[Path | None, option("RUN", "The test's run file; an existing one is continued.")] = None,
     out: Out = None,
-    language: Annotated[str, option("LANGUAGE", f"Language of what probes add: {', '.join(phrases())}.")] = "en",
     full: Full = False,
     as_json: AsJson = False,
     force: Force = False,
@@ -61,7 +59,7 @@ def test(
     plan = read_plan(cases, run or Path(f"{cases.stem}.test.run"), given)
     roles = roles_of(plan.rubric[0], values_by_name(role, "--role", "INPUT=ROLE", "essay=answer"))
     probes = chosen_probes(roles, leave_out)
-    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes, language)
+    tested = SelfTest(plan.rubric[0], roles, chosen_score(plan.rubric[0], score), probes)
     # The same command must be able to continue, so it may replace what it wrote itself.
     force = force or (out is not None and is_judges_own(plan.run, out))
     check_out(out, force=force)
