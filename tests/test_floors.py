@@ -20,7 +20,7 @@ CEILINGS = {
     "judges": 1872,
     "rendering": 540,
     "sealing": 1000,
-    "engines": 2482,
+    "engines": 2474,
     "runs": 2357,
     "judging": 2342,
     "statistics": 2133,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 873,
     "pages": 973,
     "viewer": 656,
-    "checks": 475,
+    "checks": 447,
     "api": 388,
     "declare": 496,
-    "cli": 3225,
+    "cli": 3217,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
