@@ -81,7 +81,8 @@ def test_from_a_sheet_with_a_title_to_scores_and_a_page(desk: Desk) -> None:
     assert "question ← Pergunta: Onde é a sala 1?" in person.said
     assert "Type a number from 1 to" in person.said
     flat = " ".join(re.sub(r"\x1b\[[\d;]*m", "", person.said).split())
-    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --models models.yaml"
+    judging = "pathway-local judge a.xlsx --rubric small.prompty --judge scripted --id 'Nº' --header-row 3"
+    judging += " --models models.yaml"
     assert f"$ {judging} --keep Chatbot --run a.run --dry-run" in flat
     assert f"$ {judging} --keep Chatbot --run a.run note" in flat
     book = openpyxl.load_workbook(desk.work / "a-scored.xlsx")

@@ -15,7 +15,7 @@ from pathway_local.cli.command_line import app as every_command
 from pathway_local.cli.options import Lang, Models
 from pathway_local.cli.show import terminal_words
 from pathway_local.cli.terminal import SOME_FAILED, complain, data, talk
-from pathway_local.errors import ColumnsError, PathwayError, WeightsMissing
+from pathway_local.errors import ColumnsError, PathwayError, UnclearHeader, WeightsMissing
 from pathway_local.judges.judge_card import JudgeCard, judge_cards
 from pathway_local.judges.registry import load_registry
 from pathway_local.judging.plan import default_run
@@ -24,7 +24,6 @@ from pathway_local.rubrics.rubric_file import builtin_names, load_rubric
 from pathway_local.runs.run_cases import cases_of
 from pathway_local.sheets.cases_file import CasesFile
 from pathway_local.sheets.columns import columns_present, folded, is_row_of_texts, names_of
-from pathway_local.sheets.header import header_note
 from pathway_local.sheets.kinds import Sheet, kind_of, open_sheet
 from pathway_local.system.machine import this_machine
 from pathway_local.system.visible import visible
@@ -72,6 +71,7 @@ class Choices:
     file: Path
     lang: str
     models: Path | None
+    title: str = ""
     header_row: int | None = None
     rubric: str = ""
     map: dict[str, str] = field(default_factory=dict)
@@ -87,12 +87,16 @@ class Choices:
         return default_run(self.file, None)
 
     def sheet(self) -> Sheet:
-        """Return the file as a sheet."""
-        return open_sheet(self.file, header_row=self.header_row)
+        """Return the file as a sheet, whose header is where it seems to be: the person is asked."""
+        try:
+            return open_sheet(self.file, header_row=self.header_row, title=self.title)
+        except UnclearHeader as error:
+            self.header_row = error.row
+            return self.sheet()
 
     def cases(self) -> CasesFile:
         """Return the file as cases of the rubric. Raises ColumnsError."""
-        found = cases_of(self.file, [load_rubric(self.rubric)], None, self.id, self.map, header_row=self.header_row)
+        found = cases_of(self.sheet(), [load_rubric(self.rubric)], None, self.id, self.map)
         self.columns = dict(found.inputs)
         return found
 
@@ -129,8 +133,8 @@ class Choices:
         What a workbook hides is in neither.
         """
         cases = self.cases()
-        seen = [name for name in cases.metadata if name not in cases.sheet.hidden]
-        return seen, [name for name in seen if folded(name) in names_of("chatbots")]
+        columns = [name for name in cases.metadata if name not in cases.sheet.hidden]
+        return columns, [name for name in columns if folded(name) in names_of("chatbots")]
 
     def numbered(self, columns: Sequence[str]) -> str | None:
         """Return the column that is called like a number, if none is called like ids."""
@@ -151,7 +155,11 @@ class Choices:
     def judging(self) -> list[str]:
         """Return the command that judges."""
         options = [("--rubric", self.rubric), ("--judge", self.judge), ("--id", self.id or "")]
-        options += [("--header-row", str(self.header_row or "")), ("--models", str(self.models or ""))]
+        options += [
+            ("--sheet", self.title),
+            ("--header-row", str(self.header_row or "")),
+            ("--models", str(self.models or "")),
+        ]
         options += [("--map", f"{name}={column}") for name, column in self.map.items()]
         options += [("--keep", column) for column in self.keep]
         given = [word for name, value in options if value for word in (name, value)]
@@ -185,7 +193,7 @@ class Dialog:
 
     def hold(self) -> None:
         """Ask everything, judge, and show the results. Raises typer.Abort, and typer.Exit if one was not written."""
-        steps = [self._header, self._rubric, self._columns, self._groups, self._judge, self._judging]
+        steps = [self._sheet, self._header, self._rubric, self._columns, self._groups, self._judge, self._judging]
         while self._place < len(steps):
             try:
                 steps[self._place]()
@@ -207,13 +215,19 @@ class Dialog:
         if failed:
             raise typer.Exit(failed)
 
+    def _sheet(self) -> None:
+        sheet = self.choices.sheet()
+        if sheet.others:
+            titles = [sheet.title, *sheet.others]
+            self.choices.title = titles[self._choose("which_sheet", titles, 1) - 1]
+            self.choices.header_row = None
+
     def _header(self) -> None:
         while True:
             sheet = self.choices.sheet()
             self._rows = first_rows(sheet)
             for said in sheet.notes:
-                if said != header_note(sheet.header_row):  # the next question asks that
-                    talk.say(said)
+                talk.say(said)
             self._tell("sheet", file=self.choices.file.name, columns=len(sheet.columns))
             for column in sheet.columns:
                 talk.say(example(column, self._rows), indent=5)
@@ -224,7 +238,7 @@ class Dialog:
                     self.choices.header_row = sheet.header_row
                 return
             row = max(typer.prompt(self._told("which_row"), type=int, err=True), 1)
-            open_sheet(self.choices.file, header_row=row)
+            open_sheet(self.choices.file, header_row=row, title=self.choices.title)
             self.choices.header_row = row
 
     def _rubric(self) -> None:

@@ -131,10 +131,6 @@ def _check_orders(plan: Plan, rubrics: Collection[Rubric]) -> None:
     pairs = [rubric.pair for rubric in rubrics if rubric.pair]
     if plan.orders and not pairs:
         raise UsageError("--orders is for rubrics that compare two responses", "Leave it out, or name such a rubric.")
-    if plan.pair_by and plan.id:
-        raise UsageError("with --pair-by, its column has the ids of the cases", "Leave --id out.")
-    if plan.pair_by and len(pairs) < len(rubrics):
-        raise UsageError("--pair-by is for rubrics that compare two responses", "Name such rubrics alone.")
     if any(plan.truncate in (*pair.swap, *pair.swap.values()) for pair in pairs):
         said = f"--truncate {plan.truncate} would cut one of the two responses that are compared"
         raise UsageError(said, "Name another input, or take a judge with a longer context.")

@@ -67,12 +67,12 @@ class RatingsReading:
         return name
 
     def _items(self) -> Iterator[Rating | Problem]:
-        filled = ((row, self._sheet.place(row)) for row in self._sheet.rows() if not row.blank)
+        filled = (row for row in self._sheet.rows() if not row.blank)
         if self._results:
-            yield from (self._result(row, place) for row, place in filled)
+            yield from (self._result(row, row.place) for row in filled)
             return
         rows = RatingRows(self._layout(), self.rubric, self.run.key)
-        yield from filter(None, (rows.read(row, place) for row, place in filled))
+        yield from filter(None, (rows.read(row, row.place) for row in filled))
         self.blanks = rows.blanks
 
     def _result(self, row: Row, where: str) -> Rating | Problem:

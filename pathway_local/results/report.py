@@ -66,7 +66,7 @@ def report(data: Scores, options: ReportOptions) -> Report:
     matrices = [*data.matrices([*data.rubrics.values()])]
     check_bad(matrices, plan.bad)
     bad = [found for matrix in matrices if (found := bad_answers(data, matrix, plan))]
-    whole, *parts = tally(data.outcomes(), data.rubrics, ["", plan.by] if plan.by else [""], plan.cluster)
+    whole, parts = tally(data, cluster=plan.cluster), tally(data, plan.by, plan.cluster) if plan.by else ()
     kinds, places = {rater.name: rater.kind for rater in data.raters}, list(data.rubrics)
     whole.sort(key=lambda group: (ORDER.index(kinds[group.rater]), places.index(group.rubric), group.rater))
     first, told = overview(bad, (comparison.between if comparison else plan.by) or _chatbots(data))
@@ -116,14 +116,11 @@ def _agreement(data: Scores, matrices: Sequence[RatingsMatrix], plan: ReportOpti
             yield from (each for each in agreement_tables(data, own, compared) if each.key != "bad")
 
 
-def _summaries(
-    data: Scores, whole: Sequence[Group], parts: Sequence[Sequence[Group]], plan: ReportOptions
-) -> Iterator[Table]:
+def _summaries(data: Scores, whole: Sequence[Group], parts: Sequence[Group], plan: ReportOptions) -> Iterator[Table]:
     yield from summary_tables(data, whole, "", cluster=plan.cluster, whole=whole)
-    for groups in parts:
-        yield from (
-            each for each in summary_tables(data, groups, plan.by, plan.min_group, plan.cluster) if each.key == "groups"
-        )
+    if plan.by:
+        found = summary_tables(data, parts, plan.by, plan.min_group, plan.cluster)
+        yield from (each for each in found if each.key == "groups")
 
 
 def _chatbots(data: Scores) -> str:

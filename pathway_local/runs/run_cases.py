@@ -15,7 +15,7 @@ from pathway_local.runs.run_file import RunFile
 from pathway_local.runs.split import FACT as PART
 from pathway_local.runs.split import Part
 from pathway_local.sheets.cases_file import CasesFile
-from pathway_local.sheets.kinds import Sheet
+from pathway_local.sheets.kinds import Sheet, open_sheet
 from pathway_local.sheets.pseudonyms import Pseudonyms
 from pathway_local.verdict import Value
 
@@ -28,18 +28,17 @@ _SOME = "SELECT EXISTS (SELECT 1 FROM cases) OR EXISTS (SELECT 1 FROM inclusions
 
 
 def cases_of(
-    path: Path | Sheet,
+    cases: Path | Sheet,
     rubrics: Iterable[Rubric],
     run: RunFile | None,
     id_column: str | None = None,
     mapping: Mapping[str, str] | None = None,
     pseudonyms: Pseudonyms | None = None,
     encoding: str = "",
-    pair_by: str = "",
     header_row: int | None = None,
     sheet: str = "",
 ) -> CasesFile:
-    """Return the cases file at `path` for these rubrics; arguments take precedence over what the run remembers.
+    """Return the cases for these rubrics; arguments take precedence over what the run remembers.
 
     With `pseudonyms`, these replace the cases' ids. Raises UsageError if the run's ids are not pseudonyms of that key,
     and RunFileError if the run's cases have row numbers as ids and these have an id column.
@@ -51,27 +50,25 @@ def cases_of(
     inputs = {name for names in needed.values() for name in names}
     given = {name: column for name, column in remembered_mapping.items() if name in inputs} | dict(mapping or {})
     optional = inputs - required
-    before = _remembered_reading(run, path) if run and isinstance(path, Path) else {}
+    before = _remembered_reading(run, cases) if run and isinstance(cases, Path) else {}
     encoding, header_row = encoding or before.get("encoding", ""), header_row or before.get("header_row")
-    sheet = sheet or before.get("sheet", "")
-    pair_by = pair_by or (remembered_pairing(run) if run else "")
+    sheet = sheet or before.get("title", "")
+    opened = cases if isinstance(cases, Sheet) else open_sheet(cases, encoding, header_row, sheet)
     talks = {name for rubric in known for name, each in rubric.inputs.items() if each.conversation}
-    own_id = id_column or remembered_id
-    cases = CasesFile(path, needed, given, own_id, optional, encoding, pair_by, header_row, sheet, talks)
-    if run is not None and cases.id_column is not None and rows_are_ids(run):
+    found = CasesFile(opened, needed, given, id_column or remembered_id, optional, talks)
+    if run is not None and found.id_column is not None and rows_are_ids(run):
         said = f"{run.path}: its cases have row numbers as ids, these have ids from a column"
         raise RunFileError(said, "Name another run file, or a cases file without a column of ids.")
-    cases.pseudonyms = _checked(pseudonyms, run, cases)
-    return cases
+    found.pseudonyms = _checked(pseudonyms, run, found)
+    return found
 
 
 def remember(run: RunFile, cases: CasesFile, mapping: Mapping[str, str]) -> None:
     """Store how the columns of `cases` were matched, and how the user said to read the file, for the next command."""
     before, _ = remembered_columns(run)
-    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column, "pair_by": cases.pair_by})
-    told: dict[str, Value] = {"encoding": cases.encoding, "header_row": cases.header_row, "sheet": cases.title}
-    if any(told.values()):
-        run.set_setting(READING, {"file": cases.path.name, **told})
+    run.set_setting(SETTING, {"mapping": {**before, **mapping}, "id": cases.id_column})
+    if cases.sheet.told:
+        run.set_setting(READING, {"file": cases.path.name, **cases.sheet.told})
     if cases.pseudonyms:
         run.set_setting(PSEUDONYMS, cases.pseudonyms.mark)
 
@@ -123,13 +120,6 @@ def rows_are_ids(run: RunFile) -> bool | None:
     [(some,)] = run.database.rows(_SOME)
     kept = run.get_setting(SETTING)
     return kept.get("id") is None if some and isinstance(kept, dict) else None
-
-
-def remembered_pairing(run: RunFile) -> str:
-    """Return the column by which the run's cases were joined from two rows each; empty if they were not."""
-    kept = run.get_setting(SETTING)
-    found = kept.get("pair_by") if isinstance(kept, dict) else None
-    return found if isinstance(found, str) else ""
 
 
 def remembered_columns(run: RunFile) -> tuple[dict[str, str], str | None]:
