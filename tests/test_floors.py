@@ -14,13 +14,13 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 770,
     "system": 699,
-    "rubrics": 3089,
+    "rubrics": 3071,
     "sheets": 2426,
     "probes": 391,
     "judges": 1872,
     "rendering": 540,
     "sealing": 1000,
-    "engines": 2482,
+    "engines": 2474,
     "runs": 2314,
     "judging": 2335,
     "statistics": 2098,
@@ -31,10 +31,10 @@ CEILINGS = {
     "output": 867,
     "pages": 973,
     "viewer": 656,
-    "checks": 475,
+    "checks": 447,
     "api": 388,
     "declare": 474,
-    "cli": 3239,
+    "cli": 3213,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""
