@@ -15,7 +15,7 @@ CEILINGS = {
     VALUES: 770,
     "system": 699,
     "rubrics": 3071,
-    "sheets": 2426,
+    "sheets": 2418,
     "probes": 391,
     "judges": 1872,
     "rendering": 540,
