@@ -14,7 +14,7 @@ VALUES = "values"
 CEILINGS = {
     VALUES: 770,
     "system": 699,
-    "rubrics": 3100,
+    "rubrics": 3089,
     "sheets": 2426,
     "probes": 391,
     "judges": 1872,
@@ -23,18 +23,18 @@ CEILINGS = {
     "engines": 2482,
     "runs": 2325,
     "judging": 2335,
-    "statistics": 2133,
-    "words": 228,
+    "statistics": 2098,
+    "words": 223,
     "ratings": 2445,
     "scores": 584,
     "results": 4559,
-    "output": 867,
-    "pages": 973,
+    "output": 856,
+    "pages": 851,
     "viewer": 656,
     "checks": 475,
     "api": 388,
-    "declare": 496,
-    "cli": 3239,
+    "declare": 474,
+    "cli": 3230,
 }
 """Bottom to top, each room with the most lines that it may have: a room that grows fails. The modules at the root are
 the room of values, every folder is a room of its own. Lower a ceiling whenever its room gets smaller."""

@@ -40,17 +40,14 @@ json: a boolean verdict
 json: two scales in one object
 languages: reasons first beside a field for them
 languages: a final line behind a labelled reason
-last: a range in a string value with a word beside it
 last: a total that sums
 last: a confidence as a percentage
 last: YAML instead of JSON
 more: an integer range in a string value
 numbers: stars
-numbers: half points in JSON
 numbers: feedback and result
 pairs: both scored and compared
 refused: a list that breaks off
-specials: one to five or N/A
 tags_and_lines: tags shown
 tags_and_lines: the score first, then the reason
 tags_and_lines: a heading with the score

@@ -68,3 +68,11 @@ def test_all_people_have_a_name_in_every_language() -> None:
     }
     assert all(("people" in text) is (lang == "en") for lang, text in said.items())
     assert Language("de").text("tables", "group_errors", {"by": "x", "reference": "Ann"}).endswith("als Ann")
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [((0.95,), "95"), ((1 - 0.05 / 3,), "98,3"), ((0.9999999999,), "99,9"), ((0.999246, 0.95), "95–99,9")],
+)
+def test_a_level_has_three_digits_and_is_never_100_percent(levels: tuple[float, ...], shown: str) -> None:
+    assert Language("de").level(*levels) == shown

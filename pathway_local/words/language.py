@@ -10,7 +10,7 @@ from typing import Any
 
 from pathway_local.errors import UnknownName
 from pathway_local.note import Note
-from pathway_local.statistics.figure import Estimate, Interval, Number, Reason, Undefined, percent
+from pathway_local.statistics.figure import Estimate, Interval, Number, Reason, Undefined
 from pathway_local.statistics.intervals import LEVEL
 from pathway_local.system.safe_yaml import load_ours
 from pathway_local.system.visible import visible
@@ -174,10 +174,14 @@ class Language(Formatter):
         return {"low": self.number(low[0], 2, low[1]), "high": self.number(high[0], 2, high[1])}
 
     def level(self, *intervals: Interval | Undefined | float) -> str:
-        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest."""
+        """The confidence level of intervals in percent, without the sign; of several the lowest and the highest.
+
+        It has three digits, and is never said to be 100.
+        """
         levels = [each.level if isinstance(each, Interval) else each for each in intervals]
-        known = [each for each in levels if isinstance(each, float)]
-        return percent(*(known or [LEVEL])).removesuffix("%").replace(".", self.decimal)
+        known = [each for each in levels if isinstance(each, float)] or [LEVEL]
+        shown = dict.fromkeys(f"{min(100 * each, 99.9):.3g}" for each in (min(known), max(known)))
+        return "–".join(shown).replace(".", self.decimal)
 
     def interval_head(self, *intervals: Interval | Undefined) -> str:
         """The head of a column with the ends of these intervals."""
