@@ -18,7 +18,7 @@ from pathway_local.judges.weights import find_folder
 from pathway_local.rendering.prompt import PromptWriter
 from pathway_local.rendering.rubric_check import Inspection, example_inputs, inspect
 from pathway_local.rendering.tokenizer import JudgeTokenizer
-from pathway_local.rubrics.output_format import layout_text
+from pathway_local.rubrics.criteria import skeleton
 from pathway_local.rubrics.rubric import Rubric
 from pathway_local.rubrics.rubric_file import builtin_names, load_rubric, rubric_path
 from pathway_local.system.safe_yaml import load_ours
@@ -64,7 +64,7 @@ def show(
     if not full:
         data.say(f"Output format, notes and the whole text: pathway-local rubrics show {shlex.quote(name)} --full")
         return
-    print_text("Output", layout_text(rubric.format.outputs))
+    print_text("Output", skeleton(rubric.format.outputs))
     print_text("Rules", "\n".join(f"{rule.name}: {rule.says}" for rule in rubric.rules))
     print_text("Notes", rubric.notes)
     for turn in rubric.turns:
