@@ -163,7 +163,7 @@ def make_runs(folder: Path) -> dict[str, list[str]]:
     answers_run(folder / "kk.run")
     several_run(folder / "ss.run", labelled=True)
     compared_run(folder / "cc.run", people=[1, 0, -1, 1]).close()
-    marks = ("cut:reason", "loop:reason", "flipped", "double-check:flipped")
+    marks = ("cut:reason", "loop:reason", "flipped")
     with judged_run(folder / "mm.run") as run:
         kinds = ("bad-row", "missing-input", "prompt-too-long")
         failed: dict[str, Outcome] = {
