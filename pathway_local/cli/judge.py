@@ -58,8 +58,8 @@ def print_dry_run(found: DryRun) -> None:
 
 
 def _show_rater(found: RaterForecast) -> None:
-    parts = [f"{found.to_judge:,} cases to judge"]
-    parts += [f"{found.judged_before:,} judged before"] if found.judged_before else []
+    parts = [f"cases to judge: {found.to_judge:,}"]
+    parts += [f"judged before: {found.judged_before:,}"] if found.judged_before else []
     parts += [f"{count:,} would fail ({kind})" for kind, count in sorted(found.failures.items())]
     data.say(f"{found.rubric} by {found.rater}: {', '.join(parts)}")
     for each in found.first_failures:
@@ -121,7 +121,7 @@ def judge(
         open_log(plan.engine_log).close()
         notice(f"{plan.engine_log} keeps all that the engine prints while it loads; it holds no case text")
     if plan.cluster:
-        tallies = _heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
+        tallies = heeded(plan, lambda plan, progress: [judge_on_cluster(plan, typed, progress, sys.argv)])
     else:
         tallies = watched(plan, lambda plan, progress: run_job(plan, progress, sys.argv))
     _report(tallies, plan.run, out, force=force, as_json=as_json)
@@ -130,19 +130,19 @@ def judge(
 def watched(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
     """Do the work, after asking at a terminal for columns that no name tells. Raises PathwayError."""
     try:
-        return _heeded(plan, work)
+        return heeded(plan, work)
     except ColumnsError as error:
         assert isinstance(plan.cases, Path)
         registry = load_registry(plan.models)
         for name in plan.judge:
             registry.get(name)  # a misspelled one would waste the person's answers
         chosen = ask_columns(open_sheet(plan.cases, plan.encoding, plan.header_row, plan.sheet), error)
-    return _heeded(replace(plan, map={**plan.map, **chosen}), work)
+    return heeded(replace(plan, map={**plan.map, **chosen}), work)
 
 
-def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
+def heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T], progress: JobProgress | None = None) -> _T:
     """Do the work and show its progress; exit if a signal stopped it. Raises PathwayError."""
-    progress = JobProgress()
+    progress = progress or JobProgress()
     with listening(progress):
         try:
             result = work(plan, progress)
@@ -150,7 +150,7 @@ def _heeded(plan: Plan, work: Callable[[Plan, JobProgress], _T]) -> _T:
                 return result
         except KeyboardInterrupt:
             progress.signal = progress.signal or signal.SIGINT
-    talk.say(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
+    tell(f"stopped. To continue: {shlex.join(['pathway-local', *sys.argv[1:]])}")
     raise typer.Exit(INTERRUPTED)
 
 
@@ -165,7 +165,7 @@ def _close_off(wanted: Wanted) -> None:
 
 def _report(tallies: Sequence[Tally], where: Path, out: Path | None, *, force: bool, as_json: bool) -> None:
     if again := sum(tally.rejudged for tally in tallies):
-        notice(f"{again} cases were judged again because their texts changed")
+        notice(f"judged again because their texts changed: {again:,}")
     with RunFile.read(where) as read:
         if out is not None:
             for remark in export(read, out, force=force or is_judges_own(where, out)):

@@ -164,7 +164,7 @@ def _failures(groups: Sequence[Group], shown: Sequence[Group], by: str, run: str
         ]
         if rows:
             about = {"by": by} if by else {}
-            yield Table(key, about, [*shared, Column("kind"), Column("count", "count")], rows, section=FAILURES)
+            yield Table(key, about, [*shared, Column("kind", "key"), Column("count", "count")], rows, section=FAILURES)
     failed = sorted(((each, group) for group in groups for each in group.failed), key=lambda pair: pair[0].row)
     first = {(each.case, each.place, each.reason): (each, group) for each, group in reversed(failed)}
     listed: list[dict[str, Cell]] = [
